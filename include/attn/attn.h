@@ -1,0 +1,34 @@
+/* attn.h: the whole public API of libattn.
+ *
+ *     attn/status.h      what a call returns
+ *     attn/context.h     threads, working memory, the last error
+ *     attn/tensor.h      views of the caller's memory
+ *     attn/pattern.h     who sees whom: ragged rows, reach, mask
+ *     attn/attention.h   the attention operator
+ *     attn/linear.h      the linear operator
+ *     attn/machine.h     the limits of this machine, measured
+ */
+#ifndef ATTN_ATTN_H
+#define ATTN_ATTN_H
+
+#include <attn/attention.h>
+#include <attn/context.h>
+#include <attn/export.h>
+#include <attn/linear.h>
+#include <attn/machine.h>
+#include <attn/pattern.h>
+#include <attn/status.h>
+#include <attn/tensor.h>
+
+#define ATTN_VERSION_MAJOR 0
+#define ATTN_VERSION_MINOR 1
+#define ATTN_VERSION_PATCH 0
+
+ATTN_BEGIN_DECLS
+
+/* "major.minor.patch" of the library that is linked. */
+ATTN_API const char *attn_version(void);
+
+ATTN_END_DECLS
+
+#endif

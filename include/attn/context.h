@@ -1,0 +1,82 @@
+/* context.h: threads, working memory, instruction set and the last error.
+ *
+ * A context belongs to one thread at a time: make one per thread that calls
+ * the library. It owns a pool of worker threads, an arena of working memory
+ * that grows to the largest call and is then reused (so that a repeated call
+ * allocates nothing), and the text of the last error.
+ *
+ *     attn_context *context;
+ *     if (attn_context_create(NULL, &context) != ATTN_OK) ...
+ *     if (attn_attention_forward(context, ...) != ATTN_OK)
+ *         fprintf(stderr, "%s\n", attn_context_error(context));
+ *     attn_context_destroy(context);
+ *
+ * The library never prints, exits or aborts.
+ */
+#ifndef ATTN_CONTEXT_H
+#define ATTN_CONTEXT_H
+
+#include <stddef.h>
+
+#include <attn/export.h>
+#include <attn/status.h>
+
+ATTN_BEGIN_DECLS
+
+typedef struct attn_context attn_context;
+
+/* Where all memory of a context comes from. allocate returns memory for at
+ * least `bytes` (> 0) aligned to `alignment` (a power of two), or NULL;
+ * release gets what allocate returned, never NULL. Both are called from the
+ * thread that uses the context only. */
+typedef struct attn_allocator {
+    void *(*allocate)(void *user, size_t bytes, size_t alignment);
+    void (*release)(void *user, void *memory);
+    void *user;
+} attn_allocator;
+
+typedef struct attn_context_options {
+    size_t size;              /* sizeof(attn_context_options), set by the init function */
+    int threads;              /* 0: ATTN_THREADS from the environment, else the cores this process may use */
+    const char *isa;          /* NULL: ATTN_ISA from the environment, else the best that CPU and OS have;
+                                 "scalar", "avx2", "avx512", "neon" */
+    attn_allocator allocator; /* allocate == NULL: aligned_alloc and free */
+} attn_context_options;
+
+ATTN_API void attn_context_options_init(attn_context_options *options);
+
+/* Makes a context. options NULL means the defaults. *context is untouched on
+ * failure. Errors: INVALID_ARGUMENT (context NULL, options->size wrong,
+ * threads < 0 or > 1024, ATTN_THREADS not a number in 1..1024),
+ * UNSUPPORTED (an instruction set that this build or this machine lacks),
+ * OUT_OF_MEMORY, SYSTEM_ERROR. attn_last_create_error() has the text. */
+ATTN_API attn_status attn_context_create(const attn_context_options *options, attn_context **context);
+
+/* The text of the last attn_context_create() that failed in this thread; ""
+ * if none did. Valid until the next create in this thread. */
+ATTN_API const char *attn_last_create_error(void);
+
+/* Stops the threads and frees the memory. NULL is allowed. */
+ATTN_API void attn_context_destroy(attn_context *context);
+
+/* The text of the last failed call on this context: names the argument and
+ * both shapes. "" before the first failure; a call that succeeds leaves it.
+ * Valid until the next failing call. */
+ATTN_API const char *attn_context_error(const attn_context *context);
+
+/* How many threads work on a call (the caller's own among them). */
+ATTN_API int attn_context_threads(const attn_context *context);
+
+/* The instruction set in use: "scalar", "avx2", "avx512" or "neon". */
+ATTN_API const char *attn_context_isa(const attn_context *context);
+
+/* Bytes of working memory that the context holds now, and grows it to at
+ * least `bytes` now, so that later calls that need no more allocate nothing
+ * (the size queries beside each operator tell how much). reserve's error:
+ * OUT_OF_MEMORY, and the memory held before stays. */
+ATTN_API size_t attn_context_memory(const attn_context *context);
+ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
+
+ATTN_END_DECLS
+
+#endif

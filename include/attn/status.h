@@ -1,0 +1,30 @@
+/* status.h: what a call that can fail returns.
+ *
+ * 0 is success. The values are pinned for ever. The text that goes with a
+ * failure (which argument, which shapes, what to do) is kept in the context:
+ * see attn_context_error().
+ */
+#ifndef ATTN_STATUS_H
+#define ATTN_STATUS_H
+
+#include <attn/export.h>
+
+ATTN_BEGIN_DECLS
+
+typedef enum attn_status {
+    ATTN_OK = 0,
+    ATTN_INVALID_ARGUMENT = 1, /* a NULL, a value out of range, an option that contradicts another */
+    ATTN_SHAPE_MISMATCH = 2,   /* two shapes that must agree do not; the text gives both */
+    ATTN_OUT_OF_MEMORY = 3,    /* the allocator said no */
+    ATTN_OVERFLOW = 4,         /* a size does not fit the type that has to hold it */
+    ATTN_UNSUPPORTED = 5,      /* a combination that does not exist, by name */
+    ATTN_SYSTEM_ERROR = 6      /* the operating system refused a thread or a lock */
+} attn_status;
+
+/* The name of a status, "ATTN_OK" and so on; "unknown status" for any other
+ * number. Never NULL, never freed. */
+ATTN_API const char *attn_status_name(attn_status status);
+
+ATTN_END_DECLS
+
+#endif
