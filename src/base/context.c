@@ -1,0 +1,230 @@
+/* context.c: making and freeing a context, its error text and its memory.
+ *
+ * The working memory is one block. A call lays out all its pieces first
+ * (at_layout_add) and then takes the block (at_context_memory), so there is a
+ * single place where memory can run out, before anything is written. The block
+ * only ever grows: a repeated call allocates nothing.
+ */
+#include "base/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024 };
+
+/* The one text that exists before its context does, hence one a thread. */
+static _Thread_local char create_error[512];
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static attn_status
+fail_create(attn_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(create_error, sizeof create_error, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+attn_status at_fail(attn_context *context, attn_status status, const char *format, ...) {
+    if (context) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(context->error, sizeof context->error, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+static void *default_allocate(void *user, size_t bytes, size_t alignment) {
+    (void)user;
+    if (bytes > SIZE_MAX - alignment) return NULL;
+    return aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
+}
+
+static void default_release(void *user, void *memory) {
+    (void)user;
+    free(memory);
+}
+
+void attn_context_options_init(attn_context_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+}
+
+/* An empty variable counts as none. */
+static const char *environment(const char *name) {
+    const char *text = getenv(name);
+    return text && text[0] ? text : NULL;
+}
+
+static attn_status choose_threads(const attn_context_options *options, int *threads) {
+    if (options->threads < 0 || options->threads > MAX_THREADS)
+        return fail_create(ATTN_INVALID_ARGUMENT, "threads is %d, but must be 0 (choose) or in 1..%d",
+                           options->threads, MAX_THREADS);
+    if (options->threads > 0) {
+        *threads = options->threads;
+        return ATTN_OK;
+    }
+    const char *text = environment("ATTN_THREADS");
+    if (!text) {
+        int cores = at_cpu_count();
+        *threads = cores < MAX_THREADS ? cores : MAX_THREADS;
+        return ATTN_OK;
+    }
+    int value = 0;
+    for (const char *digit = text; *digit; digit++) {
+        value = *digit >= '0' && *digit <= '9' ? 10 * value + (*digit - '0') : MAX_THREADS + 1;
+        if (value > MAX_THREADS) break;
+    }
+    if (value < 1 || value > MAX_THREADS)
+        return fail_create(ATTN_INVALID_ARGUMENT, "ATTN_THREADS=%s is not a number in 1..%d", text,
+                           MAX_THREADS);
+    *threads = value;
+    return ATTN_OK;
+}
+
+/* "scalar, avx2, avx512": those that can be asked for here. */
+static const char *available_names(char *text, size_t bytes) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (int isa = 0; isa < AT_ISA_COUNT; isa++) {
+        if (!at_isa_available((at_isa)isa)) continue;
+        int written =
+            snprintf(text + length, bytes - length, "%s%s", length ? ", " : "", at_isa_name((at_isa)isa));
+        if (written < 0 || (size_t)written >= bytes - length) break;
+        length += (size_t)written;
+    }
+    return text;
+}
+
+static attn_status choose_isa(const attn_context_options *options, at_isa *chosen) {
+    const char *source = "isa ";
+    const char *name = options->isa;
+    if (!name) {
+        source = "ATTN_ISA=";
+        name = environment("ATTN_ISA");
+    }
+    if (!name) {
+        *chosen = at_isa_best();
+        return ATTN_OK;
+    }
+    char names[64];
+    for (int isa = 0; isa < AT_ISA_COUNT; isa++) {
+        if (strcmp(name, at_isa_name((at_isa)isa)) != 0) continue;
+        if (!at_isa_available((at_isa)isa))
+            return fail_create(ATTN_UNSUPPORTED, "%s%s: this build or this machine lacks it; it has %s",
+                               source, name, available_names(names, sizeof names));
+        *chosen = (at_isa)isa;
+        return ATTN_OK;
+    }
+    return fail_create(ATTN_UNSUPPORTED, "%s%s is not one of %s", source, name,
+                       available_names(names, sizeof names));
+}
+
+static attn_status choose_allocator(const attn_context_options *options, attn_allocator *allocator) {
+    *allocator = options->allocator;
+    if (!allocator->allocate) {
+        allocator->allocate = default_allocate;
+        allocator->release = default_release;
+        allocator->user = NULL;
+    }
+    if (!allocator->release)
+        return fail_create(ATTN_INVALID_ARGUMENT, "allocator.release is NULL, but allocator.allocate is not");
+    return ATTN_OK;
+}
+
+attn_status attn_context_create(const attn_context_options *options, attn_context **context) {
+    attn_context_options defaults;
+    if (!context)
+        return fail_create(ATTN_INVALID_ARGUMENT, "context is NULL: there is nowhere to put the new context");
+    if (!options) {
+        attn_context_options_init(&defaults);
+        options = &defaults;
+    }
+    if (options->size != sizeof *options)
+        return fail_create(ATTN_INVALID_ARGUMENT,
+                           "options.size is %zu, not %zu: call attn_context_options_init() first",
+                           options->size, sizeof *options);
+
+    int threads = 1;
+    at_isa isa = AT_ISA_SCALAR;
+    attn_allocator allocator;
+    attn_status status = choose_threads(options, &threads);
+    if (status == ATTN_OK) status = choose_isa(options, &isa);
+    if (status == ATTN_OK) status = choose_allocator(options, &allocator);
+    if (status != ATTN_OK) return status;
+
+    attn_context *made = allocator.allocate(allocator.user, sizeof *made, AT_ALIGNMENT);
+    if (!made) return fail_create(ATTN_OUT_OF_MEMORY, "no memory for a context (%zu bytes)", sizeof *made);
+    memset(made, 0, sizeof *made);
+    made->allocator = allocator;
+    made->threads = threads;
+    made->isa = isa;
+    status = at_pool_create(&allocator, threads, &made->pool);
+    if (status != ATTN_OK) {
+        allocator.release(allocator.user, made);
+        return fail_create(status,
+                           status == ATTN_OUT_OF_MEMORY ? "no memory for a pool of %d threads"
+                                                        : "the system refused a pool of %d threads",
+                           threads);
+    }
+    *context = made;
+    return ATTN_OK;
+}
+
+const char *attn_last_create_error(void) { return create_error; }
+
+void attn_context_destroy(attn_context *context) {
+    if (!context) return;
+    attn_allocator allocator = context->allocator;
+    at_pool_destroy(context->pool);
+    if (context->memory) allocator.release(allocator.user, context->memory);
+    allocator.release(allocator.user, context);
+}
+
+const char *attn_context_error(const attn_context *context) { return context->error; }
+
+int attn_context_threads(const attn_context *context) { return context->threads; }
+
+const char *attn_context_isa(const attn_context *context) { return at_isa_name(context->isa); }
+
+size_t attn_context_memory(const attn_context *context) { return context->memory_bytes; }
+
+/* The new block is taken before the old one goes: a refusal costs nothing. */
+attn_status attn_context_reserve(attn_context *context, size_t bytes) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    if (bytes <= context->memory_bytes) return ATTN_OK;
+    attn_allocator *allocator = &context->allocator;
+    unsigned char *grown = allocator->allocate(allocator->user, bytes, AT_ALIGNMENT);
+    if (!grown)
+        return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for %zu bytes of working memory", bytes);
+    if (context->memory) allocator->release(allocator->user, context->memory);
+    context->memory = grown;
+    context->memory_bytes = bytes;
+    return ATTN_OK;
+}
+
+size_t at_layout_add(at_layout *layout, int64_t count, size_t element_bytes) {
+    size_t offset = layout->bytes;
+    size_t limit = SIZE_MAX - (AT_ALIGNMENT - 1) - offset; /* offset is a multiple of the alignment: >= 0 */
+    if (layout->overflow || count < 0 || (uint64_t)count > SIZE_MAX ||
+        (element_bytes > 0 && (size_t)count > limit / element_bytes)) {
+        layout->overflow = 1;
+        return 0;
+    }
+    size_t bytes = (size_t)count * element_bytes;
+    layout->bytes = offset + ((bytes + AT_ALIGNMENT - 1) & ~(size_t)(AT_ALIGNMENT - 1));
+    return offset;
+}
+
+attn_status at_context_memory(attn_context *context, const at_layout *layout, unsigned char **memory) {
+    if (layout->overflow)
+        return at_fail(context, ATTN_OVERFLOW, "the working memory of this call does not fit a size_t");
+    attn_status status = attn_context_reserve(context, layout->bytes);
+    if (status == ATTN_OK) *memory = context->memory;
+    return status;
+}

@@ -1,0 +1,48 @@
+/* context.h (private): what a context holds, its error text and its memory. */
+#ifndef AT_BASE_CONTEXT_H
+#define AT_BASE_CONTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/context.h>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+
+#define AT_ALIGNMENT 64 /* of every block: a cache line, and the widest vector */
+
+struct attn_context {
+    attn_allocator allocator;
+    at_pool *pool;
+    int threads;
+    at_isa isa;
+    unsigned char *memory; /* one block, used afresh by every call */
+    size_t memory_bytes;
+    char error[512];
+};
+
+/* Writes the text of an error (printf style) into the context and returns
+ * `status`, so that a check is one line. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+attn_status
+at_fail(attn_context *context, attn_status status, const char *format, ...);
+
+/* The layout of one call's working memory: pieces are added, each aligned to
+ * AT_ALIGNMENT, and their offsets kept; then at_context_memory hands out a
+ * block of `bytes`. Overflow is sticky and makes at_context_memory fail with
+ * ATTN_OVERFLOW. */
+typedef struct at_layout {
+    size_t bytes;
+    int overflow;
+} at_layout;
+size_t at_layout_add(at_layout *layout, int64_t count, size_t element_bytes);
+
+/* *memory = a block of layout->bytes (grown if need be; what was handed out
+ * before is then gone). Contents are not cleared. Errors, with their text:
+ * OVERFLOW, OUT_OF_MEMORY. */
+attn_status at_context_memory(attn_context *context, const at_layout *layout, unsigned char **memory);
+
+#endif

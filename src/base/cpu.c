@@ -1,0 +1,115 @@
+/* cpu.c: which instruction sets this build and this machine have.
+ *
+ * An instruction set is usable if three parties agree: the build compiled its
+ * kernels (AT_HAVE_*), the CPU reports the instructions (CPUID), and the
+ * operating system saves the wide registers when it switches threads (XGETBV).
+ * This file is compiled without the flags of any of them, so that asking is
+ * safe everywhere.
+ */
+#define _GNU_SOURCE /* sched_getaffinity */
+
+#include "base/cpu.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+const char *at_isa_name(at_isa isa) {
+    switch (isa) {
+    case AT_ISA_SCALAR: return "scalar";
+    case AT_ISA_NEON: return "neon";
+    case AT_ISA_AVX2: return "avx2";
+    case AT_ISA_AVX512: return "avx512";
+    case AT_ISA_COUNT: break;
+    }
+    return "unknown";
+}
+
+#if defined(__x86_64__)
+
+/* The register states that the operating system saves: XCR0. */
+static unsigned saved_states(void) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+/* The best that CPU and operating system have together. */
+static at_isa machine_isa(void) {
+    const unsigned avx_states = 0x06;    /* xmm, ymm */
+    const unsigned avx512_states = 0xe6; /* and the masks, the upper halves, zmm16 .. zmm31 */
+    const unsigned avx512_features = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA;
+    unsigned eax, ebx, ecx, edx;
+
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || (ecx & needed) != needed) return AT_ISA_SCALAR;
+    unsigned saved = saved_states();
+    if ((saved & avx_states) != avx_states) return AT_ISA_SCALAR;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(ebx & bit_AVX2)) return AT_ISA_SCALAR;
+    if ((ebx & avx512_features) == avx512_features && (saved & avx512_states) == avx512_states)
+        return AT_ISA_AVX512;
+    return AT_ISA_AVX2;
+}
+
+#elif defined(__aarch64__)
+
+static at_isa machine_isa(void) { return AT_ISA_NEON; } /* part of every AArch64 */
+
+#else
+
+static at_isa machine_isa(void) { return AT_ISA_SCALAR; }
+
+#endif
+
+static bool in_this_build(at_isa isa) {
+    switch (isa) {
+    case AT_ISA_SCALAR: return true;
+#if defined(AT_HAVE_NEON)
+    case AT_ISA_NEON: return true;
+#endif
+#if defined(AT_HAVE_AVX2)
+    case AT_ISA_AVX2: return true;
+#endif
+#if defined(AT_HAVE_AVX512)
+    case AT_ISA_AVX512: return true;
+#endif
+    default: return false;
+    }
+}
+
+/* The machine's sets are nested (AVX-512 has AVX2), except that NEON and AVX
+ * are of different machines: their order in at_isa is the order of speed. */
+static bool on_this_machine(at_isa isa) {
+    at_isa best = machine_isa();
+    if (isa == AT_ISA_NEON) return best == AT_ISA_NEON;
+    if (isa == AT_ISA_AVX2 || isa == AT_ISA_AVX512) return best != AT_ISA_NEON && isa <= best;
+    return isa == AT_ISA_SCALAR;
+}
+
+bool at_isa_available(at_isa isa) { return in_this_build(isa) && on_this_machine(isa); }
+
+at_isa at_isa_best(void) {
+    for (int isa = AT_ISA_COUNT - 1; isa > AT_ISA_SCALAR; isa--)
+        if (at_isa_available((at_isa)isa)) return (at_isa)isa;
+    return AT_ISA_SCALAR;
+}
+
+int at_cpu_count(void) {
+#if defined(__linux__)
+    /* Room for 8192 cores on the stack: cpu_set_t alone stops at 1024. */
+    cpu_set_t allowed[8];
+    if (sched_getaffinity(0, sizeof allowed, allowed) == 0) {
+        int count = CPU_COUNT_S(sizeof allowed, allowed);
+        if (count > 0) return count;
+    }
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online >= 1 && online <= INT_MAX ? (int)online : 1;
+}

@@ -1,0 +1,24 @@
+/* cpu.h: the instruction sets that there are kernels for, and which of them
+ * this build and this machine (CPU and operating system) have.
+ */
+#ifndef AT_BASE_CPU_H
+#define AT_BASE_CPU_H
+
+#include <stdbool.h>
+
+typedef enum at_isa { AT_ISA_SCALAR, AT_ISA_NEON, AT_ISA_AVX2, AT_ISA_AVX512, AT_ISA_COUNT } at_isa;
+
+/* "scalar", "neon", "avx2", "avx512". */
+const char *at_isa_name(at_isa isa);
+
+/* Compiled into this build, and usable here: the CPU has the instructions and
+ * the operating system saves the registers (XGETBV). */
+bool at_isa_available(at_isa isa);
+
+/* The fastest available one. */
+at_isa at_isa_best(void);
+
+/* How many cores this process may run on (its affinity mask), at least 1. */
+int at_cpu_count(void);
+
+#endif
