@@ -1,0 +1,63 @@
+/* activation.h: the activations of the linear operator and their derivatives. */
+#ifndef AT_KERNELS_IMPL_ACTIVATION_H
+#define AT_KERNELS_IMPL_ACTIVATION_H
+
+#include <attn/linear.h>
+
+#include "kernels/impl/math.h"
+
+#define GELU_TANH_SCALE 0.79788456080286535588f /* sqrt(2 / pi) */
+#define GELU_TANH_CUBE 0.044715f
+
+VEC_INLINE vec gelu_tanh_inner(vec x) {
+    vec cube = vec_mul(vec_mul(x, x), x);
+    return vec_tanh(vec_mul(vec_set(GELU_TANH_SCALE), vec_fma(vec_set(GELU_TANH_CUBE), cube, x)));
+}
+
+VEC_INLINE vec activate(attn_activation activation, vec x) {
+    const vec half = vec_set(0.5f), one = vec_set(1.0f);
+    switch (activation) {
+    case ATTN_RELU: return vec_max(vec_set(0.0f), x); /* in this order: a NaN passes */
+    case ATTN_GELU: return vec_mul(x, vec_normal_cdf(x));
+    case ATTN_GELU_TANH: return vec_mul(vec_mul(half, x), vec_add(one, gelu_tanh_inner(x)));
+    case ATTN_SILU: return vec_mul(x, vec_sigmoid(x));
+    case ATTN_TANH: return vec_tanh(x);
+    case ATTN_SIGMOID: return vec_sigmoid(x);
+    case ATTN_IDENTITY: break;
+    }
+    return x;
+}
+
+/* The derivative at x. That of ReLU at 0 is 0. */
+VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
+    const vec half = vec_set(0.5f), one = vec_set(1.0f), zero = vec_set(0.0f);
+    switch (activation) {
+    case ATTN_RELU: return vec_select(vec_less(zero, x), one, zero);
+    case ATTN_GELU: { /* Phi(x) + x phi(x) */
+        vec density = vec_exp(vec_mul(vec_mul(x, x), vec_set(-0.5f)));
+        return vec_fma(vec_mul(x, vec_set(0.39894228040143267794f)), density, vec_normal_cdf(x));
+    }
+    case ATTN_GELU_TANH: {
+        vec t = gelu_tanh_inner(x), square = vec_mul(x, x);
+        vec inner = vec_mul(vec_set(GELU_TANH_SCALE), vec_fma(vec_set(3.0f * GELU_TANH_CUBE), square, one));
+        vec slope = vec_mul(vec_sub(one, vec_mul(t, t)), inner);
+        return vec_fma(vec_mul(half, x), slope, vec_mul(half, vec_add(one, t)));
+    }
+    case ATTN_SILU: { /* s + x s (1 - s) */
+        vec s = vec_sigmoid(x);
+        return vec_fma(vec_mul(x, s), vec_sub(one, s), s);
+    }
+    case ATTN_TANH: {
+        vec t = vec_tanh(x);
+        return vec_sub(one, vec_mul(t, t));
+    }
+    case ATTN_SIGMOID: {
+        vec s = vec_sigmoid(x);
+        return vec_mul(s, vec_sub(one, s));
+    }
+    case ATTN_IDENTITY: break;
+    }
+    return one;
+}
+
+#endif

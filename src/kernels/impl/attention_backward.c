@@ -1,0 +1,493 @@
+/* attention_backward.c: dQ, dK, dV and the gradients of the biases for one
+ * key/value head and one block of KEY_TILE keys: five products a tile.
+ *
+ * Keys stand on the lanes. K^T and V^T are packed once for the block; dK^T and
+ * dV^T are kept for it; Q and dO are read in place and broadcast. For each tile
+ * of QUERY_TILE queries, with L the log-sum-exp and delta_i = dO_i . O_i:
+ *
+ *     S   = Q K^T                 P  = exp2(S - L)
+ *     dP  = dO V^T                dS = P * (dP - delta)
+ *     dV^T += dO^T P      dK^T += Q^T dS      dQ += dS K
+ *
+ * scale * log2(e) is folded into K^T and scale into V^T and delta, so that dS
+ * comes out scaled.
+ *
+ * dQ is a sum over key blocks, each a task of its own. A task adds its share of
+ * a query tile to the caller's dQ once the block before it has: the order of
+ * the sum is fixed, no copy of dQ is needed, and since tasks start in order,
+ * the wait is short and never circular. Bias gradients that several tasks add
+ * to are ordered in the same way, task after task.
+ */
+#include "kernels/impl/attention.h"
+
+enum { TILE_STRIDE = KEY_TILE + VEC_WIDTH }; /* not a power of two: rows fall into different cache sets */
+
+static const int64_t task_finished = INT64_MAX;
+
+typedef struct backward_scratch {
+    float *key_t, *value_t;     /* [channels][KEY_TILE] */
+    float *d_key_t, *d_value_t; /* likewise */
+    float *keys;                /* [KEY_TILE][key_width], if K cannot be read in place */
+    float *weights, *d_scores;  /* [QUERY_TILE][TILE_STRIDE]: S, then P; dP, then dS */
+    float *queries, *d_outputs; /* a tile, copied side by side */
+    float *d_queries;           /* [QUERY_TILE][key_width] */
+    float *finite_rows;         /* a tile of Q, dO or K without its bad rows */
+    float *cap_slope;           /* [QUERY_TILE][TILE_STRIDE] */
+    float *line, *d_line;       /* [QUERY_TILE + KEY_TILE] */
+    float *d_distance;          /* [group][2 reach + 1] */
+    float *ones;                /* [KEY_TILE] */
+    int key_width;              /* d_k in whole vectors */
+} backward_scratch;
+
+static size_t backward_layout(const at_attention *call, unsigned char *base, backward_scratch *b) {
+    scratch_pieces pieces = {base, 0};
+    b->key_width = round_up(call->d_k, VEC_WIDTH);
+    b->key_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
+    b->value_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
+    b->d_key_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
+    b->d_value_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
+    b->keys = scratch_take(&pieces, (int64_t)KEY_TILE * b->key_width);
+    b->weights = scratch_take(&pieces, QUERY_TILE * TILE_STRIDE);
+    b->d_scores = scratch_take(&pieces, QUERY_TILE * TILE_STRIDE);
+    b->queries = scratch_take(&pieces, (int64_t)QUERY_TILE * call->d_k);
+    b->d_outputs = scratch_take(&pieces, (int64_t)QUERY_TILE * call->d_v);
+    b->d_queries = scratch_take(&pieces, (int64_t)QUERY_TILE * b->key_width);
+    b->finite_rows =
+        scratch_take(&pieces, (int64_t)KEY_TILE * (b->key_width > call->d_v ? b->key_width : call->d_v));
+    b->cap_slope = scratch_take(&pieces, call->softcap > 0.0f ? QUERY_TILE * TILE_STRIDE : 0);
+    b->line = scratch_take(&pieces, QUERY_TILE + KEY_TILE);
+    b->d_line = scratch_take(&pieces, QUERY_TILE + KEY_TILE);
+    b->d_distance =
+        scratch_take(&pieces, call->d_distance ? call->group * (2 * call->distance_reach + 1) : 0);
+    b->ones = scratch_take(&pieces, KEY_TILE);
+    return pieces.used;
+}
+
+/* Bias gradients need dS unscaled; only then is scale not folded into V^T. */
+static inline float folded_scale(const at_attention *call) {
+    return call->d_bias || call->d_distance ? 1.0f : call->scale;
+}
+
+/* log-sum-exp in powers of two (+inf for a query that saw nothing: exp2 gives
+ * 0) and the scaled delta, for every query of a head; and dQ = 0. */
+static void attention_row_terms(const at_attention *call, const at_sequence *s, int64_t head) {
+    for (int64_t i = 0; i < s->queries; i++) {
+        const float *out = query_rows(&call->output, s, i, head);
+        const float *d_out = query_rows(&call->d_output, s, i, head);
+        float *terms = query_rows(&call->row_terms, s, i, head);
+        float log_sum_exp = *query_rows(&call->log_sum_exp, s, i, head);
+        vec sum = vec_set(0.0f);
+        int c = 0;
+        for (; c + VEC_WIDTH <= call->d_v; c += VEC_WIDTH)
+            sum = vec_fma(vec_load(out + c), vec_load(d_out + c), sum);
+        if (c < call->d_v) {
+            sum =
+                vec_fma(vec_load_part(out + c, call->d_v - c), vec_load_part(d_out + c, call->d_v - c), sum);
+        }
+        terms[0] = log_sum_exp == -INFINITY ? INFINITY : log_sum_exp * LOG2_E;
+        terms[1] = folded_scale(call) * vec_sum(sum);
+        if (call->d_query.data) {
+            memset(query_rows(&call->d_query, s, i, head), 0, (size_t)call->d_k * sizeof(float));
+        }
+    }
+}
+
+/* A tile of queries [i, i + rows) x lanes [lane, lane_end) of the key block. */
+typedef struct backward_tile {
+    const at_attention *call;
+    const at_sequence *sequence;
+    const backward_scratch *scratch;
+    int64_t head, kv;
+    int64_t i, j; /* first query; first key of the block */
+    int rows;
+    int lane, lanes;                     /* lanes: whole vectors */
+    int keys;                            /* of the lanes, those that are keys */
+    const float *query, *d_output, *key; /* A operands; key: row of the first lane */
+    int64_t query_row, d_output_row, key_row;
+} backward_tile;
+
+/* The plain case: all see all, no dropout, no biases. */
+static __attribute__((noinline)) void weigh_plain(const backward_tile *t) {
+    const at_attention *call = t->call;
+    for (int r = 0; r < t->rows; r++) {
+        const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
+        const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
+        float *weights = t->scratch->weights + r * TILE_STRIDE + t->lane;
+        float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+        for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
+            vec p = vec_exp2(vec_sub(vec_load(weights + l), log_sum_exp));
+            vec_store(weights + l, p);
+            vec_store(d_scores + l, vec_mul(p, vec_sub(vec_load(d_scores + l), delta)));
+        }
+    }
+}
+
+static void add_bias_gradient(const at_attention *call, const backward_tile *t, int r,
+                              const float *d_scores) {
+    float *target = call->d_bias + t->sequence->index * call->d_bias_sequence + t->head * call->d_bias_head +
+                    (t->i + r) * call->d_bias_query + (t->j + t->lane) * call->d_bias_key;
+    if (call->d_bias_key == 1) {
+        for (int l = 0; l < t->keys; l += VEC_WIDTH) {
+            int used = t->keys - l < VEC_WIDTH ? t->keys - l : VEC_WIDTH;
+            vec sum = vec_add(vec_load_part(target + l, used), vec_load(d_scores + l));
+            vec_store_part(target + l, sum, used);
+        }
+    } else {
+        for (int l = 0; l < t->keys; l++) target[l * call->d_bias_key] += d_scores[l];
+    }
+}
+
+/* dS summed along the diagonals: entry x of d_line belongs to lane - row =
+ * x - (rows - 1), as in score.h; then folded into the table. */
+static void add_distance_gradient(const backward_tile *t) {
+    const at_attention *call = t->call;
+    float *d_line = t->scratch->d_line;
+    int count = t->rows + t->lanes - 1;
+    memset(d_line, 0, (size_t)(t->rows + t->lanes) * sizeof(float));
+    for (int r = 0; r < t->rows; r++) {
+        const float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+        float *target = d_line + (t->rows - 1 - r);
+        for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
+            vec_store(target + l, vec_add(vec_load(target + l), vec_load(d_scores + l)));
+        }
+    }
+    float *table = t->scratch->d_distance + (t->head - t->kv * call->group) * (2 * call->distance_reach + 1);
+    int64_t base = t->j + t->lane - t->i - t->sequence->shift;
+    for (int x = 0; x < count; x++) {
+        int64_t distance = base + x - (t->rows - 1);
+        table[min64(max64(distance, -call->distance_reach), call->distance_reach) + call->distance_reach] +=
+            d_line[x];
+    }
+}
+
+/* The general case, a row at a time. Lanes that are no keys, and pairs that do
+ * not see each other, get dS = 0 by selection. */
+static void weigh_row(const backward_tile *t, int r) {
+    const at_attention *call = t->call;
+    const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
+    const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
+    const vec nothing = vec_set(-INFINITY), zero = vec_set(0.0f);
+    float *weights = t->scratch->weights + r * TILE_STRIDE + t->lane;
+    float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+    at_row_key key = {0, 0};
+    if (call->dropout_threshold) key = dropout_row(call, t->sequence, t->head, t->i + r);
+    for (int l = t->keys; l < t->lanes; l++) weights[l] = -INFINITY;
+    for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
+        vec s = vec_load(weights + l), d_p = vec_load(d_scores + l);
+        vecb unseen = vec_equal(s, nothing);
+        vec p = vec_exp2(vec_sub(s, log_sum_exp)), dropped = p;
+        if (call->dropout_threshold) {
+            veci j = veci_add(veci_set((uint32_t)(t->j + t->lane + l)), veci_lanes());
+            vecb keep = dropout_keeps(veci_set(key.a), veci_set(key.b), j, veci_set(call->dropout_threshold));
+            dropped = vec_select(keep, vec_mul(p, vec_set(call->dropout_scale)), zero);
+            d_p = vec_select(keep, vec_mul(d_p, vec_set(call->dropout_scale)), zero);
+        }
+        vec_store(weights + l, vec_select(unseen, zero, dropped));
+        vec_store(d_scores + l, vec_select(unseen, zero, vec_mul(p, vec_sub(d_p, delta))));
+    }
+    if (!isnan(terms[0])) return;
+    for (int l = 0; l < t->keys; l++) { /* scores of -inf that are seen: not unseen, but NaN like their row */
+        if (may_see(call, t->sequence, t->head, t->i + r, t->j + t->lane + l)) weights[l] = d_scores[l] = NAN;
+    }
+}
+
+static void weigh_general(const backward_tile *t) {
+    const at_attention *call = t->call;
+    float rest = call->scale / folded_scale(call); /* exactly 1 if it is folded into V^T */
+    for (int r = 0; r < t->rows; r++) {
+        weigh_row(t, r);
+        if (call->d_bias) add_bias_gradient(call, t, r, t->scratch->d_scores + r * TILE_STRIDE + t->lane);
+    }
+    if (call->d_distance) add_distance_gradient(t);
+    if (rest == 1.0f && call->softcap <= 0.0f) return;
+    for (int r = 0; r < t->rows; r++) {
+        float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+        const float *slope = t->scratch->cap_slope + r * TILE_STRIDE + t->lane;
+        for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
+            vec d = vec_load(d_scores + l), factor = vec_set(rest);
+            if (call->softcap > 0.0f) {
+                /* where dS is 0 for being unseen, the slope may be NaN */
+                factor = vec_mul(factor, vec_load(slope + l));
+                factor = vec_select(vec_equal(d, vec_set(0.0f)), vec_set(0.0f), factor);
+            }
+            vec_store(d_scores + l, vec_mul(d, factor));
+        }
+    }
+}
+
+/* sum_k A[r, k] B[k][l] where k is a query, A its channels, some of them not
+ * finite, and B is 0 where query k does not see key l: bad queries are done
+ * apart, for the keys that they see. */
+static void product_guarded(const backward_tile *t, int channels, const product_operands *operands) {
+    product_operands p = *operands;
+    const float *natural = p.a;
+    int64_t natural_row = p.a_step;
+    float *copy = t->scratch->finite_rows;
+    pack_rows(p.depth, channels, natural, natural_row, copy, channels);
+    for (int k = 0; k < p.depth; k++) {
+        if (!all_finite(1, channels, natural + k * natural_row, natural_row)) {
+            memset(copy + (int64_t)k * channels, 0, (size_t)channels * sizeof(float));
+        }
+    }
+    p.a = copy;
+    p.a_step = channels;
+    product(channels, t->lanes, &p);
+    for (int k = 0; k < p.depth; k++) {
+        const float *row = natural + k * natural_row;
+        if (all_finite(1, channels, row, natural_row)) continue;
+        for (int l = 0; l < t->keys; l++) {
+            if (!may_see(t->call, t->sequence, t->head, t->i + k, t->j + t->lane + l)) continue;
+            for (int c = 0; c < channels; c++) p.c[c * p.c_row + l] += row[c] * p.b[k * p.b_step + l];
+        }
+    }
+}
+
+/* dV^T += dO^T P and dK^T += Q^T dS. */
+static void add_key_gradients(const backward_tile *t, int partly) {
+    const at_attention *call = t->call;
+    const backward_scratch *b = t->scratch;
+    product_operands d_value = {.a = t->d_output,
+                                .a_row = 1,
+                                .a_step = t->d_output_row,
+                                .b = b->weights + t->lane,
+                                .b_step = TILE_STRIDE,
+                                .c = b->d_value_t + t->lane,
+                                .c_row = KEY_TILE,
+                                .depth = t->rows,
+                                .start = PRODUCT_ADD};
+    product_operands d_key = {.a = t->query,
+                              .a_row = 1,
+                              .a_step = t->query_row,
+                              .b = b->d_scores + t->lane,
+                              .b_step = TILE_STRIDE,
+                              .c = b->d_key_t + t->lane,
+                              .c_row = KEY_TILE,
+                              .depth = t->rows,
+                              .start = PRODUCT_ADD};
+    if (call->d_value.data) {
+        if (partly && !all_finite(t->rows, call->d_v, t->d_output, t->d_output_row)) {
+            product_guarded(t, call->d_v, &d_value);
+        } else {
+            product(call->d_v, t->lanes, &d_value);
+        }
+    }
+    if (call->d_key.data) {
+        if (partly && !all_finite(t->rows, call->d_k, t->query, t->query_row)) {
+            product_guarded(t, call->d_k, &d_key);
+        } else {
+            product(call->d_k, t->lanes, &d_key);
+        }
+    }
+}
+
+/* dQ += dS K where K is not finite and not all see all: bad keys apart, for the
+ * queries that see them. */
+static void add_query_gradient_guarded(const backward_tile *t, product_operands *p, float *d_query) {
+    const at_attention *call = t->call;
+    int width = t->scratch->key_width;
+    float *copy = t->scratch->finite_rows;
+    pack_rows(t->keys, width, t->key, t->key_row, copy, width);
+    for (int l = 0; l < t->keys; l++) {
+        const float *key = t->key + l * t->key_row;
+        if (all_finite(1, call->d_k, key, t->key_row)) continue;
+        memset(copy + (int64_t)l * width, 0, (size_t)width * sizeof(float));
+        for (int r = 0; r < t->rows; r++) {
+            float d_score = t->scratch->d_scores[r * TILE_STRIDE + t->lane + l];
+            if (!may_see(call, t->sequence, t->head, t->i + r, t->j + t->lane + l)) continue;
+            for (int c = 0; c < call->d_k; c++) d_query[r * call->d_query.row + c] += d_score * key[c];
+        }
+    }
+    p->b = copy;
+    p->b_step = width;
+}
+
+/* dQ += dS K. */
+static void add_query_gradient(const backward_tile *t, int partly) {
+    const at_attention *call = t->call;
+    const backward_scratch *b = t->scratch;
+    float *d_query = query_rows(&call->d_query, t->sequence, t->i, t->head);
+    product_operands p = {.a = b->d_scores + t->lane,
+                          .a_row = TILE_STRIDE,
+                          .a_step = 1,
+                          .b = t->key,
+                          .b_step = t->key_row,
+                          .c = d_query,
+                          .c_row = call->d_query.row,
+                          .depth = t->keys,
+                          .start = PRODUCT_ADD};
+    if (partly && !all_finite(t->keys, call->d_k, t->key, t->key_row)) {
+        add_query_gradient_guarded(t, &p, d_query);
+    }
+    if (call->d_k == b->key_width) {
+        product(t->rows, b->key_width, &p);
+        return;
+    }
+    p.c = b->d_queries;
+    p.c_row = b->key_width;
+    p.start = PRODUCT_SET;
+    product(t->rows, b->key_width, &p);
+    for (int r = 0; r < t->rows; r++) {
+        for (int c = 0; c < call->d_k; c++)
+            d_query[r * call->d_query.row + c] += b->d_queries[r * b->key_width + c];
+    }
+}
+
+/* Everything of a tile but dQ. Returns whether some pair may be unseen. */
+static int backward_scores(const backward_tile *t) {
+    const at_attention *call = t->call;
+    const backward_scratch *b = t->scratch;
+    product_operands scores = {.a = t->query,
+                               .a_row = t->query_row,
+                               .a_step = 1,
+                               .b = b->key_t + t->lane,
+                               .b_step = KEY_TILE,
+                               .c = b->weights + t->lane,
+                               .c_row = TILE_STRIDE,
+                               .depth = call->d_k,
+                               .start = PRODUCT_SET};
+    product_operands d_weights = {.a = t->d_output,
+                                  .a_row = t->d_output_row,
+                                  .a_step = 1,
+                                  .b = b->value_t + t->lane,
+                                  .b_step = KEY_TILE,
+                                  .c = b->d_scores + t->lane,
+                                  .c_row = TILE_STRIDE,
+                                  .depth = call->d_v,
+                                  .start = PRODUCT_SET};
+    product(t->rows, t->lanes, &scores);
+    product(t->rows, t->lanes, &d_weights);
+    int covered =
+        reach_covers(call, t->sequence, t->i, t->i + t->rows, t->j + t->lane, t->j + t->lane + t->keys);
+    if (covered && !scores_are_adjusted(call) && !call->dropout_threshold && !call->d_bias &&
+        !call->d_distance) {
+        weigh_plain(t);
+        return 0;
+    }
+    score_tile s = {.call = call,
+                    .sequence = t->sequence,
+                    .head = t->head,
+                    .first_query = t->i,
+                    .first_key = t->j + t->lane,
+                    .keys_on_lanes = 1,
+                    .rows = t->rows,
+                    .lanes = t->lanes,
+                    .lanes_used = t->keys,
+                    .scores = b->weights + t->lane,
+                    .stride = TILE_STRIDE,
+                    .line = b->line,
+                    .cap_slope = call->softcap > 0.0f ? b->cap_slope + t->lane : NULL};
+    int partly = adjust_scores(&s);
+    weigh_general(t);
+    return partly;
+}
+
+/* Queries [i, i + rows) of one head against the key block. */
+static void backward_tile_run(backward_tile *t, int64_t block_keys, int64_t step, at_progress *before,
+                              at_progress *own) {
+    const at_attention *call = t->call;
+    const backward_scratch *b = t->scratch;
+    /* only the lanes that some query of the tile sees */
+    int64_t from = max64(first_seen_key(call, t->sequence, t->i), t->j);
+    int64_t to = min64(end_of_seen_keys(call, t->sequence, t->i + t->rows - 1), t->j + block_keys);
+    int skip = from >= to || mask_is_empty(call, t->sequence, t->head, t->i, t->i + t->rows, from, to);
+    int partly = 0;
+    if (!skip) {
+        t->lane = (int)(from - t->j) / VEC_WIDTH * VEC_WIDTH;
+        t->lanes = round_up((int)(to - t->j) - t->lane, VEC_WIDTH);
+        t->keys = (int)min64(t->lane + t->lanes, block_keys) - t->lane;
+        t->query = query_rows(&call->query, t->sequence, t->i, t->head);
+        t->d_output = query_rows(&call->d_output, t->sequence, t->i, t->head);
+        t->query_row = call->query.row;
+        t->d_output_row = call->d_output.row;
+        if (t->query_row != call->d_k) {
+            pack_rows(t->rows, call->d_k, t->query, t->query_row, b->queries, call->d_k);
+            t->query = b->queries;
+            t->query_row = call->d_k;
+        }
+        if (t->d_output_row != call->d_v) {
+            pack_rows(t->rows, call->d_v, t->d_output, t->d_output_row, b->d_outputs, call->d_v);
+            t->d_output = b->d_outputs;
+            t->d_output_row = call->d_v;
+        }
+        t->key_row = b->key_width;
+        t->key = b->keys + (int64_t)t->lane * t->key_row;
+        partly = backward_scores(t);
+        add_key_gradients(t, partly);
+    }
+    if (before) at_progress_wait(before, step);
+    if (!skip && call->d_query.data) add_query_gradient(t, partly);
+    at_progress_raise(own, step);
+}
+
+static void begin_key_block(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j, int keys,
+                            const backward_scratch *b) {
+    const float *key = key_rows(&call->key, s, j, kv), *value = key_rows(&call->value, s, j, kv);
+    pack_transposed(keys, call->d_k, key, call->key.row, call->scale * LOG2_E, b->key_t, KEY_TILE);
+    pack_transposed(keys, call->d_v, value, call->value.row, folded_scale(call), b->value_t, KEY_TILE);
+    pack_rows(keys, call->d_k, key, call->key.row, b->keys, b->key_width);
+    memset(b->d_key_t, 0, (size_t)call->d_k * KEY_TILE * sizeof(float));
+    memset(b->d_value_t, 0, (size_t)call->d_v * KEY_TILE * sizeof(float));
+    for (int l = 0; l < KEY_TILE; l++) b->ones[l] = 1.0f;
+    if (call->d_distance) {
+        memset(b->d_distance, 0, (size_t)(call->group * (2 * call->distance_reach + 1)) * sizeof(float));
+    }
+}
+
+static void finish_key_block(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j, int keys,
+                             int64_t task, const backward_scratch *b) {
+    if (call->d_key.data) {
+        unpack_transposed(keys, call->d_k, b->d_key_t, KEY_TILE, b->ones, key_rows(&call->d_key, s, j, kv),
+                          call->d_key.row);
+    }
+    if (call->d_value.data) {
+        unpack_transposed(keys, call->d_v, b->d_value_t, KEY_TILE, b->ones,
+                          key_rows(&call->d_value, s, j, kv), call->d_value.row);
+    }
+    if (!call->d_distance) return;
+    if (call->previous_distance[task] >= 0) {
+        at_progress_wait(call->progress + call->previous_distance[task], task_finished);
+    }
+    int64_t width = 2 * call->distance_reach + 1;
+    for (int64_t g = 0; g < call->group; g++) {
+        float *target = call->d_distance + (kv * call->group + g) * call->d_distance_head;
+        for (int64_t x = 0; x < width; x++) target[x * call->d_distance_step] += b->d_distance[g * width + x];
+    }
+}
+
+static void attention_backward(const at_attention *call, int64_t task, void *memory) {
+    backward_scratch b;
+    backward_layout(call, memory, &b);
+    const at_sequence *s = sequence_of_task(call, task);
+    int64_t blocks = (s->keys + KEY_TILE - 1) / KEY_TILE;
+    int64_t kv = (task - s->first_task) / blocks, block = (task - s->first_task) % blocks;
+    int64_t j = block * KEY_TILE, tiles = (s->queries + QUERY_TILE - 1) / QUERY_TILE;
+    int keys = (int)min64(KEY_TILE, s->keys - j);
+    at_progress *own = call->progress + task, *before = block > 0 ? own - 1 : NULL;
+    begin_key_block(call, s, kv, j, keys, &b);
+    if (call->d_bias && call->previous[task] >= 0) {
+        at_progress_wait(call->progress + call->previous[task], task_finished);
+    }
+    int64_t i_begin = first_seeing_query(call, s, j) / QUERY_TILE * QUERY_TILE;
+    int64_t i_end = end_of_seeing_queries(call, s, j + keys - 1);
+    for (int64_t g = 0; g < call->group; g++) {
+        for (int64_t i = i_begin; i < i_end; i += QUERY_TILE) {
+            backward_tile t = {.call = call,
+                               .sequence = s,
+                               .scratch = &b,
+                               .head = kv * call->group + g,
+                               .kv = kv,
+                               .i = i,
+                               .j = j,
+                               .rows = (int)min64(QUERY_TILE, s->queries - i)};
+            backward_tile_run(&t, keys, g * tiles + i / QUERY_TILE + 1, before, own);
+        }
+        at_progress_raise(own, (g + 1) * tiles);
+    }
+    finish_key_block(call, s, kv, j, keys, task, &b);
+    at_progress_raise(own, task_finished);
+}
+
+static size_t attention_backward_scratch(const at_attention *call) {
+    backward_scratch b;
+    return backward_layout(call, NULL, &b);
+}

@@ -1,0 +1,251 @@
+/* attention_decode.c: few queries against many keys.
+ *
+ * With one or a few queries the lanes of the forward kernel would stay empty,
+ * and the work is to read K and V once at the speed of memory. Here channels
+ * stand on the lanes, all the queries that share a key/value head are done in
+ * one reading of it, and the keys are split into chunks so that every thread
+ * has work. A chunk leaves, for each (head, query),
+ *
+ *     m, l, o[d_v]      running maximum, sum of exp2(s - m), sum of exp2(s - m) v
+ *
+ * in at_attention.partials; attention_merge adds them up in the order of the
+ * chunks. A single chunk writes its result at once.
+ */
+#include "kernels/impl/attention.h"
+
+enum {
+    SPLIT_QUERIES = 4, /* at most this many queries go this way */
+    SPLIT_KEYS = 512   /* keys of a chunk */
+};
+
+static int64_t attention_split_keys(const at_attention *call, int64_t queries, int64_t keys) {
+    (void)call;
+    (void)keys;
+    return queries <= SPLIT_QUERIES ? SPLIT_KEYS : 0;
+}
+static inline int64_t chunk_count(int64_t keys) { return max64((keys + SPLIT_KEYS - 1) / SPLIT_KEYS, 1); }
+
+typedef struct decode_row { /* one (head, query) */
+    float *query;           /* scaled, padded with 0 to whole vectors */
+    float *out;             /* [d_v], padded likewise */
+    float *maximum, *sum;
+} decode_row;
+
+typedef struct decode_scratch {
+    float *queries, *outs, *maxima, *sums; /* for all rows */
+    float *scores, *line;                  /* [KEY_TILE] */
+    int query_width, out_width;
+} decode_scratch;
+
+static size_t decode_layout(const at_attention *call, unsigned char *base, decode_scratch *d) {
+    scratch_pieces pieces = {base, 0};
+    int64_t rows = call->group * SPLIT_QUERIES;
+    d->query_width = round_up(call->d_k, VEC_WIDTH);
+    d->out_width = round_up(call->d_v, VEC_WIDTH);
+    d->queries = scratch_take(&pieces, rows * d->query_width);
+    d->outs = scratch_take(&pieces, rows * d->out_width);
+    d->maxima = scratch_take(&pieces, rows);
+    d->sums = scratch_take(&pieces, rows);
+    d->scores = scratch_take(&pieces, KEY_TILE);
+    d->line = scratch_take(&pieces, KEY_TILE + VEC_WIDTH);
+    return pieces.used;
+}
+
+/* scores[r] = query . key_r */
+static void decode_scores(int rows, int d_k, const float *query, const float *key, int64_t key_row,
+                          float *scores) {
+    int r = 0, whole = d_k / VEC_WIDTH * VEC_WIDTH;
+    for (; r + 4 <= rows; r += 4) {
+        const float *k0 = key + r * key_row, *k1 = k0 + key_row, *k2 = k1 + key_row, *k3 = k2 + key_row;
+        vec s0 = vec_set(0.0f), s1 = s0, s2 = s0, s3 = s0;
+        for (int c = 0; c < whole; c += VEC_WIDTH) {
+            vec q = vec_load(query + c);
+            s0 = vec_fma(q, vec_load(k0 + c), s0);
+            s1 = vec_fma(q, vec_load(k1 + c), s1);
+            s2 = vec_fma(q, vec_load(k2 + c), s2);
+            s3 = vec_fma(q, vec_load(k3 + c), s3);
+        }
+        if (whole < d_k) {
+            vec q = vec_load(query + whole);
+            s0 = vec_fma(q, vec_load_part(k0 + whole, d_k - whole), s0);
+            s1 = vec_fma(q, vec_load_part(k1 + whole, d_k - whole), s1);
+            s2 = vec_fma(q, vec_load_part(k2 + whole, d_k - whole), s2);
+            s3 = vec_fma(q, vec_load_part(k3 + whole, d_k - whole), s3);
+        }
+        scores[r] = vec_sum(s0);
+        scores[r + 1] = vec_sum(s1);
+        scores[r + 2] = vec_sum(s2);
+        scores[r + 3] = vec_sum(s3);
+    }
+    for (; r < rows; r++) {
+        const float *k0 = key + r * key_row;
+        vec s0 = vec_set(0.0f);
+        for (int c = 0; c < whole; c += VEC_WIDTH) s0 = vec_fma(vec_load(query + c), vec_load(k0 + c), s0);
+        if (whole < d_k) s0 = vec_fma(vec_load(query + whole), vec_load_part(k0 + whole, d_k - whole), s0);
+        scores[r] = vec_sum(s0);
+    }
+}
+
+/* out = factor * out + sum_r weights[r] * value_r over `columns` vectors from
+ * channel c on (a constant where this is inlined); the last vector holds
+ * `last` numbers. Keys that are not seen are left out: 0 * NaN. */
+VEC_INLINE void decode_sum_columns(const int columns, int last, int rows, const float *weights,
+                                   const unsigned char *seen, const float *value, int64_t value_row,
+                                   vec factor, float *out) {
+    vec sum[8];
+    for (int l = 0; l < columns; l++) sum[l] = vec_mul(vec_load(out + l * VEC_WIDTH), factor);
+    for (int r = 0; r < rows; r++) {
+        if (!seen[r]) continue;
+        vec p = vec_set(weights[r]);
+        const float *v = value + r * value_row;
+        for (int l = 0; l < columns - 1; l++) sum[l] = vec_fma(p, vec_load(v + l * VEC_WIDTH), sum[l]);
+        vec tail = last == VEC_WIDTH ? vec_load(v + (columns - 1) * VEC_WIDTH)
+                                     : vec_load_part(v + (columns - 1) * VEC_WIDTH, last);
+        sum[columns - 1] = vec_fma(p, tail, sum[columns - 1]);
+    }
+    for (int l = 0; l < columns; l++) vec_store(out + l * VEC_WIDTH, sum[l]);
+}
+
+static void decode_sum(int rows, int d_v, const float *weights, const unsigned char *seen, const float *value,
+                       int64_t value_row, float factor, float *out) {
+    const vec f = vec_set(factor);
+    int c = 0;
+    for (; c + 8 * VEC_WIDTH <= d_v; c += 8 * VEC_WIDTH) {
+        decode_sum_columns(8, VEC_WIDTH, rows, weights, seen, value + c, value_row, f, out + c);
+    }
+    for (; c + 4 * VEC_WIDTH <= d_v; c += 4 * VEC_WIDTH) {
+        decode_sum_columns(4, VEC_WIDTH, rows, weights, seen, value + c, value_row, f, out + c);
+    }
+    for (; c < d_v; c += VEC_WIDTH) {
+        int width = d_v - c < VEC_WIDTH ? d_v - c : VEC_WIDTH;
+        decode_sum_columns(1, width, rows, weights, seen, value + c, value_row, f, out + c);
+    }
+}
+
+/* One row against keys [j, j_end) of a tile. */
+static void decode_tile(const at_attention *call, const at_sequence *s, int64_t head, int64_t i, int64_t j,
+                        int64_t j_end, const decode_scratch *d, const decode_row *row) {
+    j = max64(j, first_seen_key(call, s, i));
+    j_end = min64(j_end, end_of_seen_keys(call, s, i));
+    if (j >= j_end) return;
+    int keys = (int)(j_end - j), lanes = round_up(keys, VEC_WIDTH);
+    int64_t kv = head / call->group;
+    unsigned char seen[KEY_TILE];
+    decode_scores(keys, call->d_k, row->query, key_rows(&call->key, s, j, kv), call->key.row, d->scores);
+    for (int l = keys; l < lanes; l++) d->scores[l] = -INFINITY;
+    memset(seen, 1, (size_t)keys);
+    if (scores_are_adjusted(call)) {
+        score_tile t = {.call = call,
+                        .sequence = s,
+                        .head = head,
+                        .first_query = i,
+                        .first_key = j,
+                        .keys_on_lanes = 1,
+                        .rows = 1,
+                        .lanes = lanes,
+                        .lanes_used = keys,
+                        .scores = d->scores,
+                        .stride = lanes,
+                        .line = d->line};
+        adjust_scores(&t);
+        for (int l = 0; l < keys; l++) seen[l] = d->scores[l] != -INFINITY;
+        for (int l = keys; l < lanes; l++) d->scores[l] = -INFINITY;
+    }
+    vec m = vec_set(*row->maximum);
+    for (int l = 0; l < lanes; l += VEC_WIDTH) m = vec_max(vec_load(d->scores + l), m);
+    float maximum = vec_maximum(m), reference = maximum == -INFINITY ? 0.0f : maximum;
+    float factor = exp2f(*row->maximum - reference);
+    vec sum = vec_set(0.0f);
+    for (int l = 0; l < lanes; l += VEC_WIDTH) {
+        vec p = vec_exp2(vec_sub(vec_load(d->scores + l), vec_set(reference)));
+        sum = vec_add(sum, p);
+        vec_store(d->scores + l, p);
+    }
+    *row->maximum = maximum;
+    *row->sum = *row->sum * factor + vec_sum(sum);
+    if (call->dropout_threshold) drop_keys_on_lanes(call, dropout_row(call, s, head, i), j, lanes, d->scores);
+    decode_sum(keys, call->d_v, d->scores, seen, key_rows(&call->value, s, j, kv), call->value.row, factor,
+               row->out);
+}
+
+static void write_row(const at_attention *call, const at_sequence *s, int64_t head, int64_t i, float maximum,
+                      float sum, const float *out) {
+    float *output = query_rows(&call->output, s, i, head);
+    if (sum == 0.0f && sees_anything(call, s, head, i)) sum = NAN; /* 0 / 0 */
+    float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+    for (int c = 0; c < call->d_v; c++) output[c] = out[c] * inverse;
+    if (call->log_sum_exp.data) {
+        *query_rows(&call->log_sum_exp, s, i, head) = sum == 0.0f ? -INFINITY : (maximum + log2f(sum)) * LN_2;
+    }
+}
+
+static inline float *partial_at(const at_attention *call, const at_sequence *s, int64_t chunk, int64_t head,
+                                int64_t i) {
+    return call->partials + s->first_partial +
+           ((chunk * call->heads + head) * s->queries + i) * (call->d_v + 2);
+}
+
+static decode_row decode_row_at(const decode_scratch *d, int64_t row) {
+    decode_row r = {d->queries + row * d->query_width, d->outs + row * d->out_width, d->maxima + row,
+                    d->sums + row};
+    return r;
+}
+
+/* One chunk of keys for all queries of one key/value head. */
+static void decode_chunk(const at_attention *call, const at_sequence *s, int64_t kv, int64_t chunk,
+                         const decode_scratch *d) {
+    int64_t rows = call->group * s->queries, chunks = chunk_count(s->keys);
+    for (int64_t r = 0; r < rows; r++) {
+        decode_row row = decode_row_at(d, r);
+        const float *query = query_rows(&call->query, s, r % s->queries, kv * call->group + r / s->queries);
+        for (int c = 0; c < d->query_width; c++) {
+            row.query[c] = c < call->d_k ? query[c] * (call->scale * LOG2_E) : 0.0f;
+        }
+        memset(row.out, 0, (size_t)d->out_width * sizeof(float));
+        *row.maximum = -INFINITY;
+        *row.sum = 0.0f;
+    }
+    int64_t end = min64((chunk + 1) * SPLIT_KEYS, s->keys);
+    for (int64_t j = chunk * SPLIT_KEYS; j < end; j += KEY_TILE) {
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t head = kv * call->group + r / s->queries, i = r % s->queries;
+            decode_row row = decode_row_at(d, r);
+            if (mask_is_empty(call, s, head, i, i + 1, j, min64(j + KEY_TILE, end))) continue;
+            decode_tile(call, s, head, i, j, min64(j + KEY_TILE, end), d, &row);
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t head = kv * call->group + r / s->queries, i = r % s->queries;
+        decode_row row = decode_row_at(d, r);
+        if (chunks == 1) {
+            write_row(call, s, head, i, *row.maximum, *row.sum, row.out);
+        } else {
+            float *partial = partial_at(call, s, chunk, head, i);
+            partial[0] = *row.maximum;
+            partial[1] = *row.sum;
+            memcpy(partial + 2, row.out, (size_t)call->d_v * sizeof(float));
+        }
+    }
+}
+
+/* The chunks of one head, in order; the first chunk's memory takes the sum. */
+static void attention_merge(const at_attention *call, const at_sequence *s, int64_t head) {
+    int64_t chunks = chunk_count(s->keys);
+    for (int64_t i = 0; i < s->queries; i++) {
+        float maximum = -INFINITY, sum = 0.0f;
+        for (int64_t c = 0; c < chunks; c++) {
+            float m = partial_at(call, s, c, head, i)[0];
+            if (m > maximum) maximum = m;
+        }
+        float reference = maximum == -INFINITY ? 0.0f : maximum;
+        float *out = partial_at(call, s, 0, head, i);
+        for (int64_t c = 0; c < chunks; c++) {
+            const float *partial = partial_at(call, s, c, head, i);
+            float factor = exp2f(partial[0] - reference);
+            sum += factor * partial[1];
+            for (int x = 2; x < call->d_v + 2; x++)
+                out[x] = c ? out[x] + factor * partial[x] : factor * partial[x];
+        }
+        write_row(call, s, head, i, maximum, sum, out + 2);
+    }
+}

@@ -1,0 +1,288 @@
+/* attention_forward.c: O = softmax(Q K^T + ...) V for one head and one block of
+ * queries, without ever holding more than a tile of scores.
+ *
+ * Queries stand on the lanes. The block is cut into columns of COLUMN_LANES
+ * queries; for each tile of KEY_TILE keys and each column:
+ *
+ *     S^T  = K Q^T            K is read in place and broadcast; Q^T is packed once
+ *     m'   = max(m, max S)    a lane is a query: no shuffles
+ *     P^T  = exp2(S^T - m'),  l = l exp2(m - m') + sum P
+ *     O^T  = exp2(m - m') O^T + V^T P^T     the rescaling rides on the load of O^T
+ *
+ * Scores are in powers of two: scale * log2(e) is folded into Q^T. K and V are
+ * copied, a tile at a time for all columns, only if their rows are not side by
+ * side (rows that far apart fight for the same few cache sets).
+ *
+ * Keys that no query of the column may see are never touched. Where some may
+ * and some may not, the weights are exactly 0; so that 0 * NaN does not leak
+ * into a query that may not see the NaN, such rows of V are taken out of the
+ * product and added for the queries that do see them.
+ */
+#include "kernels/impl/attention.h"
+
+typedef struct forward_scratch {
+    float *query_t, *out_t;  /* a column: [channels][COLUMN_LANES] */
+    float *maximum, *sum;    /* [queries] */
+    uint32_t *key_a, *key_b; /* dropout keys, [queries] */
+    float *scores;           /* [KEY_TILE][COLUMN_LANES] */
+    float *rescale;          /* [COLUMN_LANES] */
+    float *line;
+    float *keys, *values; /* a tile, copied side by side */
+    float *finite_values; /* a tile of V without its bad rows */
+} forward_scratch;
+
+static int64_t attention_block(const at_attention *call, int64_t queries, int64_t keys) {
+    (void)keys;
+    int channels = call->d_k > call->d_v ? call->d_k : call->d_v;
+    int64_t most = max64(BLOCK_NUMBERS / channels / COLUMN_LANES, 1) * COLUMN_LANES;
+    int64_t eighth = (queries / 8 + 2 * COLUMN_LANES - 1) / (2 * COLUMN_LANES) * (2 * COLUMN_LANES);
+    return min64(most, max64(eighth, 2 * COLUMN_LANES));
+}
+
+static size_t forward_layout(const at_attention *call, unsigned char *base, forward_scratch *f) {
+    scratch_pieces pieces = {base, 0};
+    int64_t block = attention_block(call, INT64_MAX / 2, 0);
+    f->query_t = scratch_take(&pieces, block * call->d_k);
+    f->out_t = scratch_take(&pieces, block * call->d_v);
+    f->maximum = scratch_take(&pieces, block);
+    f->sum = scratch_take(&pieces, block);
+    f->key_a = scratch_take(&pieces, block);
+    f->key_b = scratch_take(&pieces, block);
+    f->scores = scratch_take(&pieces, KEY_TILE * COLUMN_LANES);
+    f->rescale = scratch_take(&pieces, COLUMN_LANES);
+    f->line = scratch_take(&pieces, KEY_TILE + COLUMN_LANES);
+    f->keys = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
+    f->values = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
+    f->finite_values = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
+    return pieces.used;
+}
+
+/* A column of the block: its queries and its part of the scratch memory. */
+typedef struct forward_column {
+    int64_t first_query;
+    int queries, lanes;
+    const float *query_t;
+    float *out_t, *maximum, *sum;
+    const uint32_t *key_a, *key_b;
+} forward_column;
+
+/* Column c of the block that begins at query i. */
+static forward_column column_at(const at_attention *call, const forward_scratch *f, int64_t i, int64_t i_end,
+                                int c) {
+    int64_t first = i + (int64_t)c * COLUMN_LANES;
+    int queries = (int)min64(COLUMN_LANES, i_end - first);
+    int64_t before = (int64_t)c * COLUMN_LANES;
+    forward_column column = {first,
+                             queries,
+                             round_up(queries, VEC_WIDTH),
+                             f->query_t + before * call->d_k,
+                             f->out_t + before * call->d_v,
+                             f->maximum + before,
+                             f->sum + before,
+                             f->key_a + before,
+                             f->key_b + before};
+    return column;
+}
+
+static void begin_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
+                        int64_t i_end, const forward_scratch *f) {
+    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+        forward_column column = column_at(call, f, i, i_end, c);
+        const float *query = query_rows(&call->query, s, column.first_query, head);
+        pack_transposed(column.queries, call->d_k, query, call->query.row, call->scale * LOG2_E,
+                        (float *)column.query_t, column.lanes);
+        for (int l = 0; l < column.lanes; l++) {
+            column.maximum[l] = -INFINITY;
+            column.sum[l] = 0.0f;
+        }
+        memset(column.out_t, 0, (size_t)call->d_v * (size_t)column.lanes * sizeof(float));
+        if (call->dropout_threshold == 0) continue;
+        for (int l = 0; l < column.lanes; l++) {
+            at_row_key key = dropout_row(call, s, head, column.first_query + l);
+            f->key_a[c * COLUMN_LANES + l] = key.a;
+            f->key_b[c * COLUMN_LANES + l] = key.b;
+        }
+    }
+}
+
+/* One online softmax step over a tile: scores become weights relative to the
+ * running maximum; rescale is what the sums so far have to be multiplied with. */
+VEC_INLINE void softmax_column(float *scores, int rows, int lanes, float *maximum, float *sum,
+                               float *rescale) {
+    vec m0 = vec_load(maximum), m1 = m0, m2 = m0, m3 = m0;
+    int r = 0;
+    for (; r + 4 <= rows; r += 4) { /* four chains hide the latency of max */
+        m0 = vec_max(vec_load(scores + r * lanes), m0);
+        m1 = vec_max(vec_load(scores + (r + 1) * lanes), m1);
+        m2 = vec_max(vec_load(scores + (r + 2) * lanes), m2);
+        m3 = vec_max(vec_load(scores + (r + 3) * lanes), m3);
+    }
+    for (; r < rows; r++) m0 = vec_max(vec_load(scores + r * lanes), m0);
+    m0 = vec_max(vec_max(m0, m1), vec_max(m2, m3));
+    /* where nothing is seen yet, subtract 0 instead of -inf: exp2(-inf) is 0 */
+    vec reference = vec_select(vec_equal(m0, vec_set(-INFINITY)), vec_set(0.0f), m0);
+    vec factor = vec_exp2(vec_sub(vec_load(maximum), reference));
+    vec_store(maximum, m0);
+    vec_store(rescale, factor);
+    vec s0 = vec_mul(vec_load(sum), factor), s1 = vec_set(0.0f);
+    for (r = 0; r + 2 <= rows; r += 2) {
+        vec p0 = vec_exp2(vec_sub(vec_load(scores + r * lanes), reference));
+        vec p1 = vec_exp2(vec_sub(vec_load(scores + (r + 1) * lanes), reference));
+        vec_store(scores + r * lanes, p0);
+        vec_store(scores + (r + 1) * lanes, p1);
+        s0 = vec_add(s0, p0);
+        s1 = vec_add(s1, p1);
+    }
+    if (r < rows) {
+        vec p0 = vec_exp2(vec_sub(vec_load(scores + r * lanes), reference));
+        vec_store(scores + r * lanes, p0);
+        s0 = vec_add(s0, p0);
+    }
+    vec_store(sum, vec_add(s0, s1));
+}
+
+static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
+                                                   float *sum, float *rescale) {
+    for (int l = 0; l < lanes; l += VEC_WIDTH) {
+        softmax_column(scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
+    }
+}
+
+/* V^T P^T of a tile in which some queries may not see some keys, and V is not
+ * finite: its bad rows apart, only for the queries that see them. */
+static void add_values_guarded(const at_attention *call, const score_tile *t, const forward_column *column,
+                               product_operands *p, float *finite_values) {
+    const float *values = p->a;
+    int64_t value_row = p->a_step;
+    unsigned char bad[KEY_TILE];
+    for (int r = 0; r < t->rows; r++) {
+        bad[r] = !all_finite(1, call->d_v, values + r * value_row, value_row);
+        float *copy = finite_values + (int64_t)r * call->d_v;
+        if (bad[r]) {
+            memset(copy, 0, (size_t)call->d_v * sizeof(float));
+        } else {
+            memcpy(copy, values + r * value_row, (size_t)call->d_v * sizeof(float));
+        }
+    }
+    p->a = finite_values;
+    p->a_step = call->d_v;
+    product(call->d_v, column->lanes, p);
+    for (int r = 0; r < t->rows; r++) {
+        if (!bad[r]) continue;
+        for (int l = 0; l < column->queries; l++) {
+            if (!may_see(call, t->sequence, t->head, t->first_query + l, t->first_key + r)) continue;
+            float weight = t->scores[r * t->stride + l];
+            for (int c = 0; c < call->d_v; c++)
+                column->out_t[c * column->lanes + l] += weight * values[r * value_row + c];
+        }
+    }
+}
+
+/* Keys [j, j_end) for one column. key, value: the row of key j. */
+static void forward_tile(const at_attention *call, const at_sequence *s, int64_t head,
+                         const forward_column *column, int64_t j, int64_t j_end, const float *key,
+                         int64_t key_row, const float *value, int64_t value_row, const forward_scratch *f) {
+    int rows = (int)(j_end - j);
+    product_operands scores = {.a = key,
+                               .a_row = key_row,
+                               .a_step = 1,
+                               .b = column->query_t,
+                               .b_step = column->lanes,
+                               .c = f->scores,
+                               .c_row = column->lanes,
+                               .depth = call->d_k,
+                               .start = PRODUCT_SET};
+    product(rows, column->lanes, &scores);
+    score_tile t = {.call = call,
+                    .sequence = s,
+                    .head = head,
+                    .first_query = column->first_query,
+                    .first_key = j,
+                    .rows = rows,
+                    .lanes = column->lanes,
+                    .lanes_used = column->queries,
+                    .scores = f->scores,
+                    .stride = column->lanes,
+                    .line = f->line};
+    int partly = 0;
+    if (scores_are_adjusted(call) ||
+        !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
+        partly = adjust_scores(&t);
+    }
+    softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+    if (call->dropout_threshold) drop_queries_on_lanes(&t, column->key_a, column->key_b);
+    product_operands sums = {.a = value,
+                             .a_row = 1,
+                             .a_step = value_row,
+                             .b = f->scores,
+                             .b_step = column->lanes,
+                             .c = column->out_t,
+                             .c_row = column->lanes,
+                             .depth = rows,
+                             .start = PRODUCT_RESCALE,
+                             .rescale = f->rescale};
+    if (partly && !all_finite(rows, call->d_v, value, value_row)) {
+        add_values_guarded(call, &t, column, &sums, f->finite_values);
+    } else {
+        product(call->d_v, column->lanes, &sums);
+    }
+}
+
+static void finish_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
+                         int64_t i_end, const forward_scratch *f) {
+    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+        forward_column column = column_at(call, f, i, i_end, c);
+        for (int l = 0; l < column.queries; l++) { /* 0 / 0, unless there was nothing to see */
+            if (column.sum[l] == 0.0f && sees_anything(call, s, head, column.first_query + l))
+                column.sum[l] = NAN;
+        }
+        if (call->log_sum_exp.data) {
+            for (int l = 0; l < column.queries; l++) {
+                float sum = column.sum[l];
+                *query_rows(&call->log_sum_exp, s, column.first_query + l, head) =
+                    sum == 0.0f ? -INFINITY : (column.maximum[l] + log2f(sum)) * LN_2;
+            }
+        }
+        for (int l = 0; l < column.lanes; l += VEC_WIDTH) { /* 0 for a query that saw nothing */
+            vec sum = vec_load(column.sum + l), zero = vec_set(0.0f);
+            vec_store(column.sum + l, vec_select(vec_equal(sum, zero), zero, vec_div(vec_set(1.0f), sum)));
+        }
+        unpack_transposed(column.queries, call->d_v, column.out_t, column.lanes, column.sum,
+                          query_rows(&call->output, s, column.first_query, head), call->output.row);
+    }
+}
+
+static void forward_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
+                          int64_t i_end, const forward_scratch *f) {
+    int64_t kv = head / call->group;
+    int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
+    /* a copy pays only if more than one column reads it */
+    int copy_keys = call->key.row != call->d_k && i_end - i > COLUMN_LANES;
+    int copy_values = call->value.row != call->d_v && i_end - i > COLUMN_LANES;
+    begin_block(call, s, head, i, i_end, f);
+    for (int64_t j = first_seen_key(call, s, i); j < j_end; j += KEY_TILE) {
+        int64_t tile_end = min64(j + KEY_TILE, j_end);
+        const float *key = key_rows(&call->key, s, j, kv), *value = key_rows(&call->value, s, j, kv);
+        int64_t key_row = call->key.row, value_row = call->value.row;
+        if (copy_keys) {
+            pack_rows((int)(tile_end - j), call->d_k, key, key_row, f->keys, call->d_k);
+            key = f->keys;
+            key_row = call->d_k;
+        }
+        if (copy_values) {
+            pack_rows((int)(tile_end - j), call->d_v, value, value_row, f->values, call->d_v);
+            value = f->values;
+            value_row = call->d_v;
+        }
+        for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+            forward_column column = column_at(call, f, i, i_end, c);
+            int64_t last = column.first_query + column.queries - 1;
+            int64_t from = max64(j, first_seen_key(call, s, column.first_query));
+            int64_t to = min64(tile_end, end_of_seen_keys(call, s, last));
+            if (from >= to || mask_is_empty(call, s, head, column.first_query, last + 1, from, to)) continue;
+            forward_tile(call, s, head, &column, from, to, key + (from - j) * key_row, key_row,
+                         value + (from - j) * value_row, value_row, f);
+        }
+    }
+    finish_block(call, s, head, i, i_end, f);
+}

@@ -1,0 +1,157 @@
+/* table.h: the kernel table, and the contracts of what stands in it.
+ *
+ * ops/ checks shapes, lays out memory and cuts the work into tasks; a kernel
+ * does one task. There is one table an instruction set, all from the same
+ * source (impl/), chosen once a context (at_kernels_for).
+ *
+ * Kernels take valid arguments, allocate nothing and cannot fail.
+ */
+#ifndef AT_KERNELS_TABLE_H
+#define AT_KERNELS_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/linear.h>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+
+/* Rows of several heads in several sequences, channels side by side: channel c
+ * of (sequence s, row i, head h) is at
+ * data[s.index * sequence + (s.row + i) * row + h * head + c]. Ragged rows have
+ * sequence = 0 and count rows from s.row; batched ones the other way round. */
+typedef struct at_rows {
+    float *data;
+    int64_t sequence, row, head;
+} at_rows;
+
+typedef struct at_sequence {
+    int64_t index;              /* in the batch */
+    int64_t query_row, key_row; /* first rows, for ragged tensors; else 0 */
+    int64_t queries, keys;
+    int64_t shift;         /* position of query i among the keys, less i */
+    int64_t first_task;    /* the tasks of this sequence begin here */
+    int64_t first_partial; /* in at_attention.partials, if it is split over keys */
+    int64_t weights_offset, weights_width, weights_first_key, weights_key_step;
+} at_sequence;
+
+/* One call of the operator, as all its tasks see it. Absent pointers are NULL. */
+typedef struct at_attention {
+    const at_sequence *sequences;
+    int64_t sequence_count;
+    int64_t heads, kv_heads, group; /* group = heads / kv_heads */
+    int d_k, d_v;
+    at_rows query, key, value;
+    at_rows output;
+    at_rows log_sum_exp; /* head stride; one number, not a row of channels */
+    float *weights;
+
+    int64_t left, right; /* both finite here: no bound is a bound past every sequence */
+    const uint8_t *mask;
+    int64_t mask_sequence, mask_head, mask_query; /* bytes */
+
+    float scale;   /* 1/sqrt(d_k) filled in */
+    float softcap; /* 0: none */
+    const float *slopes;
+    const float *bias;
+    int64_t bias_sequence, bias_head, bias_query, bias_key;
+    const float *distance; /* entry 0 of head 0 */
+    int64_t distance_head, distance_step, distance_reach;
+    uint32_t dropout_threshold; /* 0: none */
+    float dropout_scale;        /* 1 / (1 - dropout) */
+    uint64_t seed;
+    int64_t first_sequence;
+
+    float *partials; /* forward, split over keys: see attention_split */
+
+    /* backward */
+    at_rows d_output, d_query, d_key, d_value;
+    float *d_bias;
+    int64_t d_bias_sequence, d_bias_head, d_bias_query, d_bias_key;
+    float *d_distance;
+    int64_t d_distance_head, d_distance_step;
+    at_rows row_terms;       /* two numbers a (row, head): log-sum-exp in powers of two, scale * delta */
+    at_progress *progress;   /* [tasks]: how far each task is */
+    const int64_t *previous; /* [tasks]: the task whose bias gradients come before this one's, or -1 */
+    const int64_t *previous_distance;
+} at_attention;
+
+/* C = act(A B + bias): rows x columns, depth deep. A[i, k] = a[i * a_row +
+ * k * a_step], C[i][j] = c[i * c_row + j]. B is in panels (see gemm_pack), or
+ * natural, b[k * b_row + j * b_step], and packed on the way. */
+typedef struct at_gemm {
+    int64_t rows, columns, depth;
+    const float *a;
+    int64_t a_row, a_step;
+    const float *packed; /* or NULL: */
+    const float *b;
+    int64_t b_row, b_step;
+    const float *bias; /* [columns] or NULL */
+    attn_activation activation;
+    float *pre_activation;
+    int64_t pre_activation_row;
+    float *c;
+    int64_t c_row;
+} at_gemm;
+
+typedef struct at_kernels {
+    at_isa isa;
+    int lanes; /* columns of a packed panel: a panel holds depth x lanes numbers */
+
+    /* Attention, forward. A sequence of `queries` is cut into tasks of one head
+     * and one block of queries each (attention_block queries), or, if it has
+     * few queries (attention_split_keys > 0), of one key/value head and one
+     * chunk of that many keys; then attention_merge, once a (sequence, head),
+     * puts the chunks together in order. The cut depends on the sequence's own
+     * shape alone. */
+    int64_t (*attention_block)(const at_attention *call, int64_t queries, int64_t keys);
+    int64_t (*attention_split_keys)(const at_attention *call, int64_t queries, int64_t keys);
+    size_t (*attention_forward_scratch)(const at_attention *call);
+    void (*attention_forward)(const at_attention *call, int64_t task, void *scratch);
+    void (*attention_merge)(const at_attention *call, const at_sequence *sequence, int64_t head);
+
+    /* The weights of attention_weights_queries queries of one head from query i
+     * on, after the forward pass has filled log_sum_exp. */
+    int64_t attention_weights_queries;
+    void (*attention_weights)(const at_attention *call, const at_sequence *sequence, int64_t head, int64_t i,
+                              void *scratch);
+
+    /* Attention, backward. First attention_row_terms for every (sequence, head):
+     * fills row_terms and clears d_query. Then attention_backward for every
+     * task: one key/value head and one block of attention_key_block keys. A
+     * task adds to d_query after the one before it has (progress). */
+    int64_t attention_key_block;
+    size_t (*attention_backward_scratch)(const at_attention *call);
+    void (*attention_row_terms)(const at_attention *call, const at_sequence *sequence, int64_t head);
+    void (*attention_backward)(const at_attention *call, int64_t task, void *scratch);
+
+    /* Packs columns [first, first + lanes) of B (depth x columns, strided) into
+     * one panel, [depth][lanes], missing columns as 0. */
+    void (*gemm_pack)(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,
+                      int64_t first, float *panel);
+    /* The block [row, row_end) x one panel of columns. scratch: gemm_scratch
+     * bytes, needed unless B is packed. */
+    size_t (*gemm_scratch)(const at_gemm *call);
+    void (*gemm)(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *scratch);
+    /* g = d_output * act'(pre), count numbers. */
+    void (*activation_backward)(attn_activation activation, int64_t count, const float *d_output,
+                                const float *pre, float *g);
+    /* sums[j] = sum over rows, in order, of x[i * row + j] for columns numbers. */
+    void (*column_sums)(int64_t rows, int64_t columns, const float *x, int64_t row, float *sums);
+    void (*softmax_row)(int64_t columns, const float *input, float *output);
+
+    /* For the tests of the polynomials: y[i] = f(x[i]). */
+    void (*exp2_all)(int64_t count, const float *x, float *y);
+    void (*tanh_all)(int64_t count, const float *x, float *y);
+    void (*normal_cdf_all)(int64_t count, const float *x, float *y);
+
+    /* `rounds` times a fixed number of independent multiply-adds; returns how
+     * many operations that was. `sink` keeps the result alive. */
+    int64_t (*fma_loop)(int64_t rounds, float *sink);
+} at_kernels;
+
+/* The table of an available instruction set. */
+const at_kernels *at_kernels_for(at_isa isa);
+
+#endif

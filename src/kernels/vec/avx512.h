@@ -1,0 +1,100 @@
+/* avx512.h: the operations of vec.h with AVX-512 F, BW, DQ and VL. */
+#ifndef AT_KERNELS_VEC_AVX512_H
+#define AT_KERNELS_VEC_AVX512_H
+
+#if !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512BW__) || !defined(__AVX512VL__)
+#error "compile this file with -mavx512f -mavx512dq -mavx512bw -mavx512vl"
+#endif
+
+#include <immintrin.h>
+
+#define VEC_WIDTH 16
+#define VEC_ROWS 8
+#define VEC_COLUMNS 3
+#define ATTENTION_COLUMNS 2
+
+typedef __m512 vec;
+typedef __m512i veci;
+typedef __mmask16 vecb;
+
+VEC_INLINE vec vec_load(const float *p) { return _mm512_loadu_ps(p); }
+VEC_INLINE void vec_store(float *p, vec v) { _mm512_storeu_ps(p, v); }
+VEC_INLINE vec vec_load_part(const float *p, int n) {
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+VEC_INLINE void vec_store_part(float *p, vec v, int n) {
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), v);
+}
+VEC_INLINE vec vec_set(float x) { return _mm512_set1_ps(x); }
+VEC_INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
+VEC_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+VEC_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+VEC_INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }
+VEC_INLINE vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }
+VEC_INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
+VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
+    return _mm512_or_ps(_mm512_and_ps(sign, _mm512_set1_ps(-0.0f)), magnitude);
+}
+VEC_INLINE vec vec_round(vec a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+/* a * 2^n for a whole n; too small becomes subnormal and then 0, too large inf. */
+#define VEC_POWER_OF_ZERO (-200.0f)
+VEC_INLINE vec vec_scale2(vec a, vec n) { return _mm512_scalef_ps(a, n); }
+
+VEC_INLINE vecb vec_equal(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+VEC_INLINE vecb vec_less(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+VEC_INLINE vec vec_select(vecb m, vec yes, vec no) { return _mm512_mask_blend_ps(m, no, yes); }
+VEC_INLINE int vec_all(vecb m) { return m == 0xffffu; }
+
+VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
+VEC_INLINE float vec_maximum(vec a) { return _mm512_reduce_max_ps(a); }
+
+VEC_INLINE veci veci_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
+VEC_INLINE veci veci_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
+VEC_INLINE veci veci_lanes(void) {
+    return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+VEC_INLINE veci veci_add(veci a, veci b) { return _mm512_add_epi32(a, b); }
+VEC_INLINE veci veci_mul(veci a, veci b) { return _mm512_mullo_epi32(a, b); }
+VEC_INLINE veci veci_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
+VEC_INLINE veci veci_shift_right(veci a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+VEC_INLINE veci veci_shift_right_lanes(veci a, veci n) { return _mm512_srlv_epi32(a, n); }
+VEC_INLINE vecb veci_bit0(veci a) { return _mm512_test_epi32_mask(a, _mm512_set1_epi32(1)); }
+VEC_INLINE vecb veci_at_least(veci a, veci b) { return _mm512_cmpge_epu32_mask(a, b); }
+
+/* Keeps a loaded vector in its register: without it gcc folds the load into
+ * every use. */
+VEC_INLINE vec vec_keep(vec a) {
+    __asm__("" : "+v"(a));
+    return a;
+}
+
+/* Transposes the VEC_WIDTH x VEC_WIDTH block that the vectors hold. */
+VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
+    __m512d t[16], u[16];
+    UNROLL for (int i = 0; i < 16; i += 4) { /* 4 x 4 inside the 128-bit lanes */
+        __m512 a = _mm512_unpacklo_ps(r[i], r[i + 1]), b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+        __m512 c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]), d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+        t[i] = _mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(c));
+        t[i + 1] = _mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(c));
+        t[i + 2] = _mm512_unpacklo_pd(_mm512_castps_pd(b), _mm512_castps_pd(d));
+        t[i + 3] = _mm512_unpackhi_pd(_mm512_castps_pd(b), _mm512_castps_pd(d));
+    }
+    UNROLL for (int i = 0; i < 4; i++) { /* then the lanes themselves */
+        u[i] = _mm512_shuffle_f64x2(t[i], t[i + 4], 0x88);
+        u[i + 4] = _mm512_shuffle_f64x2(t[i], t[i + 4], 0xdd);
+        u[i + 8] = _mm512_shuffle_f64x2(t[i + 8], t[i + 12], 0x88);
+        u[i + 12] = _mm512_shuffle_f64x2(t[i + 8], t[i + 12], 0xdd);
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i], u[i + 8], 0x88));
+        r[i + 8] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i], u[i + 8], 0xdd));
+        r[i + 4] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i + 4], u[i + 12], 0x88));
+        r[i + 12] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i + 4], u[i + 12], 0xdd));
+    }
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* vec.h: the vector operations that the kernels are written in.
+ *
+ * One header per instruction set defines the same names; the scalar one is a
+ * vector of width 1. A kernel is compiled once for each, by the stub in isa/
+ * that defines AT_ISA_<NAME>.
+ *
+ *     vec    VEC_WIDTH floats          veci   VEC_WIDTH 32-bit integers
+ *     vecb   VEC_WIDTH truth values
+ *
+ *     VEC_ROWS x VEC_COLUMNS   the register tile of the product kernel, in
+ *                              rows x vectors: what the registers hold, less
+ *                              those for the operands
+ *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
+ *                              works on at once: fewer waste less at the edge
+ *                              of a causal or windowed reach
+ *
+ *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
+ *
+ * NaN: vec_max(a, b) and vec_min(a, b) give b if either is NaN.
+ */
+#ifndef AT_KERNELS_VEC_VEC_H
+#define AT_KERNELS_VEC_VEC_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* Before a loop with a small constant bound: unrolled, its arrays are registers. */
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define VEC_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(AT_BUILD_AVX512)
+#include "kernels/vec/avx512.h"
+#elif defined(AT_BUILD_AVX2)
+#include "kernels/vec/avx2.h"
+#elif defined(AT_BUILD_NEON)
+#include "kernels/vec/neon.h"
+#elif defined(AT_BUILD_SCALAR)
+#include "kernels/vec/scalar.h"
+#else
+#error "vec.h is included by a stub in kernels/isa/, which says for which instruction set"
+#endif
+
+#endif
