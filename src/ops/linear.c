@@ -1,0 +1,434 @@
+/* linear.c: y = act(x W^T + b), its backward, and the softmax of rows.
+ *
+ *     forward     y  = act(x Wp + b)     Wp: W^T in panels     rows x out
+ *     backward    g  = dy * act'(pre)
+ *                 dx = g Wp              Wp: W in panels       rows x in
+ *                 dW = g^T x             x packed on the way   out x in
+ *                 db = column sums of g
+ *
+ * A task is a block of rows and one panel of columns; each element of a result
+ * is one chain of multiply-adds in order, so neither the blocks nor the threads
+ * change a bit.
+ */
+#include <attn/linear.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "kernels/table.h"
+#include "ops/check.h"
+
+static int64_t panels_of(const at_kernels *kernels, int64_t columns) {
+    return (columns + kernels->lanes - 1) / kernels->lanes;
+}
+
+/* ---- packing ---- */
+
+static attn_status check_weight_extents(attn_context *context, int64_t out, int64_t in) {
+    if (out < 1 || in < 1) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "a weight is out x in with both at least 1, not %" PRId64 " x %" PRId64, out, in);
+    }
+    const at_kernels *kernels = at_kernels_for(context->isa);
+    if (out > INT32_MAX || in > INT32_MAX ||
+        (double)(out + kernels->lanes) * (double)(in + kernels->lanes) > 2.0e18) {
+        return at_fail(context, ATTN_OVERFLOW,
+                       "a weight of %" PRId64 " x %" PRId64 " is more than a size can count", out, in);
+    }
+    return ATTN_OK;
+}
+
+attn_status attn_weight_packed_size(attn_context *context, int64_t out, int64_t in, size_t *bytes) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    if (!bytes) return at_fail(context, ATTN_INVALID_ARGUMENT, "bytes is NULL");
+    attn_status status = check_weight_extents(context, out, in);
+    if (status != ATTN_OK) return status;
+    const at_kernels *kernels = at_kernels_for(context->isa);
+    size_t forward = (size_t)panels_of(kernels, out) * (size_t)kernels->lanes * (size_t)in;
+    size_t transposed = (size_t)panels_of(kernels, in) * (size_t)kernels->lanes * (size_t)out;
+    *bytes = (forward > transposed ? forward : transposed) * sizeof(float);
+    return ATTN_OK;
+}
+
+typedef struct pack_run {
+    const at_kernels *kernels;
+    int64_t depth, columns, row, step;
+    const float *source;
+    float *target;
+} pack_run;
+
+static void pack_task(void *argument, int64_t panel, int worker) {
+    const pack_run *run = argument;
+    (void)worker;
+    run->kernels->gemm_pack(run->depth, run->columns, run->source, run->row, run->step,
+                            panel * run->kernels->lanes,
+                            run->target + panel * run->depth * run->kernels->lanes);
+}
+
+attn_status attn_weight_pack(attn_context *context, const attn_tensor *weight, int transposed, void *memory,
+                             size_t bytes, attn_packed_weight *packed) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    size_t needed;
+    attn_status status = at_check_tensor(context, "weight", weight, 2);
+    if (status == ATTN_OK)
+        status = attn_weight_packed_size(context, weight->shape[0], weight->shape[1], &needed);
+    if (status != ATTN_OK) return status;
+    if (!memory || !packed)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is NULL", memory ? "packed" : "memory");
+    if ((uintptr_t)memory % AT_ALIGNMENT != 0) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "memory is not aligned to %d bytes", AT_ALIGNMENT);
+    }
+    if (bytes < needed) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "memory has %zu bytes, packing needs %zu", bytes,
+                       needed);
+    }
+    const at_kernels *kernels = at_kernels_for(context->isa);
+    int64_t out = weight->shape[0], in = weight->shape[1];
+    pack_run run = {.kernels = kernels, .source = weight->data, .target = memory};
+    run.depth = transposed ? out : in;
+    run.columns = transposed ? in : out;
+    run.row = transposed ? weight->stride[0] : weight->stride[1];
+    run.step = transposed ? weight->stride[1] : weight->stride[0];
+    at_parallel(context->pool, at_threads_for(context, 8.0 * (double)out * (double)in),
+                panels_of(kernels, run.columns), pack_task, &run);
+    attn_packed_weight result = {memory, in, out, transposed != 0, at_isa_name(context->isa)};
+    *packed = result;
+    return ATTN_OK;
+}
+
+/* ---- products ---- */
+
+typedef struct gemm_run {
+    at_gemm call;
+    const at_kernels *kernels;
+    int64_t row_block, row_blocks;
+    unsigned char *scratch;
+    size_t scratch_bytes;
+    int threads;
+} gemm_run;
+
+/* Row blocks: few enough that a panel is used often, enough for all threads. */
+static void plan_gemm(const attn_context *context, gemm_run *run) {
+    const int64_t most = 128, least = 16;
+    const at_gemm *call = &run->call;
+    run->kernels = at_kernels_for(context->isa);
+    run->threads =
+        at_threads_for(context, 2.0 * (double)call->rows * (double)call->columns * (double)call->depth);
+    int64_t panels = panels_of(run->kernels, call->columns);
+    run->row_block = most;
+    while (run->row_block > least &&
+           (call->rows + run->row_block - 1) / run->row_block * panels < 8 * run->threads) {
+        run->row_block /= 2;
+    }
+    run->row_blocks = (call->rows + run->row_block - 1) / run->row_block;
+    run->scratch_bytes = (run->kernels->gemm_scratch(call) + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
+}
+
+static void gemm_task(void *argument, int64_t task, int worker) {
+    const gemm_run *run = argument;
+    int64_t panels = panels_of(run->kernels, run->call.columns);
+    int64_t row = task / panels * run->row_block;
+    int64_t row_end = row + run->row_block < run->call.rows ? row + run->row_block : run->call.rows;
+    run->kernels->gemm(&run->call, row, row_end, task % panels,
+                       run->scratch + (size_t)worker * run->scratch_bytes);
+}
+
+static void run_gemm(const attn_context *context, gemm_run *run) {
+    at_parallel(context->pool, run->threads, run->row_blocks * panels_of(run->kernels, run->call.columns),
+                gemm_task, run);
+}
+
+/* ---- checks ---- */
+
+static attn_status check_matrix(attn_context *context, const char *name, const attn_tensor *tensor,
+                                int64_t rows, int64_t columns, int is_result) {
+    attn_status status =
+        is_result ? at_check_result(context, name, tensor, 2) : at_check_tensor(context, name, tensor, 2);
+    if (status != ATTN_OK) return status;
+    if (tensor->shape[1] > 1 && tensor->stride[1] != 1) {
+        return at_fail(context, ATTN_UNSUPPORTED,
+                       "the columns of %s have stride %" PRId64 "; only 1 is supported", name,
+                       tensor->stride[1]);
+    }
+    int64_t shape[2] = {rows, columns};
+    return at_check_shape(context, name, tensor, 2, shape, "rows x columns");
+}
+
+static attn_status check_vector(attn_context *context, const char *name, const attn_tensor *tensor,
+                                int64_t count, int is_result) {
+    attn_status status =
+        is_result ? at_check_result(context, name, tensor, 1) : at_check_tensor(context, name, tensor, 1);
+    if (status != ATTN_OK) return status;
+    if (count > 1 && tensor->stride[0] != 1) {
+        return at_fail(context, ATTN_UNSUPPORTED, "%s has stride %" PRId64 "; only 1 is supported", name,
+                       tensor->stride[0]);
+    }
+    return at_check_shape(context, name, tensor, 1, &count, "the columns of the output");
+}
+
+static attn_status check_packed(attn_context *context, const attn_packed_weight *weight, int transposed) {
+    if (!weight || !weight->memory) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "weight is NULL: pack it with attn_weight_pack");
+    }
+    if (weight->transposed != transposed) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "weight is packed with transposed %d, %d is needed here", weight->transposed,
+                       transposed);
+    }
+    if (!weight->isa || strcmp(weight->isa, at_isa_name(context->isa)) != 0) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "weight is packed for %s, this context uses %s",
+                       weight->isa ? weight->isa : "nothing", at_isa_name(context->isa));
+    }
+    return check_weight_extents(context, weight->out, weight->in);
+}
+
+static attn_status check_activation(attn_context *context, attn_activation activation) {
+    if ((int)activation < ATTN_IDENTITY || (int)activation > ATTN_SIGMOID) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "activation is %d, which is none of attn_activation",
+                       (int)activation);
+    }
+    return ATTN_OK;
+}
+
+/* ---- forward ---- */
+
+attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
+                                const attn_packed_weight *weight, const attn_tensor *bias,
+                                attn_activation activation, const attn_tensor *output,
+                                const attn_tensor *pre_activation) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    attn_status status = check_packed(context, weight, 0);
+    if (status == ATTN_OK) status = check_activation(context, activation);
+    if (status == ATTN_OK) status = at_check_tensor(context, "input", input, 2);
+    if (status != ATTN_OK) return status;
+    int64_t rows = input->shape[0];
+    status = check_matrix(context, "input", input, rows, weight->in, 0);
+    if (status == ATTN_OK) status = check_matrix(context, "output", output, rows, weight->out, 1);
+    if (status == ATTN_OK && bias) status = check_vector(context, "bias", bias, weight->out, 0);
+    if (status == ATTN_OK && pre_activation) {
+        status = check_matrix(context, "pre_activation", pre_activation, rows, weight->out, 1);
+    }
+    if (status != ATTN_OK) return status;
+    gemm_run run = {.call = {.rows = rows,
+                             .columns = weight->out,
+                             .depth = weight->in,
+                             .a = input->data,
+                             .a_row = input->stride[0],
+                             .a_step = 1,
+                             .packed = weight->memory,
+                             .bias = bias ? bias->data : NULL,
+                             .activation = activation,
+                             .c = output->data,
+                             .c_row = output->stride[0]}};
+    if (pre_activation) {
+        run.call.pre_activation = pre_activation->data;
+        run.call.pre_activation_row = pre_activation->stride[0];
+    }
+    plan_gemm(context, &run);
+    at_layout layout = {0, 0};
+    at_layout_add(&layout, run.threads, run.scratch_bytes);
+    status = at_context_memory(context, &layout, &run.scratch);
+    if (status != ATTN_OK) return status;
+    run_gemm(context, &run);
+    return ATTN_OK;
+}
+
+/* ---- backward ---- */
+
+typedef struct slope_run {
+    const at_kernels *kernels;
+    attn_activation activation;
+    int64_t columns;
+    const float *d_output, *pre;
+    int64_t d_output_row, pre_row;
+    float *g;
+} slope_run;
+
+static void slope_task(void *argument, int64_t row, int worker) {
+    const slope_run *run = argument;
+    (void)worker;
+    run->kernels->activation_backward(run->activation, run->columns, run->d_output + row * run->d_output_row,
+                                      run->pre + row * run->pre_row, run->g + row * run->columns);
+}
+
+typedef struct sum_run {
+    const at_kernels *kernels;
+    int64_t rows, columns, row;
+    const float *g;
+    float *sums;
+} sum_run;
+
+enum { SUM_COLUMNS = 64 };
+
+static void sum_task(void *argument, int64_t task, int worker) {
+    const sum_run *run = argument;
+    int64_t first = task * SUM_COLUMNS;
+    int64_t columns = first + SUM_COLUMNS < run->columns ? SUM_COLUMNS : run->columns - first;
+    (void)worker;
+    run->kernels->column_sums(run->rows, columns, run->g + first, run->row, run->sums + first);
+}
+
+typedef struct linear_backward {
+    int64_t rows, in, out;
+    gemm_run d_input, d_weight; /* used where .c is set */
+    sum_run d_bias;             /* where .sums is */
+} linear_backward;
+
+/* The checks of the backward pass; fills in what was asked for. */
+static attn_status check_backward(attn_context *context, const attn_tensor *d_output,
+                                  const attn_tensor *pre_activation, attn_activation activation,
+                                  const attn_tensor *input, const attn_packed_weight *weight,
+                                  const attn_tensor *d_input, const attn_tensor *d_weight,
+                                  const attn_tensor *d_bias, linear_backward *b) {
+    attn_status status = at_check_tensor(context, "d_output", d_output, 2);
+    if (status == ATTN_OK) status = check_activation(context, activation);
+    if (status != ATTN_OK) return status;
+    b->rows = d_output->shape[0];
+    b->out = d_output->shape[1];
+    status = check_matrix(context, "d_output", d_output, b->rows, b->out, 0);
+    if (status == ATTN_OK && activation != ATTN_IDENTITY) {
+        status = check_matrix(context, "pre_activation", pre_activation, b->rows, b->out, 0);
+    }
+    if (status == ATTN_OK && d_input) {
+        status = check_packed(context, weight, 1);
+        if (status == ATTN_OK && weight->out != b->out) {
+            status = at_fail(context, ATTN_SHAPE_MISMATCH,
+                             "weight is %" PRId64 " x %" PRId64 " but d_output has %" PRId64 " columns",
+                             weight->out, weight->in, b->out);
+        }
+        if (status == ATTN_OK) status = check_matrix(context, "d_input", d_input, b->rows, weight->in, 1);
+        if (status != ATTN_OK) return status;
+        at_gemm call = {.rows = b->rows,
+                        .columns = weight->in,
+                        .depth = b->out,
+                        .a_step = 1,
+                        .packed = weight->memory,
+                        .c = d_input->data,
+                        .c_row = d_input->stride[0]};
+        b->d_input.call = call;
+    }
+    if (status == ATTN_OK && d_weight) {
+        status = at_check_tensor(context, "input", input, 2);
+        if (status == ATTN_OK) status = check_matrix(context, "input", input, b->rows, input->shape[1], 0);
+        if (status == ATTN_OK)
+            status = check_matrix(context, "d_weight", d_weight, b->out, input->shape[1], 1);
+        if (status != ATTN_OK) return status;
+        at_gemm call = {.rows = b->out,
+                        .columns = input->shape[1],
+                        .depth = b->rows,
+                        .a_row = 1,
+                        .b = input->data,
+                        .b_row = input->stride[0],
+                        .b_step = 1,
+                        .c = d_weight->data,
+                        .c_row = d_weight->stride[0]};
+        b->d_weight.call = call;
+    }
+    if (status == ATTN_OK && d_bias) {
+        status = check_vector(context, "d_bias", d_bias, b->out, 1);
+        b->d_bias.sums = status == ATTN_OK ? d_bias->data : NULL;
+    }
+    return status;
+}
+
+static void clear_rows(float *c, int64_t rows, int64_t columns, int64_t row) {
+    for (int64_t i = 0; i < rows; i++) memset(c + i * row, 0, (size_t)columns * sizeof(float));
+}
+
+attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_output,
+                                 const attn_tensor *pre_activation, attn_activation activation,
+                                 const attn_tensor *input, const attn_packed_weight *weight,
+                                 const attn_tensor *d_input, const attn_tensor *d_weight,
+                                 const attn_tensor *d_bias) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    linear_backward b = {.rows = 0};
+    attn_status status = check_backward(context, d_output, pre_activation, activation, input, weight, d_input,
+                                        d_weight, d_bias, &b);
+    if (status != ATTN_OK) return status;
+    at_layout layout = {0, 0};
+    const at_kernels *kernels = at_kernels_for(context->isa);
+    int own = activation != ATTN_IDENTITY;
+    if (own && (double)b.rows * (double)b.out > 2.0e18) {
+        return at_fail(context, ATTN_OVERFLOW, "d_output has more elements than a size can count");
+    }
+    size_t g_at = at_layout_add(&layout, own ? b.rows * b.out : 0, sizeof(float));
+    plan_gemm(context, &b.d_input);
+    plan_gemm(context, &b.d_weight);
+    size_t scratch_bytes = b.d_input.scratch_bytes > b.d_weight.scratch_bytes ? b.d_input.scratch_bytes
+                                                                              : b.d_weight.scratch_bytes;
+    size_t scratch_at = at_layout_add(&layout, context->threads, scratch_bytes);
+    unsigned char *memory;
+    status = at_context_memory(context, &layout, &memory);
+    if (status != ATTN_OK) return status;
+
+    const float *g = d_output->data;
+    int64_t g_row = d_output->stride[0];
+    if (own) {
+        slope_run run = {kernels,
+                         activation,
+                         b.out,
+                         g,
+                         pre_activation->data,
+                         g_row,
+                         pre_activation->stride[0],
+                         (float *)(memory + g_at)};
+        at_parallel(context->pool, at_threads_for(context, 20.0 * (double)b.rows * (double)b.out), b.rows,
+                    slope_task, &run);
+        g = run.g;
+        g_row = b.out;
+    }
+    if (d_input) {
+        b.d_input.call.a = g;
+        b.d_input.call.a_row = g_row;
+        b.d_input.scratch = memory + scratch_at;
+        run_gemm(context, &b.d_input);
+    }
+    if (d_weight) {
+        b.d_weight.call.a = g;
+        b.d_weight.call.a_step = g_row;
+        b.d_weight.scratch = memory + scratch_at;
+        if (b.rows == 0) clear_rows(d_weight->data, b.out, d_weight->shape[1], d_weight->stride[0]);
+        run_gemm(context, &b.d_weight);
+    }
+    if (d_bias) {
+        sum_run run = {kernels, b.rows, b.out, g_row, g, d_bias->data};
+        at_parallel(context->pool, at_threads_for(context, (double)b.rows * (double)b.out),
+                    (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);
+    }
+    return ATTN_OK;
+}
+
+/* ---- softmax of rows ---- */
+
+typedef struct softmax_run {
+    const at_kernels *kernels;
+    int64_t columns, input_row, output_row;
+    const float *input;
+    float *output;
+} softmax_run;
+
+static void softmax_task(void *argument, int64_t row, int worker) {
+    const softmax_run *run = argument;
+    (void)worker;
+    run->kernels->softmax_row(run->columns, run->input + row * run->input_row,
+                              run->output + row * run->output_row);
+}
+
+attn_status attn_softmax_forward(attn_context *context, const attn_tensor *input, const attn_tensor *output) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    attn_status status = at_check_tensor(context, "input", input, 2);
+    if (status == ATTN_OK)
+        status = check_matrix(context, "input", input, input->shape[0], input->shape[1], 0);
+    if (status == ATTN_OK)
+        status = check_matrix(context, "output", output, input->shape[0], input->shape[1], 1);
+    if (status != ATTN_OK) return status;
+    softmax_run run = {at_kernels_for(context->isa),
+                       input->shape[1],
+                       input->stride[0],
+                       output->stride[0],
+                       input->data,
+                       output->data};
+    double work = 20.0 * (double)input->shape[0] * (double)input->shape[1];
+    at_parallel(context->pool, at_threads_for(context, work), input->shape[0], softmax_task, &run);
+    return ATTN_OK;
+}
