@@ -1,0 +1,185 @@
+/* bench.c: the command `attn bench`: the limits of this machine, and in the
+ * same run how near to them the operators come.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "text.h"
+
+bool bench_ok(const attn_context *context, attn_status status) {
+    if (status == ATTN_OK) return true;
+    fprintf(stderr, "attn bench: %s (%s)\n", attn_context_error(context), attn_status_name(status));
+    return false;
+}
+
+attn_context *bench_context(const bench *run, int threads) {
+    attn_context_options options;
+    attn_context *context = NULL;
+    attn_context_options_init(&options);
+    options.threads = threads;
+    options.isa = run->isa;
+    if (attn_context_create(&options, &context) == ATTN_OK) return context;
+    arguments_complain("bench", "", attn_last_create_error(), "", NULL);
+    return NULL;
+}
+
+float *bench_numbers(int64_t count, int64_t seed) {
+    size_t bytes = ((size_t)count * sizeof(float) + 63) / 64 * 64;
+    float *numbers = aligned_alloc(64, bytes);
+    if (numbers == NULL) {
+        fprintf(stderr, "attn bench: out of memory (%zu MiB wanted)\n", bytes >> 20);
+        return NULL;
+    }
+    /* A linear congruential generator (the multiplier is Knuth's): its high
+     * bits are random enough for arithmetic that does not look at them. */
+    uint64_t state = (uint64_t)seed;
+    for (size_t i = 0; i < bytes / sizeof(float); i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        numbers[i] = (float)(int32_t)(state >> 32) * 0x1p-31f;
+    }
+    return numbers;
+}
+
+bool bench_wants(const bench *run, const char *series) {
+    return strcmp(run->only, "all") == 0 || strcmp(run->only, series) == 0;
+}
+
+/* The CPU's name as the kernel gives it. */
+static void read_cpu_name(char *name, size_t size) {
+    char line[256];
+    snprintf(name, size, "unnamed CPU");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (file == NULL) return;
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+        colon[1 + strcspn(colon + 1, "\n")] = '\0';
+        snprintf(name, size, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
+        break;
+    }
+    fclose(file);
+}
+
+/* Opens a lane for `threads` threads and measures the machine's limits with
+ * them. */
+static bool open_lane(bench *run, int threads, bool bandwidth) {
+    bench_lane *lane = &run->lanes[run->lane_count];
+    double gflops = 0, gigabytes = 0;
+    lane->context = bench_context(run, threads);
+    if (lane->context == NULL) return false;
+    run->lane_count++;
+    lane->threads = attn_context_threads(lane->context);
+    double seconds = fmin(0.5, 2 * run->seconds);
+    if (!bench_ok(lane->context, attn_machine_fma_peak(lane->context, seconds, &gflops))) return false;
+    if (bandwidth &&
+        !bench_ok(lane->context, attn_machine_copy_bandwidth(lane->context, seconds, &gigabytes))) {
+        return false;
+    }
+    lane->peak = 1e9 * gflops;
+    lane->bandwidth = 1e9 * gigabytes;
+    return true;
+}
+
+/* One lane with the threads asked for, or one with a single thread and one
+ * with all. */
+static bool open_lanes(bench *run, int64_t threads, bool bandwidth) {
+    if (threads > 0) return open_lane(run, (int)threads, bandwidth);
+    attn_context *all = bench_context(run, 0);
+    if (all == NULL) return false;
+    int most = attn_context_threads(all);
+    attn_context_destroy(all);
+    return open_lane(run, 1, bandwidth) && (most == 1 || open_lane(run, most, bandwidth));
+}
+
+static void close_lanes(bench *run) {
+    for (int lane = 0; lane < run->lane_count; lane++) attn_context_destroy(run->lanes[lane].context);
+}
+
+static void print_machine(const bench *run) {
+    if (run->json || run->quiet) return;
+    text_print(stdout, run->cpu);
+    printf(", %s, attn %s\n", attn_context_isa(run->lanes[0].context), attn_version());
+    for (int lane = 0; lane < run->lane_count; lane++) {
+        const bench_lane *with = &run->lanes[lane];
+        printf("%3d thread%s  %8.1f GFLOP/s FMA peak", with->threads, with->threads == 1 ? " " : "s",
+               1e-9 * with->peak);
+        if (with->bandwidth > 0) printf(", %6.1f GB/s copied (read + written)", 1e-9 * with->bandwidth);
+        putchar('\n');
+    }
+    printf("Best of many runs each; pairs that the pattern hides do not count as work.\n");
+    fflush(stdout);
+}
+
+static const char *const subjects[] = {"attention", "gemm", "all"};
+static const char *const series[] = {"all",    "grid",  "window", "one-head",
+                                     "decode", "short", "memory", NULL}; /* of attention */
+
+static int run_subject(bench *run, const char *subject, int64_t threads) {
+    bool attention = strcmp(subject, "gemm") != 0,
+         gemm = strcmp(subject, "attention") != 0 && bench_wants(run, "gemm");
+    read_cpu_name(run->cpu, sizeof run->cpu);
+    bool done = open_lanes(run, threads, attention);
+    if (done) print_machine(run);
+    done = done && (!attention || bench_attention(run)) && (!gemm || bench_gemm(run));
+    close_lanes(run);
+    return done ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int unknown_subject(const char *given) {
+    arguments_complain("bench", "there is nothing called ", given, " to measure",
+                       arguments_nearest(given, subjects, 3));
+    fputs("attn bench [attention|gemm|all]; attn bench --help lists the flags.\n", stderr);
+    return EXIT_MISUSED;
+}
+
+int command_bench(int count, char **arguments) {
+    bench run = {.isa = NULL};
+    int64_t threads = 0;
+    int only = 0;
+    const char *subject[1] = {"all"};
+    const argument_flag flags[] = {
+        argument_switch("full", &run.full, "every n to 8192, d 32 to 256, head layouts (half an hour)"),
+        argument_integer("threads", &threads, "N", NULL, 1, 1024,
+                         "this number of threads only (default: 1, and all)"),
+        argument_text("isa", &run.isa, "NAME", "scalar, avx2, avx512 or neon (default: the best there is)"),
+        argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
+        argument_choice("only", &only, "PART", "all", series,
+                        "grid, window, one-head, decode, short or memory"),
+        argument_integer("longest", &run.longest, "N", "8192", 1, 1 << 24,
+                         "leave out attention with more than N keys"),
+        argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "draws the numbers that are multiplied"),
+        argument_switch("json", &run.json, "one JSON object a line"),
+        argument_switch("quiet", &run.quiet, "tables only, no heading"),
+    };
+    argument_list list = {
+        .command = "bench",
+        .usage = "[attention|gemm|all] [flags]",
+        .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
+                 "run, how near the operators come to them: attention forward and backward,\n"
+                 "decoding, short sequences, and the matrix products of linear layers. Takes less\n"
+                 "than a minute.\n",
+        .examples = "  attn bench attention --threads 1\n"
+                    "  attn bench --json > bench.jsonl\n",
+        .flags = flags,
+        .flag_count = sizeof flags / sizeof flags[0],
+        .positional = subject,
+        .positional_limit = 1,
+    };
+    argument_result result = arguments_read(&list, count, arguments);
+    if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
+    run.only = series[only];
+    if (only != 0 && strcmp(subject[0], "gemm") == 0) {
+        arguments_complain("bench", "--only ", run.only, " is a part of attention, not of gemm", NULL);
+        return EXIT_MISUSED;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(subject[0], subjects[i]) == 0) return run_subject(&run, subject[0], threads);
+    }
+    return unknown_subject(subject[0]);
+}

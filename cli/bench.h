@@ -1,0 +1,121 @@
+/* bench.h: what the parts of `attn bench` share: the machine and its limits,
+ * a result, and its two forms: a row of a table and a line of JSON.
+ *
+ * Every shape is measured on one or two lanes (a context with one thread, and
+ * one with all), one after another, so that a row compares like with like.
+ */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/attn.h>
+
+#include "measure.h"
+
+enum { BENCH_LANES = 2 };
+
+/* A number of threads, and what the machine can do at most with it. */
+typedef struct bench_lane {
+    attn_context *context;
+    int threads;
+    double peak;      /* f32 operations a second */
+    double bandwidth; /* bytes a second, read and written by a copy; 0: not measured */
+} bench_lane;
+
+typedef struct bench {
+    bool json;
+    bool full;
+    bool quiet;
+    double seconds;   /* for one shape on one lane */
+    const char *only; /* the one series that is wanted; "all": every one */
+    int64_t longest;  /* shapes with more keys than this are left out */
+    int64_t seed;
+    const char *isa; /* as asked for; NULL: the best */
+    char cpu[128];
+    bench_lane lanes[BENCH_LANES];
+    int lane_count;
+} bench;
+
+/* What the lanes' columns of a table show. */
+typedef enum bench_columns {
+    BENCH_SPEED,     /* ms, GFLOP/s, fraction of the FMA peak */
+    BENCH_BANDWIDTH, /* ms, GB/s, fraction of the copy bandwidth */
+    BENCH_NAIVE,     /* ms, ms of the naive path, how many times faster */
+    BENCH_MEMORY     /* ms, KiB of working memory, KiB a thread */
+} bench_columns;
+
+typedef struct bench_result {
+    const char *operation; /* "attention", "gemm" */
+    const char *direction; /* "forward", "backward" */
+    const char *pattern;   /* "full", "causal", "window"; NULL for gemm */
+    const char *layout;    /* "contiguous", "interleaved"; NULL for gemm */
+    const char *series;    /* which part of the benchmark: one of those of --only, or "full-grid" */
+    int64_t queries, keys, d, heads, kv_heads; /* attention */
+    int64_t window;                            /* reach to both sides; -1: no limit */
+    int64_t m, n, k;                           /* gemm: m x k times k x n */
+    double work;                               /* operations of a call */
+    timing time;
+    double bytes;  /* BENCH_BANDWIDTH: that a call has to read */
+    double copied; /* BENCH_BANDWIDTH: bytes a second, the best copy of this run */
+    timing naive;  /* BENCH_NAIVE */
+    size_t memory; /* BENCH_MEMORY: bytes */
+} bench_result;
+
+/* Begins a table: a title, the names of the columns that describe a shape, and
+ * for each lane its three. Prints nothing for JSON. */
+void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns);
+
+/* Prints a row (for JSON, a line a lane). results has lane_count entries. */
+void bench_print_row(const bench *run, const bench_result *results, bench_columns columns);
+
+/* True if status is ATTN_OK; otherwise prints the context's error. */
+bool bench_ok(const attn_context *context, attn_status status);
+
+/* A context with `threads` threads (0: all) on the instruction set asked for;
+ * NULL, with the error printed, if there is none. */
+attn_context *bench_context(const bench *run, int threads);
+
+/* `count` floats on a cache line, evenly drawn from -1 .. 1 by `seed`; NULL,
+ * with the error printed, if there is no memory. free() releases them. */
+float *bench_numbers(int64_t count, int64_t seed);
+
+/* Whether a series of results is to be measured. */
+bool bench_wants(const bench *run, const char *series);
+
+/* The parts. False if a call failed (the error is printed). */
+bool bench_attention(const bench *run);
+bool bench_attention_special(const bench *run); /* decode, short sequences, working memory */
+bool bench_gemm(const bench *run);
+
+/* An attention call on memory of its own; shared by the two attention parts. */
+typedef struct attention_shape {
+    int64_t queries, keys, d, heads, kv_heads;
+    bool causal;
+    int64_t window; /* reach to both sides; -1: no limit */
+    bool interleaved;
+} attention_shape;
+
+typedef struct attention_case {
+    attention_shape shape;
+    attn_context *context; /* of the lane that is measured now */
+    attn_pattern pattern;
+    float *memory;
+    attn_tensor query, key, value, output, log_sum_exp, d_output;
+    attn_attention_gradients gradients;
+} attention_case;
+
+/* Allocates and fills a case; with `backward` also the gradients' memory. */
+bool attention_case_create(const bench *run, const attention_shape *shape, bool backward,
+                           attention_case *made);
+void attention_case_destroy(attention_case *made);
+
+/* measured_call on an attention_case. */
+attn_status attention_case_forward(void *argument);
+
+/* The result's description of a shape; time and series are the caller's. */
+bench_result attention_case_result(const attention_shape *shape, bool backward);
+
+#endif

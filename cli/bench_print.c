@@ -1,0 +1,133 @@
+/* bench_print.c: the results of `attn bench`, as tables and as JSON (see
+ * bench.h). A line of JSON has every key, null where it says nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+#include "text.h"
+
+enum { LABEL_WIDTH = 25 }; /* and 27 cells a lane: two lanes fit in 80 */
+
+static const char *const column_names[][3] = {
+    [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"},
+    [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
+    [BENCH_NAIVE] = {"ms", "naive", "faster"},
+    [BENCH_MEMORY] = {"ms", "KiB", "/thread"},
+};
+
+void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns) {
+    if (run->json) return;
+    printf("\n%s\n%*s", title, LABEL_WIDTH, "");
+    for (int lane = 0; lane < run->lane_count; lane++) {
+        char threads[32];
+        int count = run->lanes[lane].threads;
+        snprintf(threads, sizeof threads, "%d thread%s", count, count == 1 ? "" : "s");
+        printf(" │ %24s", threads);
+    }
+    printf("\n%-*s", LABEL_WIDTH, label);
+    for (int lane = 0; lane < run->lane_count; lane++) {
+        const char *const *names = column_names[columns];
+        printf(" │ %8s %7s %7s", names[0], names[1], names[2]);
+    }
+    putchar('\n');
+}
+
+static void print_label(const bench_result *result) {
+    char heads[48], pattern[32];
+    if (result->pattern == NULL) {
+        printf("%7" PRId64 " %8" PRId64 " %8" PRId64, result->m, result->k, result->n);
+        return;
+    }
+    snprintf(heads, sizeof heads, "%" PRId64, result->heads);
+    if (result->kv_heads != result->heads) {
+        snprintf(heads, sizeof heads, "%" PRId64 ":%" PRId64, result->heads, result->kv_heads);
+    }
+    snprintf(pattern, sizeof pattern, "±%" PRId64, result->window);
+    text_print_left(stdout, result->window >= 0 ? pattern : result->pattern, 7);
+    printf(" %5s %4" PRId64 " %6" PRId64, heads, result->d, result->keys);
+}
+
+static void print_cells(const bench_lane *lane, const bench_result *result, bench_columns columns) {
+    double seconds = result->time.best;
+    printf(" │ %8.*f ", seconds < 1e-3 ? 4 : seconds < 0.1 ? 3 : 1, 1e3 * seconds);
+    switch (columns) {
+    case BENCH_SPEED:
+        printf("%7.1f %5.1f %%", 1e-9 * result->work / seconds, 100 * result->work / seconds / lane->peak);
+        break;
+    case BENCH_BANDWIDTH:
+        printf("%7.1f %5.1f %%", 1e-9 * result->bytes / seconds,
+               100 * result->bytes / seconds / result->copied);
+        break;
+    case BENCH_NAIVE: printf("%7.4f %5.2f ×", 1e3 * result->naive.best, result->naive.best / seconds); break;
+    case BENCH_MEMORY:
+        printf("%7.0f %7.0f", (double)result->memory / 1024, (double)result->memory / 1024 / lane->threads);
+        break;
+    }
+}
+
+static void print_json_text(const char *key, const char *text) {
+    printf("\"%s\":", key);
+    if (text != NULL) {
+        text_print_json(stdout, text);
+    } else {
+        fputs("null", stdout);
+    }
+    putchar(',');
+}
+
+static void print_json_sizes(const bench_result *result) {
+    if (result->pattern == NULL) {
+        printf("\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64 ",\"d\":null,\"heads\":null,", result->m,
+               result->n, result->k);
+    } else {
+        printf("\"n\":%" PRId64 ",\"queries\":%" PRId64 ",\"keys\":%" PRId64 ",\"d\":%" PRId64
+               ",\"heads\":%" PRId64 ",\"kv_heads\":%" PRId64 ",",
+               result->keys, result->queries, result->keys, result->d, result->heads, result->kv_heads);
+    }
+}
+
+static void print_json(const bench *run, const bench_lane *lane, const bench_result *result,
+                       bench_columns columns) {
+    const timing *time = &result->time;
+    putchar('{');
+    print_json_text("op", result->operation);
+    print_json_text("direction", result->direction);
+    print_json_text("pattern", result->pattern);
+    print_json_text("series", result->series);
+    print_json_text("layout", result->layout);
+    print_json_sizes(result);
+    if (result->window >= 0) printf("\"window\":%" PRId64 ",", result->window);
+    printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
+           lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
+    printf("\"gflops\":%.6g,\"peak_gflops\":%.6g,\"peak_fraction\":%.4f,", 1e-9 * result->work / time->best,
+           1e-9 * lane->peak, result->work / time->best / lane->peak);
+    if (columns == BENCH_BANDWIDTH) {
+        double rate = result->bytes / time->best;
+        printf("\"bytes_per_second\":%.6g,\"copy_bytes_per_second\":%.6g,\"bandwidth_fraction\":%.4f,", rate,
+               result->copied, rate / result->copied);
+    }
+    if (columns == BENCH_NAIVE) {
+        printf("\"naive_ms\":%.6g,\"naive_median_ms\":%.6g,\"speedup\":%.4f,", 1e3 * result->naive.best,
+               1e3 * result->naive.median, result->naive.best / time->best);
+    }
+    if (columns == BENCH_MEMORY) printf("\"extra_memory_bytes\":%zu,", result->memory);
+    print_json_text("isa", attn_context_isa(lane->context));
+    printf("\"cpu\":");
+    text_print_json(stdout, run->cpu);
+    puts("}");
+}
+
+void bench_print_row(const bench *run, const bench_result *results, bench_columns columns) {
+    if (!run->json) print_label(&results[0]);
+    for (int lane = 0; lane < run->lane_count; lane++) {
+        if (run->json) {
+            print_json(run, &run->lanes[lane], &results[lane], columns);
+        } else {
+            print_cells(&run->lanes[lane], &results[lane], columns);
+        }
+    }
+    if (!run->json) putchar('\n');
+    fflush(stdout); /* a row shows when it is measured, also through a pipe */
+}

@@ -1,0 +1,27 @@
+/* text.h: text in the terminal: UTF-8, display width, and escaping.
+ *
+ * Chinese, Japanese and Korean characters take two cells of a terminal, marks
+ * that combine take none. Text that a user or a file gave is never trusted:
+ * control characters, bidirectional overrides and bytes that are not UTF-8
+ * are printed as escapes (\x1b, \u202e), and the width counts the escapes.
+ */
+#ifndef CLI_TEXT_H
+#define CLI_TEXT_H
+
+#include <stdio.h>
+
+/* How many cells `text` takes when text_print prints it. */
+int text_width(const char *text);
+
+/* Prints `text`, escaped. */
+void text_print(FILE *file, const char *text);
+
+/* The same, with spaces after (before) it up to `width` cells. */
+void text_print_left(FILE *file, const char *text, int width);
+void text_print_right(FILE *file, const char *text, int width);
+
+/* Prints `text` as a JSON string, quotes included. Bytes that are not UTF-8
+ * become U+FFFD. */
+void text_print_json(FILE *file, const char *text);
+
+#endif
