@@ -1,0 +1,97 @@
+# A thin front for CMake and Ninja. `make help` lists the targets.
+#
+#   PREFIX=/usr/local  DESTDIR=   where `make install` puts things
+#   JOBS=                         compile and test jobs (default: the cores)
+#   BUILD_ROOT=build              where the build folders stand
+#   CC=                           the compiler, if it is not to be cc
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+BUILD_ROOT ?= build
+
+release = $(BUILD_ROOT)/release
+sanitize = $(BUILD_ROOT)/sanitize
+thread = $(BUILD_ROOT)/thread
+clang = $(BUILD_ROOT)/clang
+neon = $(BUILD_ROOT)/neon
+arm_packages = $(BUILD_ROOT)/arm-packages
+
+# configure,FOLDER,OPTIONS: errors and warnings come on the other stream.
+configure = cmake -S . -B $(1) -G Ninja -DATTN_WERROR=ON -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(2) >/dev/null
+with_tests = -DATTN_TESTS=ON -DCMAKE_BUILD_TYPE
+sanitizers = address$(comma)undefined
+comma = ,
+compile = cmake --build $(1) --parallel $(JOBS)
+# No test is ever skipped: a folder without tests is an error.
+run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --parallel $(JOBS) $(2)
+
+# ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
+fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.PHONY: all demo test test-full test-peers bench install format clean help dependencies-%
+.DEFAULT_GOAL := all
+
+all: ## build the library and the program (build/release)
+all: dependencies-build
+	@$(call configure,$(release),-DCMAKE_BUILD_TYPE=Release)
+	@$(call compile,$(release)) --target library program
+
+demo: ## attention step by step on one sentence
+demo: all
+	@$(release)/attn explain --steps
+
+test: ## the tests, plain and under AddressSanitizer + UBSan (minutes)
+test: dependencies-test
+	@$(call configure,$(release),$(with_tests)=Release)
+	@$(call configure,$(sanitize),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=$(sanitizers))
+	@$(call compile,$(release))
+	@$(call compile,$(sanitize))
+	$(call run_tests,$(release),-LE full)
+	$(call run_tests,$(sanitize),-LE full)
+
+test-full: ## everything: large grids, ThreadSanitizer, clang, NEON under QEMU
+test-full: dependencies-full
+	@tools/dependencies arm-packages $(arm_packages)
+	@$(call configure,$(release),$(with_tests)=Release)
+	@$(call configure,$(sanitize),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=$(sanitizers))
+	@$(call configure,$(thread),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=thread)
+	@$(call configure,$(clang),$(with_tests)=Release -DCMAKE_C_COMPILER=clang)
+	@$(call configure,$(neon),$(with_tests)=Release -DATTN_CROSS_ROOT=$(abspath $(arm_packages)) \
+	    -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/aarch64-linux-gnu.cmake)
+	@$(call compile,$(release))
+	@$(call compile,$(sanitize))
+	@$(call compile,$(thread))
+	@$(call compile,$(clang))
+	@$(call compile,$(neon))
+	$(call run_tests,$(release))
+	$(call run_tests,$(sanitize))
+	$(fixed_layout) $(call run_tests,$(thread),-LE full)
+	$(call run_tests,$(clang),-LE full)
+	$(call run_tests,$(neon),-LE full)
+
+test-peers: ## compare with PyTorch in double precision (installs it under build/)
+test-peers: dependencies-peers all
+	@BUILD=$(release) tests/peers/run
+
+bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
+bench: dependencies-bench all
+	@BUILD=$(release) bench/run
+
+install: ## install under PREFIX (and DESTDIR)
+install: all
+	@DESTDIR=$(DESTDIR) cmake --install $(release) --prefix $(PREFIX)
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
+
+format: ## run clang-format over the C sources
+format: dependencies-format
+	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove the build folders of this Makefile
+	@rm -rf $(release) $(sanitize) $(thread) $(clang) $(neon) $(arm_packages)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+dependencies-%:
+	@tools/dependencies $*
