@@ -1,0 +1,89 @@
+#!/bin/bash
+# The installed library, as a user meets it: installs into a temporary folder
+# and builds the example against what lies there, through pkg-config (shared,
+# static) and through find_package (shared, static); each program runs and
+# prints the right numbers. Also: the shared library exports attn_* and
+# nothing else, under the name libattn.so.0.
+set -euo pipefail
+: "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
+compiler=${CC:-cc}
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+prefix=$folder/prefix
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+# Worked out independently, in double precision, from the formulas in attn/attention.h.
+expected=$(cat <<'NUMBERS'
+output, head 0
+  row 0   -2.0000  -1.2500  -0.5000   0.2500
+  row 1   -1.4145  -0.6645   0.0855   0.8355
+  row 2   -0.6459  -0.8099  -0.0599   0.6901
+  row 3   -1.0000  -0.2500   0.5000   1.2500
+  row 4   -0.5185   0.2315  -0.1878   0.5622
+gradient of value, head 0
+  row 0   -0.8060   0.2473   0.5284   0.4173
+  row 1    0.0023   0.3414   0.0791  -0.1673
+  row 2    0.0538   0.1613  -0.1075   0.0000
+  row 3    0.3876  -0.5000   0.3624  -0.0437
+  row 4   -0.1376   0.0000   0.1376  -0.2063
+gradient of query, head 0
+  row 0    0.0000   0.0000   0.0000   0.0000
+  row 1    0.1461   0.0244   0.0609  -0.0609
+  row 2    0.2776   0.0495   0.1430  -0.0852
+  row 3    0.0000   0.0000   0.0000   0.0000
+  row 4   -0.0374  -0.0561  -0.0748  -0.0125
+NUMBERS
+)
+
+check_program() { # check_program NAME COMMAND...
+    local name=$1 printed
+    shift
+    printed=$("$@") || fail "$name: failed"
+    case $printed in
+    "attn "*) ;;
+    *) fail "$name: does not begin with the version: $printed" ;;
+    esac
+    printed=$(printf '%s\n' "$printed" | sed -e 1d -e 's/-0\.0000/ 0.0000/g')
+    [ "$printed" = "$expected" ] || fail "$name printed" "$printed" "instead of" "$expected"
+    echo "$name: right"
+}
+
+# Nothing of the source tree may help: the example is copied away from it.
+cmake --install "$BUILD_DIR" --prefix "$prefix" >/dev/null
+cp -r "$SOURCE_DIR/examples" "$folder/examples"
+library=$(dirname "$(find "$prefix" -name libattn.a)")
+[ -e "$library/libattn.so.0" ] || fail "there is no libattn.so.0 in $library"
+for header in "$SOURCE_DIR"/include/attn/*.h; do
+    cmp "$header" "$prefix/include/attn/$(basename "$header")"
+done
+"$prefix/bin/attn" --version >/dev/null || fail "the installed program does not run"
+
+export PKG_CONFIG_PATH=$library/pkgconfig
+read -ra shared < <(pkg-config --cflags --libs attn)
+"$compiler" -std=c11 "$folder/examples/attention.c" "${shared[@]}" -o "$folder/by-pkg-config"
+check_program "pkg-config, shared" env LD_LIBRARY_PATH="$library" "$folder/by-pkg-config"
+if "$folder/by-pkg-config" >/dev/null 2>&1; then
+    fail "pkg-config, shared: runs without the shared library"
+fi
+
+read -ra static < <(pkg-config --static --cflags --libs attn)
+"$compiler" -std=c11 "$folder/examples/attention.c" -static "${static[@]}" \
+    -o "$folder/by-pkg-config-static"
+check_program "pkg-config, static" "$folder/by-pkg-config-static"
+
+cmake -S "$folder/examples" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$compiler" >/dev/null
+cmake --build "$folder/build" >/dev/null
+check_program "find_package, attn::attn" "$folder/build/attention"
+check_program "find_package, attn::attn_static" "$folder/build/attention_static"
+
+exported=$(nm -D --defined-only "$library/libattn.so" | sed 's/^[0-9a-f]* [A-Z] //')
+[ -n "$exported" ] || fail "the shared library exports nothing"
+if printf '%s\n' "$exported" | grep -v '^attn_'; then
+    fail "the shared library exports more than attn_*"
+fi
