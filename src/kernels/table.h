@@ -72,10 +72,27 @@ typedef struct at_attention {
     float *d_distance;
     int64_t d_distance_head, d_distance_step;
     at_rows row_terms;       /* two numbers a (row, head): log-sum-exp in powers of two, scale * delta */
+    int64_t heads_at_once;   /* so many heads take turns: see at_backward_part */
     at_progress *progress;   /* [tasks]: how far each task is */
     const int64_t *previous; /* [tasks]: the task whose bias gradients come before this one's, or -1 */
     const int64_t *previous_distance;
 } at_attention;
+
+/* Which key/value head and key block the backward task `number` of a sequence
+ * is. Heads come in groups of heads_at_once, and in a group block after block,
+ * each for all its heads: tasks that run side by side are then of different
+ * heads, and do not wait for each other to add to dQ, while the heads at work
+ * still fit the cache. `back` is the distance to the block before of that head. */
+typedef struct at_backward_part {
+    int64_t kv, block, back;
+} at_backward_part;
+static inline at_backward_part at_backward_part_of(const at_attention *call, int64_t blocks, int64_t number) {
+    int64_t first = number / (call->heads_at_once * blocks) * call->heads_at_once;
+    int64_t rest = number - first * blocks, heads = call->kv_heads - first;
+    if (heads > call->heads_at_once) heads = call->heads_at_once;
+    at_backward_part part = {first + rest % heads, rest / heads, heads};
+    return part;
+}
 
 /* C = act(A B + bias): rows x columns, depth deep. A[i, k] = a[i * a_row +
  * k * a_step], C[i][j] = c[i * c_row + j]. B is in panels (see gemm_pack), or

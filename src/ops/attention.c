@@ -253,13 +253,12 @@ static void chain_tasks(attention_run *run, int share_sequence, int share_head, 
     for (int64_t x = 0; x < run->slots; x++) last[x] = -1;
     for (int64_t b = 0; b < kernel->sequence_count; b++) {
         int64_t blocks = key_blocks(run, kernel->sequences[b].keys);
-        for (int64_t kv = 0; kv < kernel->kv_heads; kv++) {
-            for (int64_t block = 0; block < blocks; block++, task++) {
-                int64_t slot = ((share_sequence ? 0 : b) * kernel->kv_heads + (share_head ? 0 : kv)) * most +
-                               (share_key ? 0 : block);
-                previous[task] = last[slot];
-                last[slot] = task;
-            }
+        for (int64_t number = 0; number < blocks * kernel->kv_heads; number++, task++) {
+            at_backward_part part = at_backward_part_of(kernel, blocks, number);
+            int64_t slot = ((share_sequence ? 0 : b) * kernel->kv_heads + (share_head ? 0 : part.kv)) * most +
+                           (share_key ? 0 : part.block);
+            previous[task] = last[slot];
+            last[slot] = task;
         }
     }
 }
@@ -274,6 +273,11 @@ static void fill_backward(attention_run *run) {
         first_task += kernel->kv_heads * key_blocks(run, sequences[b].keys);
     }
     kernel->sequences = sequences;
+    /* a gradient that heads share is summed in the order of the tasks, which must
+     * then not depend on the number of threads */
+    int heads_share =
+        (kernel->d_bias && kernel->d_bias_head == 0) || (kernel->d_distance && kernel->d_distance_head == 0);
+    kernel->heads_at_once = heads_share || run->threads > kernel->kv_heads ? 1 : run->threads;
     at_rows terms = {(float *)(run->memory + run->row_terms_at), 0, 2 * kernel->heads, 2};
     if (run->checked.batched) terms.sequence = run->checked.query_rows * terms.row;
     kernel->row_terms = terms;

@@ -459,10 +459,11 @@ static void attention_backward(const at_attention *call, int64_t task, void *mem
     backward_layout(call, memory, &b);
     const at_sequence *s = sequence_of_task(call, task);
     int64_t blocks = (s->keys + KEY_TILE - 1) / KEY_TILE;
-    int64_t kv = (task - s->first_task) / blocks, block = (task - s->first_task) % blocks;
+    at_backward_part part = at_backward_part_of(call, blocks, task - s->first_task);
+    int64_t kv = part.kv, block = part.block;
     int64_t j = block * KEY_TILE, tiles = (s->queries + QUERY_TILE - 1) / QUERY_TILE;
     int keys = (int)min64(KEY_TILE, s->keys - j);
-    at_progress *own = call->progress + task, *before = block > 0 ? own - 1 : NULL;
+    at_progress *own = call->progress + task, *before = block > 0 ? own - part.back : NULL;
     begin_key_block(call, s, kv, j, keys, &b);
     if (call->d_bias && call->previous[task] >= 0) {
         at_progress_wait(call->progress + call->previous[task], task_finished);

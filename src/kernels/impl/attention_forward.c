@@ -24,7 +24,7 @@ typedef struct forward_scratch {
     float *query_t, *out_t;  /* a column: [channels][COLUMN_LANES] */
     float *maximum, *sum;    /* [queries] */
     uint32_t *key_a, *key_b; /* dropout keys, [queries] */
-    float *scores;           /* [KEY_TILE][COLUMN_LANES] */
+    float *scores;           /* [LONG_KEY_TILE][COLUMN_LANES] */
     float *rescale;          /* [COLUMN_LANES] */
     float *line;
     float *keys, *values; /* a tile, copied side by side */
@@ -48,12 +48,12 @@ static size_t forward_layout(const at_attention *call, unsigned char *base, forw
     f->sum = scratch_take(&pieces, block);
     f->key_a = scratch_take(&pieces, block);
     f->key_b = scratch_take(&pieces, block);
-    f->scores = scratch_take(&pieces, KEY_TILE * COLUMN_LANES);
+    f->scores = scratch_take(&pieces, LONG_KEY_TILE * COLUMN_LANES);
     f->rescale = scratch_take(&pieces, COLUMN_LANES);
-    f->line = scratch_take(&pieces, KEY_TILE + COLUMN_LANES);
-    f->keys = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
-    f->values = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
-    f->finite_values = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
+    f->line = scratch_take(&pieces, LONG_KEY_TILE + COLUMN_LANES);
+    f->keys = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_k);
+    f->values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
+    f->finite_values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
     return pieces.used;
 }
 
@@ -148,13 +148,24 @@ static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int 
     }
 }
 
+/* Whether the values of all keys that some queries see and others do not are
+ * finite: their weights of 0 then do no harm. */
+static int unseen_values_are_finite(const score_tile *t, const float *value, int64_t value_row) {
+    const at_attention *call = t->call;
+    if (call->bias || call->distance || call->mask) return all_finite(t->rows, call->d_v, value, value_row);
+    for (int r = 0; r < t->rows; r++) {
+        if (!reach_covers_row(t, r) && !all_finite(1, call->d_v, value + r * value_row, value_row)) return 0;
+    }
+    return 1;
+}
+
 /* V^T P^T of a tile in which some queries may not see some keys, and V is not
  * finite: its bad rows apart, only for the queries that see them. */
 static void add_values_guarded(const at_attention *call, const score_tile *t, const forward_column *column,
                                product_operands *p, float *finite_values) {
     const float *values = p->a;
     int64_t value_row = p->a_step;
-    unsigned char bad[KEY_TILE];
+    unsigned char bad[LONG_KEY_TILE];
     for (int r = 0; r < t->rows; r++) {
         bad[r] = !all_finite(1, call->d_v, values + r * value_row, value_row);
         float *copy = finite_values + (int64_t)r * call->d_v;
@@ -221,7 +232,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                              .depth = rows,
                              .start = PRODUCT_RESCALE,
                              .rescale = f->rescale};
-    if (partly && !all_finite(rows, call->d_v, value, value_row)) {
+    if (partly && !unseen_values_are_finite(&t, value, value_row)) {
         add_values_guarded(call, &t, column, &sums, f->finite_values);
     } else {
         product(call->d_v, column->lanes, &sums);
@@ -252,16 +263,69 @@ static void finish_block(const at_attention *call, const at_sequence *s, int64_t
     }
 }
 
-static void forward_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
-                          int64_t i_end, const forward_scratch *f) {
+/* Asks for rows that will be needed soon: read, or written (in the L2 cache).
+ * Inlined, as gcc takes a function that only prefetches for one without effect. */
+VEC_INLINE void prefetch_rows(const float *row, int64_t stride, int64_t rows, int channels, int for_writing) {
+    for (int64_t r = 0; r < rows; r++, row += stride) {
+        for (int c = 0; c < channels; c += 16) {
+            if (for_writing) {
+                __builtin_prefetch(row + c, 1, 2);
+            } else {
+                __builtin_prefetch(row + c, 0, 2);
+            }
+        }
+    }
+}
+
+/* Which part of which head a task is. */
+typedef struct forward_part {
+    const at_sequence *sequence;
+    int64_t head, i, i_end;
+} forward_part;
+
+/* Columns of a narrow window have few keys in common: each goes its own way,
+ * and is narrower, as a column of c queries works on c + left + right keys. */
+static inline int window_is_narrow(const at_attention *call) {
+    return call->left + call->right < 2 * KEY_TILE;
+}
+
+static forward_part forward_part_of(const at_attention *call, int64_t task) {
+    const at_sequence *s = sequence_of_task(call, task);
+    int64_t number = task - s->first_task, block = attention_block(call, s->queries, s->keys);
+    int64_t blocks = (s->queries + block - 1) / block, index = number % blocks;
+    if (!window_is_narrow(call))
+        index = blocks - 1 - index; /* under a causal reach the last is the longest */
+    int64_t i = index * block;
+    forward_part part = {s, number / blocks, i, min64(i + block, s->queries)};
+    return part;
+}
+
+/* While one column of a narrow window is worked on: where its result goes, and
+ * the rows that the next one sees first. */
+VEC_INLINE void prefetch_next_column(const at_attention *call, const forward_part *column) {
+    const at_sequence *s = column->sequence;
+    int64_t next_end = min64(column->i_end + NARROW_LANES, s->queries), kv = column->head / call->group;
+    prefetch_rows(query_rows(&call->output, s, column->i, column->head), call->output.row,
+                  column->i_end - column->i, call->d_v, 1);
+    if (column->i_end >= next_end) return;
+    prefetch_rows(query_rows(&call->query, s, column->i_end, column->head), call->query.row,
+                  next_end - column->i_end, call->d_k, 0);
+    int64_t j = end_of_seen_keys(call, s, column->i_end - 1), j_end = end_of_seen_keys(call, s, next_end - 1);
+    prefetch_rows(key_rows(&call->key, s, j, kv), call->key.row, j_end - j, call->d_k, 0);
+    prefetch_rows(key_rows(&call->value, s, j, kv), call->value.row, j_end - j, call->d_v, 0);
+}
+
+static void forward_queries(const at_attention *call, const forward_part *part, const forward_scratch *f) {
+    const at_sequence *s = part->sequence;
+    const int64_t head = part->head, i = part->i, i_end = part->i_end;
     int64_t kv = head / call->group;
     int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
     /* a copy pays only if more than one column reads it */
     int copy_keys = call->key.row != call->d_k && i_end - i > COLUMN_LANES;
     int copy_values = call->value.row != call->d_v && i_end - i > COLUMN_LANES;
     begin_block(call, s, head, i, i_end, f);
-    for (int64_t j = first_seen_key(call, s, i); j < j_end; j += KEY_TILE) {
-        int64_t tile_end = min64(j + KEY_TILE, j_end);
+    for (int64_t j = first_seen_key(call, s, i), tile_end; j < j_end; j = tile_end) {
+        tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;
         const float *key = key_rows(&call->key, s, j, kv), *value = key_rows(&call->value, s, j, kv);
         int64_t key_row = call->key.row, value_row = call->value.row;
         if (copy_keys) {
@@ -285,4 +349,17 @@ static void forward_block(const at_attention *call, const at_sequence *s, int64_
         }
     }
     finish_block(call, s, head, i, i_end, f);
+}
+
+static void forward_block(const at_attention *call, int64_t task, const forward_scratch *f) {
+    forward_part part = forward_part_of(call, task);
+    if (!window_is_narrow(call)) {
+        forward_queries(call, &part, f);
+        return;
+    }
+    for (int64_t i = part.i; i < part.i_end; i += NARROW_LANES) {
+        forward_part column = {part.sequence, part.head, i, min64(i + NARROW_LANES, part.i_end)};
+        prefetch_next_column(call, &column);
+        forward_queries(call, &column, f);
+    }
 }

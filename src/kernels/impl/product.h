@@ -19,6 +19,9 @@
 
 #include "kernels/vec/vec.h"
 
+/* The compiler may not look through this value. */
+#define PRODUCT_OPAQUE(x) __asm__("" : "+r"(x))
+
 typedef enum product_start { PRODUCT_SET, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
 
 typedef struct product_operands {
@@ -33,82 +36,129 @@ typedef struct product_operands {
     const float *rescale; /* [lanes], for PRODUCT_RESCALE */
 } product_operands;
 
-/* One tile of `rows` x `columns` vectors; both are constants where this is
- * inlined, so that the accumulators are registers. */
-VEC_INLINE void product_tile(const int rows, const int columns, const product_operands *p) {
-    const float *a = p->a, *b = p->b;
+/* Where the rows of A are at one step: a pointer for every four rows, and once
+ * and three times the row stride. Any of four rows is then one addressing mode
+ * away; left to itself, the compiler keeps a register a row and spills. */
+typedef struct product_rows {
+    const float *group[(VEC_ROWS + 3) / 4];
+    ptrdiff_t once, thrice;
+} product_rows;
+
+VEC_INLINE product_rows product_rows_at(const int rows, const float *a, ptrdiff_t a_row) {
+    product_rows p = {.once = a_row, .thrice = 3 * a_row};
+    PRODUCT_OPAQUE(p.thrice);
+    UNROLL for (int g = 0; 4 * g < rows; g++) {
+        p.group[g] = a + 4 * g * a_row;
+        PRODUCT_OPAQUE(p.group[g]);
+    }
+    return p;
+}
+
+VEC_INLINE void product_step(const int rows, const int columns, product_rows *a, ptrdiff_t a_step,
+                             const float *b, vec sum[VEC_ROWS][VEC_COLUMNS]) {
+    vec lanes[VEC_COLUMNS];
+    UNROLL for (int l = 0; l < columns; l++) lanes[l] = vec_keep(vec_load(b + l * VEC_WIDTH));
+    UNROLL for (int r = 0; r < rows; r++) {
+        const ptrdiff_t offset = r % 4 == 3 ? a->thrice : r % 4 * a->once;
+        vec x = vec_set(a->group[r / 4][offset]);
+        UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_fma(x, lanes[l], sum[r][l]);
+    }
+    UNROLL for (int g = 0; 4 * g < rows; g++) {
+        a->group[g] += a_step;
+        PRODUCT_OPAQUE(a->group[g]);
+    }
+}
+
+/* `tiles` tiles of `rows` x `columns` vectors, one below the other; rows and
+ * columns are constants where this is inlined, so that the accumulators are
+ * registers. */
+VEC_INLINE void product_tiles(const int rows, const int columns, const product_operands *p, int tiles) {
+    const float *a_tile = p->a;
     float *c = p->c;
     const ptrdiff_t a_row = p->a_row, a_step = p->a_step, b_step = p->b_step, c_row = p->c_row;
-    vec sum[VEC_ROWS][VEC_COLUMNS];
-    UNROLL for (int r = 0; r < rows; r++) {
-        UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_set(0.0f);
-    }
-    if (p->start != PRODUCT_SET) {
-        const float *from = c;
+    const product_start start = p->start;
+    for (; tiles > 0; tiles--) {
+        product_rows a = product_rows_at(rows, a_tile, a_row);
+        const float *b = p->b;
+        vec sum[VEC_ROWS][VEC_COLUMNS];
         UNROLL for (int r = 0; r < rows; r++) {
-            UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_load(from + l * VEC_WIDTH);
-            from += c_row;
+            UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_set(0.0f);
         }
-    }
-    if (p->start == PRODUCT_RESCALE) {
-        UNROLL for (int l = 0; l < columns; l++) {
-            vec factor = vec_load(p->rescale + l * VEC_WIDTH);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][l] = vec_mul(sum[r][l], factor);
+        if (start != PRODUCT_SET) {
+            const float *from = c;
+            UNROLL for (int r = 0; r < rows; r++) {
+                UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_load(from + l * VEC_WIDTH);
+                from += c_row;
+            }
         }
-    }
-    for (int k = p->depth; k > 0; k--) {
-        vec lanes[VEC_COLUMNS];
-        UNROLL for (int l = 0; l < columns; l++) lanes[l] = vec_keep(vec_load(b + l * VEC_WIDTH));
+        if (start == PRODUCT_RESCALE) {
+            UNROLL for (int l = 0; l < columns; l++) {
+                vec factor = vec_load(p->rescale + l * VEC_WIDTH);
+                UNROLL for (int r = 0; r < rows; r++) sum[r][l] = vec_mul(sum[r][l], factor);
+            }
+        }
+        /* Four steps a turn: the number of turns is small enough for the branch
+         * predictor to foresee the last one. */
+        int k = p->depth;
+        for (; k >= 4; k -= 4) {
+            UNROLL for (int step = 0; step < 4; step++) {
+                product_step(rows, columns, &a, a_step, b, sum);
+                b += b_step;
+                PRODUCT_OPAQUE(b);
+            }
+        }
+        for (; k > 0; k--) {
+            product_step(rows, columns, &a, a_step, b, sum);
+            b += b_step;
+        }
         UNROLL for (int r = 0; r < rows; r++) {
-            vec x = vec_set(a[r * a_row]);
-            UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_fma(x, lanes[l], sum[r][l]);
+            UNROLL for (int l = 0; l < columns; l++) vec_store(c + l * VEC_WIDTH, sum[r][l]);
+            c += c_row;
         }
-        a += a_step;
-        b += b_step;
-    }
-    UNROLL for (int r = 0; r < rows; r++) {
-        UNROLL for (int l = 0; l < columns; l++) vec_store(c + l * VEC_WIDTH, sum[r][l]);
-        c += c_row;
+        a_tile += rows * a_row;
     }
 }
 
 /* Every tile shape as a function of its own: inlined into a driver, the
  * compiler spills the accumulators. */
-typedef void (*product_function)(const product_operands *);
+typedef void (*product_function)(const product_operands *, int);
 #define PRODUCT_TILE(R, L)                                                                                   \
-    static __attribute__((noinline)) void product_##R##x##L(const product_operands *p) {                     \
-        product_tile(R, L, p);                                                                               \
+    static __attribute__((noinline)) void product_##R##x##L(const product_operands *p, int tiles) {          \
+        product_tiles(R, L, p, tiles);                                                                       \
     }
-#define PRODUCT_TILES(L)                                                                                     \
-    PRODUCT_TILE(1, L) PRODUCT_TILE(2, L) PRODUCT_TILE(3, L) PRODUCT_TILE(4, L) PRODUCT_TILES_5_TO_8(L)
-#define PRODUCT_NAMES(L) product_1x##L, product_2x##L, product_3x##L, product_4x##L PRODUCT_NAMES_5_TO_8(L)
-#if VEC_ROWS == 8
-#define PRODUCT_TILES_5_TO_8(L) PRODUCT_TILE(5, L) PRODUCT_TILE(6, L) PRODUCT_TILE(7, L) PRODUCT_TILE(8, L)
-#define PRODUCT_NAMES_5_TO_8(L) , product_5x##L, product_6x##L, product_7x##L, product_8x##L
-#elif VEC_ROWS == 6
-#define PRODUCT_TILES_5_TO_8(L) PRODUCT_TILE(5, L) PRODUCT_TILE(6, L)
-#define PRODUCT_NAMES_5_TO_8(L) , product_5x##L, product_6x##L
-#else
-#define PRODUCT_TILES_5_TO_8(L)
-#define PRODUCT_NAMES_5_TO_8(L)
-#endif
-PRODUCT_TILES(1)
-PRODUCT_TILES(2)
+#define PRODUCT_TILES_4(L) PRODUCT_TILE(1, L) PRODUCT_TILE(2, L) PRODUCT_TILE(3, L) PRODUCT_TILE(4, L)
+#define PRODUCT_NAMES_4(L) product_1x##L, product_2x##L, product_3x##L, product_4x##L
+#define PRODUCT_TILES_6(L) PRODUCT_TILES_4(L) PRODUCT_TILE(5, L) PRODUCT_TILE(6, L)
+#define PRODUCT_NAMES_6(L) PRODUCT_NAMES_4(L), product_5x##L, product_6x##L
+#define PRODUCT_TILES_8(L) PRODUCT_TILES_6(L) PRODUCT_TILE(7, L) PRODUCT_TILE(8, L)
+#define PRODUCT_NAMES_8(L) PRODUCT_NAMES_6(L), product_7x##L, product_8x##L
+#define PRODUCT_TILES_12(L)                                                                                  \
+    PRODUCT_TILES_8(L) PRODUCT_TILE(9, L) PRODUCT_TILE(10, L) PRODUCT_TILE(11, L) PRODUCT_TILE(12, L)
+#define PRODUCT_NAMES_12(L) PRODUCT_NAMES_8(L), product_9x##L, product_10x##L, product_11x##L, product_12x##L
+#define PRODUCT_TILES_16(L)                                                                                  \
+    PRODUCT_TILES_12(L) PRODUCT_TILE(13, L) PRODUCT_TILE(14, L) PRODUCT_TILE(15, L) PRODUCT_TILE(16, L)
+#define PRODUCT_NAMES_16(L)                                                                                  \
+    PRODUCT_NAMES_12(L), product_13x##L, product_14x##L, product_15x##L, product_16x##L
+#define PRODUCT_PASTE(A, B) A##B
+#define PRODUCT_TILES(ROWS, L) PRODUCT_PASTE(PRODUCT_TILES_, ROWS)(L)
+#define PRODUCT_NAMES(ROWS, L) PRODUCT_PASTE(PRODUCT_NAMES_, ROWS)(L)
+PRODUCT_TILES(VEC_ROWS, 1)
+PRODUCT_TILES(VEC_ROWS, 2)
 #if VEC_COLUMNS > 2
-PRODUCT_TILES(3)
+PRODUCT_TILES(VEC_ROWS, 3)
 #endif
 #if VEC_COLUMNS > 3
-PRODUCT_TILES(4)
+PRODUCT_TILES(VEC_ROWS, 4)
 #endif
 
 static const product_function product_functions[VEC_COLUMNS][VEC_ROWS] = {
-    {PRODUCT_NAMES(1)},
-    {PRODUCT_NAMES(2)},
+    {PRODUCT_NAMES(VEC_ROWS, 1)},
+    {PRODUCT_NAMES(VEC_ROWS, 2)},
 #if VEC_COLUMNS > 2
-    {PRODUCT_NAMES(3)},
+    {PRODUCT_NAMES(VEC_ROWS, 3)},
 #endif
 #if VEC_COLUMNS > 3
-    {PRODUCT_NAMES(4)},
+    {PRODUCT_NAMES(VEC_ROWS, 4)},
 #endif
 };
 
@@ -121,11 +171,14 @@ static void product(int rows, int lanes, const product_operands *operands) {
         if (columns > VEC_COLUMNS) columns = VEC_COLUMNS;
         p.b = operands->b + l;
         p.rescale = operands->rescale ? operands->rescale + l : NULL;
-        for (int r = 0; r < rows; r += VEC_ROWS) {
-            int count = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
-            p.a = operands->a + r * operands->a_row;
-            p.c = operands->c + r * operands->c_row + l;
-            product_functions[columns - 1][count - 1](&p);
+        p.a = operands->a;
+        p.c = operands->c + l;
+        int whole = rows / VEC_ROWS, rest = rows % VEC_ROWS;
+        if (whole) product_functions[columns - 1][VEC_ROWS - 1](&p, whole);
+        if (rest) {
+            p.a += (ptrdiff_t)whole * VEC_ROWS * operands->a_row;
+            p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;
+            product_functions[columns - 1][rest - 1](&p, 1);
         }
     }
 }

@@ -170,18 +170,31 @@ static void add_line(const score_tile *t, int row, int row_end) {
     }
 }
 
-/* Only the rows that the reach cuts through. */
+/* Whether the reach lets all lanes of the tile see row r, or be seen by it. */
+static inline int reach_covers_row(const score_tile *t, int r) {
+    if (t->keys_on_lanes) {
+        int64_t i = t->first_query + r;
+        return reach_covers(t->call, t->sequence, i, i + 1, t->first_key, t->first_key + t->lanes_used);
+    }
+    int64_t j = t->first_key + r;
+    return reach_covers(t->call, t->sequence, t->first_query, t->first_query + t->lanes_used, j, j + 1);
+}
+
+/* Reach alone: only the rows that it cuts through, and a line of 0 and -inf. */
 static void apply_reach(const score_tile *t) {
-    const at_attention *call = t->call;
-    int64_t first_lane = t->keys_on_lanes ? t->first_key : t->first_query;
-    int64_t end_lane = first_lane + t->lanes_used;
-    int64_t first_row = t->keys_on_lanes ? t->first_query : t->first_key;
-    build_line(t);
+    int64_t base =
+        t->first_key - t->first_query - t->sequence->shift - (t->keys_on_lanes ? 1 : -1) * (t->rows - 1);
+    int64_t count =
+        t->rows + t->lanes - 1; /* entries 0 .. count-1 are the distances base .. in steps of 1 or -1 */
+    int64_t from = t->keys_on_lanes ? -t->call->left - base : base - t->call->right;
+    int64_t to = t->keys_on_lanes ? t->call->right - base + 1 : base + t->call->left + 1;
+    from = min64(max64(from, 0), count);
+    to = min64(max64(to, from), count);
+    for (int64_t x = 0; x < from; x++) t->line[x] = -INFINITY;
+    for (int64_t x = from; x < to; x++) t->line[x] = 0.0f;
+    for (int64_t x = to; x < count; x++) t->line[x] = -INFINITY;
     for (int r = 0; r < t->rows; r++) {
-        int64_t x = first_row + r;
-        int whole = t->keys_on_lanes ? reach_covers(call, t->sequence, x, x + 1, first_lane, end_lane)
-                                     : reach_covers(call, t->sequence, first_lane, end_lane, x, x + 1);
-        if (!whole) add_line(t, r, r + 1);
+        if (!reach_covers_row(t, r)) add_line(t, r, r + 1);
     }
 }
 
