@@ -102,8 +102,7 @@ static attn_status backward(const attention_arguments *x) {
 
 static void reset_results(void) {
     for (int k = 0; k < 9; k++)
-        for (int e = 0; e < ROOM; e++)
-            results[k][e] = UNTOUCHED;
+        for (int e = 0; e < ROOM; e++) results[k][e] = UNTOUCHED;
 }
 
 /* The call failed as it should: this status, these words in the text, and
@@ -118,13 +117,11 @@ static void check_failure(attn_status status, attn_status expected, const char *
         size_t length = strcspn(words, "|");
         assert_true(length < sizeof(word));
         memcpy(word, words, length);
-        if (!strstr(text, word))
-            fail_msg("'%s' is not in: %s", word, text);
+        if (!strstr(text, word)) fail_msg("'%s' is not in: %s", word, text);
         words += length + (words[length] == '|');
     }
     for (int k = 0; k < 9; k++)
-        for (int e = 0; e < ROOM; e++)
-            assert_true(results[k][e] == UNTOUCHED);
+        for (int e = 0; e < ROOM; e++) assert_true(results[k][e] == UNTOUCHED);
 }
 
 static void expect(const attention_arguments *x, attn_status status, const char *words) {
@@ -403,21 +400,15 @@ static void test_texts_differ(void **state) {
     attention_arguments x;
     for (int k = 0; k < 5; k++) {
         make_ragged(&x);
-        if (k == 0)
-            x.query.shape[2] = 0;
-        if (k == 1)
-            x.value.shape[2] = 0;
-        if (k == 2)
-            x.pattern.left = -2;
-        if (k == 3)
-            x.options.dropout = 1.0f;
-        if (k == 4)
-            x.query_offsets[0] = 1;
+        if (k == 0) x.query.shape[2] = 0;
+        if (k == 1) x.value.shape[2] = 0;
+        if (k == 2) x.pattern.left = -2;
+        if (k == 3) x.options.dropout = 1.0f;
+        if (k == 4) x.query_offsets[0] = 1;
         assert_true(forward(&x) != ATTN_OK);
         strncpy(texts[k], attn_context_error(context), sizeof(texts[k]) - 1);
         texts[k][sizeof(texts[k]) - 1] = '\0';
-        for (int j = 0; j < k; j++)
-            assert_string_not_equal(texts[j], texts[k]);
+        for (int j = 0; j < k; j++) assert_string_not_equal(texts[j], texts[k]);
     }
     make_ragged(&x); /* a call that succeeds leaves the text */
     assert_int_equal(forward(&x), ATTN_OK);
@@ -426,8 +417,7 @@ static void test_texts_differ(void **state) {
 }
 
 static int setup(void **state) {
-    if (test_contexts_setup(state) != 0)
-        return 1;
+    if (test_contexts_setup(state) != 0) return 1;
     context = test_best_context(1);
     reset_results();
     return 0;

@@ -84,16 +84,14 @@ static void test_every_subset_of_gradients(void **state) {
     problem *p = problem_create(&c, MEMORY_PLAIN);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 2);
-        if (!context)
-            continue;
+        if (!context) continue;
         values *whole = run_library(context, p, RUN_BOTH);
         attn_tensor kept[TENSORS];
         memcpy(kept, p->tensor, sizeof(kept));
         for (int subset = 0; subset < 32; subset++) {
             for (int k = 0; k < 5; k++) {
                 p->tensor[ids[k]] = kept[ids[k]];
-                if (!(subset >> k & 1))
-                    p->tensor[ids[k]].data = NULL;
+                if (!(subset >> k & 1)) p->tensor[ids[k]].data = NULL;
             }
             problem_reset(p);
             assert_int_equal(problem_forward(context, p), ATTN_OK);

@@ -80,8 +80,7 @@ static void test_worked_example(void **state) {
     static const double weight[3] = {0.09003057317038046, 0.24472847105479764, 0.66524095577482178};
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1);
-        if (!context)
-            continue;
+        if (!context) continue;
         float out[1], lse[1], weights[3];
         int64_t three = 3, row_and_head[2] = {1, 1};
         attn_tensor q = attn_tensor_rows(query, 1, 1, 2), k = attn_tensor_rows(key, 3, 1, 2);
@@ -96,8 +95,7 @@ static void test_worked_example(void **state) {
         options.scale = 1.0f;
         assert_int_equal(attn_attention_forward(context, &pattern, &options, &q, &k, &v, &o, &l, &w),
                          ATTN_OK);
-        for (int j = 0; j < 3; j++)
-            assert_true(fabs((double)weights[j] - weight[j]) <= 1e-7);
+        for (int j = 0; j < 3; j++) assert_true(fabs((double)weights[j] - weight[j]) <= 1e-7);
         assert_true(fabs((double)out[0] - (10.0 * weight[0] + 20.0 * weight[1] - 30.0 * weight[2])) <= 4e-6);
         assert_true(fabs((double)lse[0] - 3.4076059644443806) <= 1e-6);
         pattern.align = ATTN_ALIGN_START; /* the query stands at key 0 and sees it alone */
@@ -115,8 +113,7 @@ static void test_defaults(void **state) {
     problem *p = problem_create(&c, MEMORY_PLAIN);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1);
-        if (!context)
-            continue;
+        if (!context) continue;
         values *full = run_library(context, p, RUN_FORWARD);
         problem_reset(p);
         assert_int_equal(attn_attention_forward(context, NULL, NULL, &p->tensor[QUERY], &p->tensor[KEY],
@@ -156,10 +153,8 @@ static void check_weights_sum(attn_context *context, problem *p) {
                 for (int64_t e = 0; e < at.width; e++) {
                     int64_t j = at.first_key + i * at.key_step + e;
                     bool seen = j >= 0 && j < at.keys && problem_sees(p, b, h, i, j);
-                    if (!seen)
-                        assert_true(w[e] == 0.0);
-                    if (seen)
-                        sum += w[e] * p->exact[VALUE][problem_index(p, VALUE, b, j, h, 0)];
+                    if (!seen) assert_true(w[e] == 0.0);
+                    if (seen) sum += w[e] * p->exact[VALUE][problem_index(p, VALUE, b, j, h, 0)];
                 }
                 double out = result->data[OUTPUT][problem_index(p, OUTPUT, b, i, h, 0)];
                 assert_true(fabs(out - sum) <= 1e-5);
@@ -187,8 +182,7 @@ static void test_weights_layout(void **state) {
         c.weights = true;
         problem *p = problem_create(&c, MEMORY_PLAIN);
         for (int isa = 0; isa < TEST_ISAS; isa++)
-            if (test_context(isa, 1))
-                check_weights_sum(test_context(isa, 1), p);
+            if (test_context(isa, 1)) check_weights_sum(test_context(isa, 1), p);
         problem_destroy(p);
     }
 }

@@ -20,20 +20,16 @@
 static void assert_blind_row(const problem *p, const values *v, int64_t b, int64_t h, int64_t i) {
     const test_case *c = &p->c;
     int64_t out = problem_index(p, OUTPUT, b, i, h, 0), dq = problem_index(p, D_QUERY, b, i, h, 0);
-    for (int64_t e = 0; e < c->d_v; e++)
-        assert_true(v->data[OUTPUT][out + e] == 0.0);
-    for (int64_t e = 0; e < c->d_k; e++)
-        assert_true(v->data[D_QUERY][dq + e] == 0.0);
+    for (int64_t e = 0; e < c->d_v; e++) assert_true(v->data[OUTPUT][out + e] == 0.0);
+    for (int64_t e = 0; e < c->d_k; e++) assert_true(v->data[D_QUERY][dq + e] == 0.0);
     assert_true(v->data[LOG_SUM_EXP][out / c->d_v] == -INFINITY);
 }
 
 static void assert_lonely_key(const problem *p, const values *v, int64_t b, int64_t kv, int64_t j) {
     const test_case *c = &p->c;
     int64_t dk = problem_index(p, D_KEY, b, j, kv, 0), dv = problem_index(p, D_VALUE, b, j, kv, 0);
-    for (int64_t e = 0; e < c->d_k; e++)
-        assert_true(v->data[D_KEY][dk + e] == 0.0);
-    for (int64_t e = 0; e < c->d_v; e++)
-        assert_true(v->data[D_VALUE][dv + e] == 0.0);
+    for (int64_t e = 0; e < c->d_k; e++) assert_true(v->data[D_KEY][dk + e] == 0.0);
+    for (int64_t e = 0; e < c->d_v; e++) assert_true(v->data[D_VALUE][dv + e] == 0.0);
 }
 
 /* Queries without a key and keys without a query: exactly 0. Returns how many
@@ -45,10 +41,8 @@ static int check_blind(const problem *p, const values *v) {
         for (int64_t h = 0; h < c->heads; h++) {
             for (int64_t i = 0; i < c->queries[b]; i++) {
                 bool blind = true;
-                for (int64_t j = 0; j < c->keys[b]; j++)
-                    blind = blind && !problem_sees(p, b, h, i, j);
-                if (blind)
-                    assert_blind_row(p, v, b, h, i);
+                for (int64_t j = 0; j < c->keys[b]; j++) blind = blind && !problem_sees(p, b, h, i, j);
+                if (blind) assert_blind_row(p, v, b, h, i);
                 found += blind;
             }
         }
@@ -59,8 +53,7 @@ static int check_blind(const problem *p, const values *v) {
                 for (int64_t h = kv * group; h < (kv + 1) * group; h++)
                     for (int64_t i = 0; i < c->queries[b]; i++)
                         lonely = lonely && !problem_sees(p, b, h, i, j);
-                if (lonely)
-                    assert_lonely_key(p, v, b, kv, j);
+                if (lonely) assert_lonely_key(p, v, b, kv, j);
                 found += lonely;
             }
         }
@@ -72,8 +65,7 @@ static void expect_blind(const test_case *c) {
     problem *p = problem_create(c, MEMORY_PLAIN);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1);
-        if (!context)
-            continue;
+        if (!context) continue;
         values *v = run_library(context, p, RUN_BOTH);
         assert_true(check_blind(p, v) > 0);
         values_destroy(v);
@@ -137,15 +129,12 @@ static void test_bias_hides_all(void **state) {
     c.bias_infinities = true;
     expect_blind(&c);
     problem *p = problem_create(&c, MEMORY_PLAIN);
-    for (int64_t e = 0; e < p->count[BIAS]; e++)
-        problem_set(p, BIAS, e, -INFINITY);
+    for (int64_t e = 0; e < p->count[BIAS]; e++) problem_set(p, BIAS, e, -INFINITY);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 1))
-            continue;
+        if (!test_context(isa, 1)) continue;
         values *v = run_library(test_context(isa, 1), p, RUN_BOTH);
         assert_int_equal(check_blind(p, v), 50 + 2);
-        for (int64_t e = 0; e < p->count[D_BIAS]; e++)
-            assert_true(v->data[D_BIAS][e] == 0.0);
+        for (int64_t e = 0; e < p->count[D_BIAS]; e++) assert_true(v->data[D_BIAS][e] == 0.0);
         values_destroy(v);
     }
     problem_destroy(p);
@@ -159,8 +148,7 @@ static void test_distance_hides_all(void **state) {
     problem *p = problem_create(&c, MEMORY_PLAIN);
     problem_set(p, DISTANCE, 1, -INFINITY); /* itself: query 0 sees nothing else */
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 1))
-            continue;
+        if (!test_context(isa, 1)) continue;
         values *v = run_library(test_context(isa, 1), p, RUN_BOTH);
         assert_int_equal(check_blind(p, v), 2); /* query 0, and the last key */
         values_destroy(v);
@@ -197,10 +185,8 @@ static void test_plus_minus_80(void **state) {
         c.scale = 1.0f;
         c.weights = true;
         problem *p = problem_create(&c, MEMORY_PLAIN);
-        for (int64_t i = 0; i < 3; i++)
-            problem_set(p, QUERY, i, falling ? -1.0f : 1.0f);
-        for (int64_t j = 0; j < 161; j++)
-            problem_set(p, KEY, j, (float)(j - 80));
+        for (int64_t i = 0; i < 3; i++) problem_set(p, QUERY, i, falling ? -1.0f : 1.0f);
+        for (int64_t j = 0; j < 161; j++) problem_set(p, KEY, j, (float)(j - 80));
         check_problem(p, RUN_BOTH);
         problem_destroy(p);
     }
@@ -234,10 +220,8 @@ typedef struct blemish {
 /* May query i of head h be reached by the blemish? */
 static bool is_reached(const problem *p, const blemish *bad, int64_t b, int64_t h, int64_t i) {
     int64_t group = p->c.heads / p->c.kv_heads;
-    if (b != bad->sequence)
-        return false;
-    if (bad->id == QUERY || bad->id == D_OUTPUT)
-        return h == bad->head && i == bad->row;
+    if (b != bad->sequence) return false;
+    if (bad->id == QUERY || bad->id == D_OUTPUT) return h == bad->head && i == bad->row;
     return h / group == bad->head && problem_sees(p, b, h, i, bad->row);
 }
 
@@ -246,8 +230,7 @@ static bool key_is_reached(const problem *p, const blemish *bad, int64_t b, int6
     int64_t group = p->c.heads / p->c.kv_heads;
     for (int64_t h = kv * group; h < (kv + 1) * group; h++)
         for (int64_t i = 0; i < p->c.queries[b]; i++)
-            if (is_reached(p, bad, b, h, i) && problem_sees(p, b, h, i, j))
-                return true;
+            if (is_reached(p, bad, b, h, i) && problem_sees(p, b, h, i, j)) return true;
     return false;
 }
 
@@ -268,8 +251,7 @@ static int check_untouched(const problem *p, const char *isa, const blemish *bad
     for (int b = 0; b < c->sequences; b++) {
         for (int64_t h = 0; h < c->heads; h++) {
             for (int64_t i = 0; i < c->queries[b]; i++) {
-                if (is_reached(p, bad, b, h, i))
-                    continue;
+                if (is_reached(p, bad, b, h, i)) continue;
                 int64_t out = problem_index(p, OUTPUT, b, i, h, 0);
                 assert_same_row(isa, bad, OUTPUT, clean, dirty, out, c->d_v);
                 assert_same_row(isa, bad, LOG_SUM_EXP, clean, dirty, out / c->d_v, 1);
@@ -280,8 +262,7 @@ static int check_untouched(const problem *p, const char *isa, const blemish *bad
         }
         for (int64_t kv = 0; kv < c->kv_heads; kv++) {
             for (int64_t j = 0; j < c->keys[b]; j++) {
-                if (key_is_reached(p, bad, b, kv, j))
-                    continue;
+                if (key_is_reached(p, bad, b, kv, j)) continue;
                 assert_same_row(isa, bad, D_KEY, clean, dirty, problem_index(p, D_KEY, b, j, kv, 0), c->d_k);
                 assert_same_row(isa, bad, D_VALUE, clean, dirty, problem_index(p, D_VALUE, b, j, kv, 0),
                                 c->d_v);
@@ -297,12 +278,9 @@ static int check_untouched(const problem *p, const char *isa, const blemish *bad
  * the numbers that are not finite, and a gradient that the oracle has not
  * finite may be anything (a weight of exp(-inf - inf) is 0 or NaN). */
 static bool is_shown(const blemish *bad, tensor_id id, double a, double b) {
-    if (isfinite(b))
-        return isfinite(a);
-    if (isinf(bad->value) && id == LOG_SUM_EXP)
-        return !isfinite(a);
-    if (isinf(bad->value) && id >= D_QUERY)
-        return true;
+    if (isfinite(b)) return isfinite(a);
+    if (isinf(bad->value) && id == LOG_SUM_EXP) return !isfinite(a);
+    if (isinf(bad->value) && id >= D_QUERY) return true;
     return isnan(b) ? isnan(a) : a == b;
 }
 
@@ -310,8 +288,7 @@ static void check_shown(const problem *p, const char *isa, const blemish *bad, c
                         const values *oracle) {
     for (int id = OUTPUT; id < TENSORS; id++) {
         for (int64_t e = 0; dirty->data[id] && e < p->count[id]; e++) {
-            if (is_shown(bad, (tensor_id)id, dirty->data[id][e], oracle->data[id][e]))
-                continue;
+            if (is_shown(bad, (tensor_id)id, dirty->data[id][e], oracle->data[id][e])) continue;
             char text[512];
             case_describe(&p->c, text, sizeof(text));
             fail_msg(
@@ -343,8 +320,7 @@ static int check_blemish(const test_case *c, const blemish *bad) {
     values *oracle = run_oracle(q, RUN_BOTH);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1);
-        if (!context)
-            continue;
+        if (!context) continue;
         values *clean = run_library(context, p, RUN_BOTH), *dirty = run_library(context, q, RUN_BOTH);
         untouched += check_untouched(p, test_isa_names[isa], bad, clean, dirty);
         check_shown(q, test_isa_names[isa], bad, dirty, oracle);
@@ -465,15 +441,12 @@ static void test_nan_in_bias(void **state) {
     const blemish nan = {BIAS, 0, 21, 0, 20, NAN}, *bad = &nan;
     for (int k = 0; k < TEST_ISAS; k++) {
         const char *isa = test_isa_names[k];
-        if (!test_context(k, 1))
-            continue;
+        if (!test_context(k, 1)) continue;
         values *clean = run_library(test_context(k, 1), p, RUN_BOTH);
         values *dirty = run_library(test_context(k, 1), q, RUN_BOTH);
         for (int64_t i = 0; i < 40; i++) {
-            if (i == 21)
-                assert_true(isnan(dirty->data[OUTPUT][i * c.d_v]));
-            if (i == 21)
-                continue;
+            if (i == 21) assert_true(isnan(dirty->data[OUTPUT][i * c.d_v]));
+            if (i == 21) continue;
             assert_same_row(isa, bad, OUTPUT, clean, dirty, i * c.d_v, c.d_v);
             assert_same_row(isa, bad, D_QUERY, clean, dirty, i * c.d_k, c.d_k);
             assert_same_row(isa, bad, D_BIAS, clean, dirty, i * keys, keys);

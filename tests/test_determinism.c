@@ -82,8 +82,7 @@ static void test_threads(void **state) {
         test_case c = case_number(number);
         problem *p = problem_create(&c, MEMORY_PLAIN);
         for (int isa = 0; isa < TEST_ISAS; isa++) {
-            if (!test_context(isa, 1))
-                continue;
+            if (!test_context(isa, 1)) continue;
             values *one = run_library(test_context(isa, 1), p, RUN_BOTH);
             values *two = run_library(test_context(isa, 2), p, RUN_BOTH);
             values *seven = run_library(test_context(isa, 7), p, RUN_BOTH);
@@ -104,8 +103,7 @@ static void test_random_cases_on_threads(void **state) {
         test_case c = case_random(&random, 120);
         problem *p = problem_create(&c, MEMORY_PLAIN);
         for (int isa = 0; isa < TEST_ISAS; isa++) {
-            if (!test_context(isa, 1))
-                continue;
+            if (!test_context(isa, 1)) continue;
             values *one = run_library(test_context(isa, 1), p, RUN_BOTH);
             values *seven = run_library(test_context(isa, 7), p, RUN_BOTH);
             assert_same_bits(p, "1 and 7 threads", one, seven);
@@ -179,8 +177,7 @@ static void assert_same_sequence(const problem *batch, int b, const values *all,
 static void check_batch(const test_case *c) {
     problem *batch = problem_create(c, MEMORY_PLAIN);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 2))
-            continue;
+        if (!test_context(isa, 2)) continue;
         values *all = run_library(test_context(isa, 2), batch, RUN_BOTH);
         for (int b = 0; b < c->sequences; b++) {
             test_case single = alone(c, b);
@@ -239,8 +236,7 @@ static void test_layouts(void **state) {
     c.right = 3;
     problem *rows = problem_create(&c, MEMORY_PLAIN);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 1))
-            continue;
+        if (!test_context(isa, 1)) continue;
         values *expected = run_library(test_context(isa, 1), rows, RUN_BOTH);
         for (int layout = LAYOUT_HEAD_MAJOR; layout <= LAYOUT_BHND; layout++) {
             c.layout = (case_layout)layout;
@@ -272,13 +268,11 @@ static void test_dropout_mask(void **state) {
         problem *p = problem_create(&c, MEMORY_PLAIN);
         values *oracle = run_oracle(p, RUN_FORWARD);
         int64_t dropped = 0;
-        for (int64_t e = 0; e < p->count[WEIGHTS]; e++)
-            dropped += oracle->data[WEIGHTS][e] == 0.0;
+        for (int64_t e = 0; e < p->count[WEIGHTS]; e++) dropped += oracle->data[WEIGHTS][e] == 0.0;
         double share = (double)dropped / (double)p->count[WEIGHTS];
         assert_true(share > (double)rates[k] - 0.01 && share < (double)rates[k] + 0.01);
         for (int isa = 0; isa < TEST_ISAS; isa++) {
-            if (!test_context(isa, 2))
-                continue;
+            if (!test_context(isa, 2)) continue;
             values *v = run_library(test_context(isa, 2), p, RUN_FORWARD);
             for (int64_t e = 0; e < p->count[WEIGHTS]; e++)
                 assert_true((v->data[WEIGHTS][e] == 0.0) == (oracle->data[WEIGHTS][e] == 0.0));
@@ -327,8 +321,7 @@ static void test_optional_outputs(void **state) {
         problem *p = problem_create(&c, MEMORY_PLAIN);
         for (int isa = 0; isa < TEST_ISAS; isa++) {
             attn_context *context = test_context(isa, 2);
-            if (!context)
-                continue;
+            if (!context) continue;
             values *whole = run_library(context, p, RUN_FORWARD);
             for (int wanted = 0; wanted < 4; wanted++) {
                 problem_reset(p);

@@ -29,8 +29,7 @@ static double loss(const problem *p, values *scratch, double *size) {
     double sum = 0.0;
     *size = 0.0;
     for (int64_t e = 0; e < p->count[OUTPUT]; e++) {
-        if (isnan(p->exact[D_OUTPUT][e]))
-            continue; /* a row of no sequence */
+        if (isnan(p->exact[D_OUTPUT][e])) continue; /* a row of no sequence */
         double term = scratch->data[OUTPUT][e] * p->exact[D_OUTPUT][e];
         sum += term;
         *size += fabs(term);
@@ -43,8 +42,7 @@ static double difference(problem *p, values *scratch, tensor_id id, int64_t e, d
     double *x = &p->exact[id][e], kept = *x, at[5] = {0};
     for (int step = -2; step <= 2; step++) {
         *x = kept + step * h;
-        if (step != 0)
-            at[step + 2] = loss(p, scratch, size);
+        if (step != 0) at[step + 2] = loss(p, scratch, size);
     }
     *x = kept;
     return (8.0 * (at[3] - at[1]) - (at[4] - at[0])) / (12.0 * h);
@@ -58,14 +56,10 @@ static values *all_differences(problem *p, const values *oracle, double *size) {
         double *gradient = result->data[pairs[k].gradient];
         for (int64_t e = 0; gradient && e < p->count[pairs[k].gradient]; e++) {
             double x = p->exact[pairs[k].input][e];
-            if (isfinite(x))
-                gradient[e] = difference(p, scratch, pairs[k].input, e, size);
-            if (isinf(x))
-                assert_true(oracle->data[pairs[k].gradient][e] == 0.0);
-            if (isinf(x))
-                gradient[e] = 0.0;
-            if (isnan(x))
-                assert_true(oracle->data[pairs[k].gradient][e] == (double)CANARY);
+            if (isfinite(x)) gradient[e] = difference(p, scratch, pairs[k].input, e, size);
+            if (isinf(x)) assert_true(oracle->data[pairs[k].gradient][e] == 0.0);
+            if (isinf(x)) gradient[e] = 0.0;
+            if (isnan(x)) assert_true(oracle->data[pairs[k].gradient][e] == (double)CANARY);
         }
     }
     values_destroy(scratch);
@@ -77,12 +71,10 @@ static void check_oracle(const problem *p, const values *oracle, const values *d
         tensor_id id = pairs[k].gradient;
         double most = 0.0;
         for (int64_t e = 0; oracle->data[id] && e < p->count[id]; e++)
-            if (oracle->data[id][e] != (double)CANARY)
-                most = fmax(most, fabs(oracle->data[id][e]));
+            if (oracle->data[id][e] != (double)CANARY) most = fmax(most, fabs(oracle->data[id][e]));
         for (int64_t e = 0; oracle->data[id] && e < p->count[id]; e++) {
             double error = fabs(oracle->data[id][e] - differences->data[id][e]);
-            if (error <= 1e-9 * most + 1e-10 * size)
-                continue;
+            if (error <= 1e-9 * most + 1e-10 * size) continue;
             char text[512];
             case_describe(&p->c, text, sizeof(text));
             fail_msg("%s[%lld]: the oracle has %.12g, the difference is %.12g\n  %s", tensor_names[id],
@@ -103,8 +95,7 @@ static void check_gradients(const test_case *c) {
     values *naive = values_create(p), *rounding = values_create(p);
     naive_attention(p, RUN_BOTH, naive, rounding);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 1))
-            continue;
+        if (!test_context(isa, 1)) continue;
         values *library = run_library(test_context(isa, 1), p, RUN_BOTH);
         assert_close(p, test_isa_names[isa], library, differences, naive, rounding);
         values_destroy(library);

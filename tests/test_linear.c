@@ -25,8 +25,7 @@ static void check_size(int64_t rows, int64_t in, int64_t out, attn_activation ac
 
 static void test_rows(void **state) {
     (void)state;
-    for (int64_t rows = 0; rows <= 50; rows++)
-        check_size(rows, 20, 19, activations[rows % 7], MEMORY_PLAIN);
+    for (int64_t rows = 0; rows <= 50; rows++) check_size(rows, 20, 19, activations[rows % 7], MEMORY_PLAIN);
 }
 
 static void test_sizes(void **state) {
@@ -55,8 +54,7 @@ static void test_transposed_weight(void **state) {
     float *columns = malloc((size_t)(21 * 34) * sizeof(float));
     assert_non_null(columns);
     for (int64_t o = 0; o < 34; o++)
-        for (int64_t c = 0; c < 21; c++)
-            columns[c * 34 + o] = *matrix_at(&l->w, o, c);
+        for (int64_t c = 0; c < 21; c++) columns[c * 34 + o] = *matrix_at(&l->w, o, c);
     l->w.view.data = columns;
     l->w.view.stride[0] = 1;
     l->w.view.stride[1] = 34;
@@ -115,20 +113,16 @@ static void test_large_product(void **state) {
     test_random random = {17};
     double *u = calloc((size_t)(rows + in + out), sizeof(double)), *v = u + rows, *t = v + out;
     assert_non_null(u);
-    for (int64_t e = 0; e < rows + out; e++)
-        u[e] = random_chance(&random, 50) ? 1.0 : -1.0;
+    for (int64_t e = 0; e < rows + out; e++) u[e] = random_chance(&random, 50) ? 1.0 : -1.0;
     double expected = 0.0;
     for (int64_t c = 0; c < in; c++) {
-        for (int64_t r = 0; r < rows; r++)
-            t[c] += u[r] * l->x.exact[r * in + c];
+        for (int64_t r = 0; r < rows; r++) t[c] += u[r] * l->x.exact[r * in + c];
         double wv = 0.0;
-        for (int64_t o = 0; o < out; o++)
-            wv += l->w.exact[o * in + c] * v[o];
+        for (int64_t o = 0; o < out; o++) wv += l->w.exact[o * in + c] * v[o];
         expected += t[c] * wv;
     }
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 2))
-            continue;
+        if (!test_context(isa, 2)) continue;
         layer_pack(test_context(isa, 2), l);
         layer_run(test_context(isa, 2), l);
         double sum = 0.0, squares = 0.0;
@@ -150,8 +144,7 @@ static void test_large_product(void **state) {
 static void test_threads(void **state) {
     (void)state;
     for (int isa = 0; isa < TEST_ISAS; isa++) {
-        if (!test_context(isa, 1))
-            continue;
+        if (!test_context(isa, 1)) continue;
         layer *one = layer_create(203, 170, 190, ATTN_GELU, MEMORY_PLAIN, 5);
         layer_pack(test_context(isa, 1), one);
         layer_run(test_context(isa, 1), one);
@@ -175,8 +168,7 @@ static void test_rows_are_independent(void **state) {
     (void)state;
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 2);
-        if (!context)
-            continue;
+        if (!context) continue;
         layer *all = layer_create(67, 45, 52, ATTN_TANH, MEMORY_PLAIN, 7);
         layer_pack(context, all);
         layer_run(context, all);
@@ -211,8 +203,7 @@ static void test_optional_results(void **state) {
     (void)state;
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1);
-        if (!context)
-            continue;
+        if (!context) continue;
         layer *whole = layer_create(19, 23, 31, ATTN_GELU_TANH, MEMORY_PLAIN, 8);
         layer_pack(context, whole);
         layer_run(context, whole);
@@ -245,10 +236,8 @@ static void check_softmax(attn_context *context, matrix *in, matrix *out) {
     for (int64_t r = 0; r < in->rows; r++) {
         const double *x = in->exact + r * in->columns;
         double maximum = -INFINITY, sum = 0.0;
-        for (int64_t c = 0; c < in->columns; c++)
-            maximum = fmax(maximum, x[c]);
-        for (int64_t c = 0; c < in->columns; c++)
-            sum += maximum == -INFINITY ? 0.0 : exp(x[c] - maximum);
+        for (int64_t c = 0; c < in->columns; c++) maximum = fmax(maximum, x[c]);
+        for (int64_t c = 0; c < in->columns; c++) sum += maximum == -INFINITY ? 0.0 : exp(x[c] - maximum);
         for (int64_t c = 0; c < in->columns; c++) {
             double expected = sum == 0.0 ? 0.0 : exp(x[c] - maximum) / sum;
             /* x - max has an error of 2^-24 |x - max|; exponential, sum and quotient of a few units */
@@ -258,8 +247,7 @@ static void check_softmax(attn_context *context, matrix *in, matrix *out) {
                 fail_msg("%s: softmax(%d, %d) of %d columns is %.9g, not %.9g (%.3g allowed)",
                          attn_context_isa(context), (int)r, (int)c, (int)in->columns,
                          (double)*matrix_at(out, r, c), expected, allowed);
-            if (sum == 0.0)
-                assert_true(*matrix_at(out, r, c) == 0.0f);
+            if (sum == 0.0) assert_true(*matrix_at(out, r, c) == 0.0f);
         }
     }
     assert_gaps_untouched(out);
@@ -270,8 +258,7 @@ static void test_softmax(void **state) {
     static const float amplitudes[] = {1.0f, 30.0f};
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 2);
-        if (!context)
-            continue;
+        if (!context) continue;
         for (int64_t columns = 0; columns <= 70; columns += columns < 50 ? 1 : 20) {
             test_random random = {(uint64_t)columns + 3};
             matrix in = matrix_create(MEMORY_PLAIN, 4, columns, 2),
@@ -279,8 +266,7 @@ static void test_softmax(void **state) {
             matrix_fill(&in, &random, amplitudes[columns % 2]);
             for (int64_t c = 0; c < columns; c++) { /* row 1 sees nothing, row 2 half */
                 *matrix_at(&in, 1, c) = -INFINITY;
-                if (c % 2)
-                    *matrix_at(&in, 2, c) = -INFINITY;
+                if (c % 2) *matrix_at(&in, 2, c) = -INFINITY;
                 in.exact[columns + c] = in.exact[2 * columns + c] = -INFINITY;
                 in.exact[2 * columns + c] = (double)*matrix_at(&in, 2, c);
             }
@@ -341,8 +327,7 @@ static void test_arguments(void **state) {
     expect(c, attn_softmax_forward(c, NULL, y), invalid, "input");
     expect(c, attn_softmax_forward(c, x, y), shape, "output");
     for (int64_t r = 0; r < 5; r++)
-        for (int64_t o = 0; o < 7; o++)
-            assert_true(*matrix_at(&l->y, r, o) == MATRIX_CANARY);
+        for (int64_t o = 0; o < 7; o++) assert_true(*matrix_at(&l->y, r, o) == MATRIX_CANARY);
     layer_destroy(l);
     layer_destroy(bad);
 }

@@ -130,8 +130,7 @@ static bool is_untouched(const problem *p, tensor_id first, tensor_id last) {
     for (int id = first; id <= (int)last; id++) {
         const float *memory = p->memory[id].data;
         for (size_t e = 0; e < p->memory[id].bytes / sizeof(float); e++)
-            if (memory[e] != CANARY)
-                return false;
+            if (memory[e] != CANARY) return false;
     }
     return true;
 }
@@ -143,8 +142,7 @@ static int fail_every_step(problem *p, int threads, bool backward) {
         counting_allocator counter = {0};
         attn_context *context = counted_context(&counter, threads);
         problem_reset(p);
-        if (backward)
-            assert_int_equal(problem_forward(test_best_context(1), p), ATTN_OK);
+        if (backward) assert_int_equal(problem_forward(test_best_context(1), p), ATTN_OK);
         int64_t live = counter.live;
         counter.fail_at = n;
         attn_status status = backward ? problem_backward(context, p) : problem_forward(context, p);
@@ -165,8 +163,7 @@ static int fail_every_step(problem *p, int threads, bool backward) {
         }
         attn_context_destroy(context);
         assert_int_equal(counter.live, 0);
-        if (done)
-            return n - 1;
+        if (done) return n - 1;
     }
 }
 
@@ -195,8 +192,7 @@ static void test_second_call_allocates_nothing(void **state) {
         values_destroy(run_library(context, p, RUN_BOTH));
         int64_t allocations = counter.allocations;
         size_t memory = attn_context_memory(context);
-        for (int k = 0; k < 3; k++)
-            values_destroy(run_library(context, p, RUN_BOTH));
+        for (int k = 0; k < 3; k++) values_destroy(run_library(context, p, RUN_BOTH));
         assert_int_equal(counter.allocations, allocations);
         assert_int_equal(attn_context_memory(context), memory);
         attn_context_destroy(context);
@@ -216,8 +212,7 @@ static void test_reserved_memory_is_enough(void **state) {
             attn_context *context = counted_context(&counter, 2);
             size_t bytes = 0;
             problem_reset(p);
-            if (backward)
-                assert_int_equal(problem_forward(test_best_context(1), p), ATTN_OK);
+            if (backward) assert_int_equal(problem_forward(test_best_context(1), p), ATTN_OK);
             assert_int_equal((backward ? attn_attention_backward_memory : attn_attention_forward_memory)(
                                  context, &p->pattern, &p->options, &p->tensor[QUERY], &p->tensor[KEY],
                                  &p->tensor[VALUE], &bytes),

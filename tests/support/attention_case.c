@@ -25,8 +25,7 @@ test_case case_simple(int64_t queries, int64_t keys) {
 
 static int64_t random_channels(test_random *random) {
     static const int64_t usual[] = {1, 3, 8, 16, 24, 32, 40, 64, 80, 100, 128};
-    if (random_chance(random, 3))
-        return random_between(random, 129, 512);
+    if (random_chance(random, 3)) return random_between(random, 129, 512);
     return random_chance(random, 30) ? random_between(random, 1, 70) : usual[random_between(random, 0, 10)];
 }
 
@@ -50,28 +49,23 @@ test_case case_random(test_random *random, int64_t longest) {
     c.d_k = random_channels(random);
     c.d_v = random_chance(random, 50) ? c.d_k : random_channels(random);
     c.layout = (case_layout)random_between(random, 0, LAYOUTS - 1);
-    if (random_chance(random, 50))
-        c.left = random_between(random, 0, longest / 2);
+    if (random_chance(random, 50)) c.left = random_between(random, 0, longest / 2);
     if (random_chance(random, 50))
         c.right = random_chance(random, 50) ? 0 : random_between(random, 0, longest / 2);
     c.align = random_chance(random, 50) ? ATTN_ALIGN_START : ATTN_ALIGN_END;
-    if (random_chance(random, 40))
-        c.mask = (case_mask)random_between(random, 1, MASKS - 1);
+    if (random_chance(random, 40)) c.mask = (case_mask)random_between(random, 1, MASKS - 1);
     c.bias = random_chance(random, 40);
     c.bias_shared = (int)random_between(random, 0, 15);
     c.bias_order = (case_order)random_between(random, 0, ORDERS - 1);
     c.bias_infinities = random_chance(random, 30);
-    if (random_chance(random, 30))
-        c.distance_reach = random_between(random, 0, longest / 2);
+    if (random_chance(random, 30)) c.distance_reach = random_between(random, 0, longest / 2);
     c.distance_shared = random_chance(random, 30);
     c.distance_infinities = random_chance(random, 20);
     c.alibi = random_chance(random, 25);
     if (random_chance(random, 40))
         c.scale = 0.01f * (float)random_between(random, 1, 60) / sqrtf((float)c.d_k);
-    if (random_chance(random, 30))
-        c.softcap = 0.5f * (float)random_between(random, 1, 40);
-    if (random_chance(random, 35))
-        c.dropout = 0.01f * (float)random_between(random, 1, 95);
+    if (random_chance(random, 30)) c.softcap = 0.5f * (float)random_between(random, 1, 40);
+    if (random_chance(random, 35)) c.dropout = 0.01f * (float)random_between(random, 1, 95);
     c.first_sequence = random_between(random, 0, 1000);
     c.amplitude = random_chance(random, 20) ? 4.0f : 1.0f;
     c.seed = random_bits(random);
@@ -83,8 +77,7 @@ static bool is_batched(const test_case *c) { return c->layout >= LAYOUT_BNHD; }
 
 static int64_t longest_of(const int64_t *lengths, int sequences) {
     int64_t most = 0;
-    for (int b = 0; b < sequences; b++)
-        most = lengths[b] > most ? lengths[b] : most;
+    for (int b = 0; b < sequences; b++) most = lengths[b] > most ? lengths[b] : most;
     return most;
 }
 
@@ -96,8 +89,7 @@ void case_describe(const test_case *c, char *text, size_t bytes) {
         used = more < 0 || used + (size_t)more >= bytes ? bytes - 1 : used + (size_t)more;                   \
     } while (0)
     ADD("queries x keys");
-    for (int b = 0; b < c->sequences; b++)
-        ADD(" %dx%d", (int)c->queries[b], (int)c->keys[b]);
+    for (int b = 0; b < c->sequences; b++) ADD(" %dx%d", (int)c->queries[b], (int)c->keys[b]);
     ADD(", heads %d/%d, d_k %d, d_v %d, layout %d, reach %d/%d, align %d, mask %d", (int)c->heads,
         (int)c->kv_heads, (int)c->d_k, (int)c->d_v, (int)c->layout, (int)c->left, (int)c->right,
         (int)c->align, (int)c->mask);
@@ -114,8 +106,7 @@ void case_describe(const test_case *c, char *text, size_t bytes) {
 
 int64_t view_count(const attn_tensor *view) {
     int64_t count = 1;
-    for (int r = 0; r < view->rank; r++)
-        count *= view->shape[r];
+    for (int r = 0; r < view->rank; r++) count *= view->shape[r];
     return count;
 }
 
@@ -137,17 +128,14 @@ static void add_tensor(problem *p, tensor_id id, memory_kind kind, int rank, con
     for (int r = 0; r < rank; r++) {
         view->stride[r] = stride[r];
         int64_t last = shape[r] > 0 ? (shape[r] - 1) * stride[r] : 0;
-        if (last < 0)
-            lowest += last;
-        if (last > 0)
-            highest += last;
+        if (last < 0) lowest += last;
+        if (last > 0) highest += last;
     }
     p->count[id] = view_count(view);
     size_t elements = p->count[id] > 0 ? (size_t)(highest - lowest + 1) : 0;
     p->memory[id] = memory_create(kind, elements * sizeof(float));
     float *memory = p->memory[id].data;
-    for (size_t e = 0; e < elements; e++)
-        memory[e] = fill;
+    for (size_t e = 0; e < elements; e++) memory[e] = fill;
     view->data = elements > 0 ? memory - lowest : memory;
 }
 
@@ -183,8 +171,7 @@ static ref_tensor keep_exact(problem *p, tensor_id id) {
     const attn_tensor *view = &p->tensor[id];
     p->exact[id] = malloc((size_t)(p->count[id] + 1) * sizeof(double));
     assert_non_null(p->exact[id]);
-    for (int64_t e = 0; e < p->count[id]; e++)
-        p->exact[id][e] = (double)*view_element(view, e);
+    for (int64_t e = 0; e < p->count[id]; e++) p->exact[id][e] = (double)*view_element(view, e);
     ref_tensor exact = {.data = p->exact[id], .rank = view->rank};
     int64_t step = 1;
     for (int r = view->rank - 1; r >= 0; r--) {
@@ -197,13 +184,11 @@ static ref_tensor keep_exact(problem *p, tensor_id id) {
 
 /* Rows that belong to no sequence must not be read: they are made NaN. */
 static void poison_room(problem *p, tensor_id id, const int64_t *lengths) {
-    if (!is_batched(&p->c))
-        return;
+    if (!is_batched(&p->c)) return;
     const attn_tensor *view = &p->tensor[id];
     int64_t a_row = view->shape[2] * view->shape[3];
     for (int64_t e = 0; e < p->count[id]; e++)
-        if (e / a_row % view->shape[1] >= lengths[e / a_row / view->shape[1]])
-            *view_element(view, e) = NAN;
+        if (e / a_row % view->shape[1] >= lengths[e / a_row / view->shape[1]]) *view_element(view, e) = NAN;
 }
 
 static void make_rows(problem *p, memory_kind kind, test_random *random) {
@@ -211,15 +196,12 @@ static void make_rows(problem *p, memory_kind kind, test_random *random) {
     int64_t room = c->layout == LAYOUT_ROOM ? 3 : 0;
     int64_t query_rows = longest_of(c->queries, c->sequences) + room;
     int64_t key_rows = longest_of(c->keys, c->sequences) + room;
-    if (!is_batched(c))
-        query_rows = key_rows = 0;
+    if (!is_batched(c)) query_rows = key_rows = 0;
     for (int b = 0; b < c->sequences; b++) {
         p->first_query[b] = is_batched(c) ? b * query_rows : query_rows;
         p->first_key[b] = is_batched(c) ? b * key_rows : key_rows;
-        if (!is_batched(c))
-            query_rows += c->queries[b];
-        if (!is_batched(c))
-            key_rows += c->keys[b];
+        if (!is_batched(c)) query_rows += c->queries[b];
+        if (!is_batched(c)) key_rows += c->keys[b];
     }
     add_rows(p, QUERY, kind, query_rows, c->heads, c->d_k, NAN);
     add_rows(p, KEY, kind, key_rows, c->kv_heads, c->d_k, NAN);
@@ -245,10 +227,8 @@ static const int64_t *make_lengths(problem *p, memory_kind kind, int which, cons
                                    int64_t rows) {
     const test_case *c = &p->c;
     bool needed = is_batched(c) ? c->layout == LAYOUT_ROOM : c->sequences > 1;
-    for (int b = 0; is_batched(c) && b < c->sequences; b++)
-        needed = needed || lengths[b] != rows;
-    if (!needed)
-        return NULL;
+    for (int b = 0; is_batched(c) && b < c->sequences; b++) needed = needed || lengths[b] != rows;
+    if (!needed) return NULL;
     size_t entries = (size_t)c->sequences + (is_batched(c) ? 0 : 1);
     p->offset_memory[which] = memory_create(kind, entries * sizeof(int64_t));
     int64_t *array = p->offset_memory[which].data, sum = 0;
@@ -256,8 +236,7 @@ static const int64_t *make_lengths(problem *p, memory_kind kind, int which, cons
         array[b] = is_batched(c) ? lengths[b] : sum;
         sum += lengths[b];
     }
-    if (!is_batched(c))
-        array[c->sequences] = sum;
+    if (!is_batched(c)) array[c->sequences] = sum;
     return array;
 }
 
@@ -271,8 +250,7 @@ static void make_pattern(problem *p, memory_kind kind) {
     const int64_t *queries =
         make_lengths(p, kind, 0, c->queries, is_batched(c) ? p->tensor[QUERY].shape[1] : 0);
     const int64_t *keys = make_lengths(p, kind, 1, c->keys, is_batched(c) ? p->tensor[KEY].shape[1] : 0);
-    if (!queries && !keys)
-        return;
+    if (!queries && !keys) return;
     pattern->sequences = c->sequences;
     if (is_batched(c)) {
         pattern->query_lengths = queries;
@@ -285,18 +263,15 @@ static void make_pattern(problem *p, memory_kind kind) {
 }
 
 static bool mask_bit(const test_case *c, test_random *random, int64_t j) {
-    if (c->mask == MASK_SPARSE)
-        return random_chance(random, 12);
-    if (c->mask == MASK_BLOCKS && j / 64 % 2 == 0)
-        return false;
+    if (c->mask == MASK_SPARSE) return random_chance(random, 12);
+    if (c->mask == MASK_BLOCKS && j / 64 % 2 == 0) return false;
     return random_chance(random, 75);
 }
 
 static void make_mask(problem *p, memory_kind kind, test_random *random) {
     const test_case *c = &p->c;
     attn_mask *mask = &p->pattern.mask;
-    if (c->mask == MASK_NONE)
-        return;
+    if (c->mask == MASK_NONE) return;
     mask->queries = longest_of(c->queries, c->sequences);
     mask->keys = longest_of(c->keys, c->sequences);
     int64_t row = (mask->keys + 7) / 8;
@@ -310,22 +285,19 @@ static void make_mask(problem *p, memory_kind kind, test_random *random) {
     for (int64_t e = 0; e < bytes; e++) {
         bits[e] = 0;
         for (int bit = 0; bit < 8; bit++)
-            if (mask_bit(c, random, e % row * 8 + bit))
-                bits[e] |= (uint8_t)(1 << bit);
+            if (mask_bit(c, random, e % row * 8 + bit)) bits[e] |= (uint8_t)(1 << bit);
     }
     mask->bits = bits;
 }
 
 static void make_bias(problem *p, memory_kind kind, test_random *random) {
     const test_case *c = &p->c;
-    if (!c->bias)
-        return;
+    if (!c->bias) return;
     int64_t extra = c->seed % 3 == 0 ? 2 : 0; /* a bias may cover more than the longest sequence */
     int64_t shape[4] = {c->sequences, c->heads, longest_of(c->queries, c->sequences) + extra,
                         longest_of(c->keys, c->sequences) + extra};
     for (int r = 0; r < 4; r++)
-        if (c->bias_shared >> r & 1)
-            shape[r] = 1;
+        if (c->bias_shared >> r & 1) shape[r] = 1;
     int64_t k = shape[3], q = shape[2], h = shape[1];
     int64_t row_major[4] = {h * q * k, q * k, k, 1};
     int64_t key_major[4] = {h * q * k, q * k, 1, q};
@@ -351,8 +323,7 @@ static void make_options(problem *p, memory_kind kind, test_random *random) {
     if (c->alibi) {
         p->alibi_memory = memory_create(kind, (size_t)c->heads * sizeof(float));
         float *slopes = p->alibi_memory.data;
-        for (int64_t h = 0; h < c->heads; h++)
-            slopes[h] = 0.3f / (float)(h + 1);
+        for (int64_t h = 0; h < c->heads; h++) slopes[h] = 0.3f / (float)(h + 1);
         options->alibi_slopes = slopes;
     }
     if (c->distance_reach >= 0) {
@@ -400,26 +371,20 @@ problem *problem_create(const test_case *c, memory_kind kind) {
     p->reference.key = keep_exact(p, KEY);
     p->reference.value = keep_exact(p, VALUE);
     keep_exact(p, D_OUTPUT);
-    if (c->bias)
-        p->reference.bias = keep_exact(p, BIAS);
-    if (c->distance_reach >= 0)
-        p->reference.distance_bias = keep_exact(p, DISTANCE);
+    if (c->bias) p->reference.bias = keep_exact(p, BIAS);
+    if (c->distance_reach >= 0) p->reference.distance_bias = keep_exact(p, DISTANCE);
     return p;
 }
 
 void problem_destroy(problem *p) {
     for (int id = 0; id < TENSORS; id++) {
-        if (p->tensor[id].data)
-            memory_destroy(&p->memory[id]);
+        if (p->tensor[id].data) memory_destroy(&p->memory[id]);
         free(p->exact[id]);
     }
-    if (p->mask_memory.data)
-        memory_destroy(&p->mask_memory);
-    if (p->alibi_memory.data)
-        memory_destroy(&p->alibi_memory);
+    if (p->mask_memory.data) memory_destroy(&p->mask_memory);
+    if (p->alibi_memory.data) memory_destroy(&p->alibi_memory);
     for (int which = 0; which < 2; which++)
-        if (p->offset_memory[which].data)
-            memory_destroy(&p->offset_memory[which]);
+        if (p->offset_memory[which].data) memory_destroy(&p->offset_memory[which]);
     free(p);
 }
 
@@ -440,26 +405,20 @@ bool problem_sees(const problem *p, int64_t b, int64_t h, int64_t i, int64_t j) 
     const test_case *c = &p->c;
     const attn_mask *mask = &p->pattern.mask;
     int64_t distance = j - i - (c->align == ATTN_ALIGN_END ? c->keys[b] - c->queries[b] : 0);
-    if (c->left >= 0 && distance < -c->left)
-        return false;
-    if (c->right >= 0 && distance > c->right)
-        return false;
+    if (c->left >= 0 && distance < -c->left) return false;
+    if (c->right >= 0 && distance > c->right) return false;
     if (mask->bits) {
         const uint8_t *row =
             mask->bits + b * mask->sequence_stride + h * mask->head_stride + i * mask->query_stride;
-        if (!(row[j / 8] & 1 << j % 8))
-            return false;
+        if (!(row[j / 8] & 1 << j % 8)) return false;
     }
     if (c->bias) {
         const attn_tensor *t = &p->tensor[BIAS];
         int64_t at[4] = {b, h, i, j}, index = 0;
-        for (int r = 0; r < 4; r++)
-            index = index * t->shape[r] + (t->shape[r] == 1 ? 0 : at[r]);
-        if (p->exact[BIAS][index] == -INFINITY)
-            return false;
+        for (int r = 0; r < 4; r++) index = index * t->shape[r] + (t->shape[r] == 1 ? 0 : at[r]);
+        if (p->exact[BIAS][index] == -INFINITY) return false;
     }
-    if (c->distance_reach < 0)
-        return true;
+    if (c->distance_reach < 0) return true;
     int64_t reach = c->distance_reach;
     int64_t entry = reach + (distance < -reach ? -reach : distance > reach ? reach : distance);
     return p->exact[DISTANCE][(c->distance_shared ? 0 : h) * (2 * reach + 1) + entry] != -INFINITY;

@@ -14,27 +14,23 @@ values *values_create(const problem *p) {
     values *v = calloc(1, sizeof(*v));
     assert_non_null(v);
     for (int id = OUTPUT; id < TENSORS; id++) {
-        if (!p->tensor[id].data)
-            continue;
+        if (!p->tensor[id].data) continue;
         v->data[id] = malloc((size_t)(p->count[id] + 1) * sizeof(double));
         assert_non_null(v->data[id]);
-        for (int64_t e = 0; e < p->count[id]; e++)
-            v->data[id][e] = (double)CANARY;
+        for (int64_t e = 0; e < p->count[id]; e++) v->data[id][e] = (double)CANARY;
     }
     return v;
 }
 
 void values_destroy(values *v) {
-    for (int id = 0; id < TENSORS; id++)
-        free(v->data[id]);
+    for (int id = 0; id < TENSORS; id++) free(v->data[id]);
     free(v);
 }
 
 void problem_reset(problem *p) {
     for (int id = OUTPUT; id < TENSORS; id++) {
         float *memory = p->memory[id].data;
-        for (size_t e = 0; e < p->memory[id].bytes / sizeof(float); e++)
-            memory[e] = CANARY;
+        for (size_t e = 0; e < p->memory[id].bytes / sizeof(float); e++) memory[e] = CANARY;
     }
 }
 
@@ -58,8 +54,7 @@ attn_status problem_backward(attn_context *context, problem *p) {
 }
 
 static void assert_ok(const problem *p, const char *call, attn_context *context, attn_status status) {
-    if (status == ATTN_OK)
-        return;
+    if (status == ATTN_OK) return;
     char text[512];
     case_describe(&p->c, text, sizeof(text));
     fail_msg("%s (%s): %s: %s\n  %s", call, attn_context_isa(context), attn_status_name(status),
@@ -71,8 +66,7 @@ static uint64_t input_digest(const problem *p) {
     uint64_t digest = 0;
     for (int id = 0; id < OUTPUT; id++) {
         const unsigned char *bytes = p->memory[id].data;
-        for (size_t e = 0; bytes && e < p->memory[id].bytes; e++)
-            digest = digest * 31 + bytes[e];
+        for (size_t e = 0; bytes && e < p->memory[id].bytes; e++) digest = digest * 31 + bytes[e];
     }
     return digest;
 }
@@ -87,10 +81,8 @@ static void collect(const problem *p, tensor_id id, double *result) {
         *element = CANARY;
     }
     for (size_t e = 0; e < p->memory[id].bytes / sizeof(float); e++)
-        if (memory[e] != CANARY)
-            fail_msg("%s: written between its elements, at %zu", tensor_names[id], e);
-    for (int64_t e = 0; e < p->count[id]; e++)
-        *view_element(view, e) = (float)result[e];
+        if (memory[e] != CANARY) fail_msg("%s: written between its elements, at %zu", tensor_names[id], e);
+    for (int64_t e = 0; e < p->count[id]; e++) *view_element(view, e) = (float)result[e];
 }
 
 values *run_library(attn_context *context, problem *p, int passes) {
@@ -98,11 +90,9 @@ values *run_library(attn_context *context, problem *p, int passes) {
     uint64_t digest = input_digest(p);
     problem_reset(p);
     assert_ok(p, "forward", context, problem_forward(context, p));
-    if (passes & RUN_BACKWARD)
-        assert_ok(p, "backward", context, problem_backward(context, p));
+    if (passes & RUN_BACKWARD) assert_ok(p, "backward", context, problem_backward(context, p));
     for (int id = OUTPUT; id < TENSORS; id++)
-        if (result->data[id])
-            collect(p, (tensor_id)id, result->data[id]);
+        if (result->data[id]) collect(p, (tensor_id)id, result->data[id]);
     assert_true(digest == input_digest(p));
     return result;
 }
@@ -128,8 +118,7 @@ static bool same_class(double a, double b) {
 static double largest(const double *data, int64_t count) {
     double most = 0.0;
     for (int64_t e = 0; e < count; e++)
-        if (isfinite(data[e]) && fabs(data[e]) > most)
-            most = fabs(data[e]);
+        if (isfinite(data[e]) && fabs(data[e]) > most) most = fabs(data[e]);
     return most;
 }
 
@@ -146,8 +135,7 @@ static double error_of(const problem *p, tensor_id id, const char *who, const do
                      oracle[e], text);
         }
         double difference = isfinite(oracle[e]) ? fabs(a[e] - oracle[e]) : 0.0;
-        if (difference <= most)
-            continue;
+        if (difference <= most) continue;
         most = difference;
         *where = e;
     }
@@ -157,14 +145,12 @@ static double error_of(const problem *p, tensor_id id, const char *who, const do
 void assert_close(const problem *p, const char *isa, const values *library, const values *oracle,
                   const values *naive, const values *rounding) {
     for (int id = OUTPUT; id < TENSORS; id++) {
-        if (!library->data[id])
-            continue;
+        if (!library->data[id]) continue;
         int64_t where;
         double naive_error = error_of(p, (tensor_id)id, "naive", naive->data[id], oracle->data[id], &where);
         double floor = 2.0 * ldexp(largest(rounding->data[id], p->count[id]), -24) + (double)FLT_MIN;
         double error = error_of(p, (tensor_id)id, isa, library->data[id], oracle->data[id], &where);
-        if (error <= 4.0 * naive_error + floor)
-            continue;
+        if (error <= 4.0 * naive_error + floor) continue;
         char text[512];
         case_describe(&p->c, text, sizeof(text));
         fail_msg(
@@ -178,8 +164,7 @@ void assert_close(const problem *p, const char *isa, const values *library, cons
 void assert_same_bits_of(const problem *p, const char *what, tensor_id id, const values *a, const values *b) {
     assert_true((a->data[id] != NULL) == (b->data[id] != NULL));
     for (int64_t e = 0; a->data[id] && e < p->count[id]; e++) {
-        if (memcmp(&a->data[id][e], &b->data[id][e], sizeof(double)) == 0)
-            continue;
+        if (memcmp(&a->data[id][e], &b->data[id][e], sizeof(double)) == 0) continue;
         char text[512];
         case_describe(&p->c, text, sizeof(text));
         fail_msg("%s: %s[%lld] is %.9g and %.9g\n  %s", what, tensor_names[id], (long long)e, a->data[id][e],
@@ -188,15 +173,13 @@ void assert_same_bits_of(const problem *p, const char *what, tensor_id id, const
 }
 
 void assert_same_bits(const problem *p, const char *what, const values *a, const values *b) {
-    for (int id = OUTPUT; id < TENSORS; id++)
-        assert_same_bits_of(p, what, (tensor_id)id, a, b);
+    for (int id = OUTPUT; id < TENSORS; id++) assert_same_bits_of(p, what, (tensor_id)id, a, b);
 }
 
 /* Leaves only the results of the passes that were asked for. */
 static void forget(values *v, int passes) {
     for (int id = OUTPUT; id < TENSORS; id++) {
-        if (passes & (id < D_QUERY ? RUN_FORWARD : RUN_BACKWARD))
-            continue;
+        if (passes & (id < D_QUERY ? RUN_FORWARD : RUN_BACKWARD)) continue;
         free(v->data[id]);
         v->data[id] = NULL;
     }
@@ -207,8 +190,7 @@ void check_problem(problem *p, int passes) {
     naive_attention(p, passes, naive, rounding);
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         attn_context *context = test_context(isa, 1 + (int)(p->c.seed / 2 % 2));
-        if (!context)
-            continue;
+        if (!context) continue;
         values *library = run_library(context, p, passes);
         forget(library, passes);
         assert_close(p, test_isa_names[isa], library, oracle, naive, rounding);

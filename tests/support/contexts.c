@@ -10,17 +10,14 @@ const char *const test_isa_names[TEST_ISAS] = {"scalar", "avx2", "avx512", "neon
 static attn_context *contexts[TEST_ISAS][MAX_THREADS + 1];
 
 attn_context *test_context(int isa, int threads) {
-    if (contexts[isa][threads])
-        return contexts[isa][threads];
+    if (contexts[isa][threads]) return contexts[isa][threads];
     attn_context_options options;
     attn_context_options_init(&options);
     options.isa = test_isa_names[isa];
     options.threads = threads;
     attn_status status = attn_context_create(&options, &contexts[isa][threads]);
-    if (status == ATTN_UNSUPPORTED)
-        return NULL;
-    if (status != ATTN_OK)
-        fail_msg("no context for %s: %s", options.isa, attn_last_create_error());
+    if (status == ATTN_UNSUPPORTED) return NULL;
+    if (status != ATTN_OK) fail_msg("no context for %s: %s", options.isa, attn_last_create_error());
     assert_string_equal(attn_context_isa(contexts[isa][threads]), options.isa);
     assert_int_equal(attn_context_threads(contexts[isa][threads]), threads);
     return contexts[isa][threads];
@@ -29,16 +26,14 @@ attn_context *test_context(int isa, int threads) {
 attn_context *test_best_context(int threads) {
     attn_context *best = NULL;
     for (int isa = 0; isa < TEST_ISAS; isa++)
-        if (test_context(isa, threads))
-            best = test_context(isa, threads);
+        if (test_context(isa, threads)) best = test_context(isa, threads);
     return best;
 }
 
 int test_contexts_setup(void **state) {
     (void)state;
     int vector = 0;
-    for (int isa = 1; isa < TEST_ISAS; isa++)
-        vector += test_context(isa, 1) != NULL;
+    for (int isa = 1; isa < TEST_ISAS; isa++) vector += test_context(isa, 1) != NULL;
     assert_non_null(test_context(0, 1));
 #if defined(__x86_64__) || defined(__aarch64__)
     assert_true(vector >= 1);

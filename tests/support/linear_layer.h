@@ -1,10 +1,10 @@
 /* linear_layer.h: one linear layer with all its matrices, and its check.
  *
  * Tolerance, per tensor: error against the oracle <= 4 x that of naive float
- * code + 4 * 2^-24 * rounding, where rounding is what independent roundings of
- * relative size 1 would leave in an element: the root of the sum of its squared
- * terms, and for an activation also its own value (its slope is at most about
- * 1, and its exponentials are good to a few units in the last place).
+ * code + 2 * 2^-24 * rounding, where rounding is what independent roundings of
+ * relative size 1 would leave in an element: the root of the squared terms and
+ * partial sums, and for an activation also its own value (its slope is at most
+ * about 1, and its exponentials are good to a few units in the last place).
  */
 #ifndef TEST_SUPPORT_LINEAR_LAYER_H
 #define TEST_SUPPORT_LINEAR_LAYER_H

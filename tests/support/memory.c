@@ -44,11 +44,9 @@ static void *counting_allocate(void *user, size_t bytes, size_t alignment) {
         counter->failures++;
         return NULL;
     }
-    if (counter->fail_at > 1)
-        counter->fail_at--;
+    if (counter->fail_at > 1) counter->fail_at--;
     void *memory = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (!memory)
-        return NULL;
+    if (!memory) return NULL;
     counter->allocations++;
     counter->live++;
     return memory;

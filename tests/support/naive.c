@@ -48,8 +48,7 @@ static float dot(const problem *p, tensor_id a, int64_t ia, tensor_id b, int64_t
 static int64_t bias_at(const problem *p, position at, int64_t j) {
     const int64_t *shape = p->tensor[BIAS].shape;
     int64_t indices[4] = {at.b, at.h, at.i, j}, index = 0;
-    for (int r = 0; r < 4; r++)
-        index = index * shape[r] + (shape[r] == 1 ? 0 : indices[r]);
+    for (int r = 0; r < 4; r++) index = index * shape[r] + (shape[r] == 1 ? 0 : indices[r]);
     return index;
 }
 
@@ -60,10 +59,8 @@ static int64_t distance_of(const problem *p, position at, int64_t j) {
 
 static int64_t distance_at(const problem *p, position at, int64_t j) {
     int64_t reach = p->c.distance_reach, distance = distance_of(p, at, j);
-    if (distance < -reach)
-        distance = -reach;
-    if (distance > reach)
-        distance = reach;
+    if (distance < -reach) distance = -reach;
+    if (distance > reach) distance = reach;
     return (p->c.distance_shared ? 0 : at.h) * (2 * reach + 1) + reach + distance;
 }
 
@@ -81,12 +78,9 @@ static void score(const problem *p, position at, int64_t j, naive_row *r) {
         rounding = rounding * (double)r->slope[j] + fabs((double)z);
     }
     float added[3] = {0.0f, 0.0f, 0.0f};
-    if (c->bias)
-        added[0] = input(p, BIAS, bias_at(p, at, j));
-    if (c->distance_reach >= 0)
-        added[1] = input(p, DISTANCE, distance_at(p, at, j));
-    if (c->alibi)
-        added[2] = -p->options.alibi_slopes[at.h] * (float)llabs(distance_of(p, at, j));
+    if (c->bias) added[0] = input(p, BIAS, bias_at(p, at, j));
+    if (c->distance_reach >= 0) added[1] = input(p, DISTANCE, distance_at(p, at, j));
+    if (c->alibi) added[2] = -p->options.alibi_slopes[at.h] * (float)llabs(distance_of(p, at, j));
     for (int k = 0; k < 3; k++) {
         z += added[k];
         rounding += fabs((double)added[k]);
@@ -103,28 +97,24 @@ static void make_row(const problem *p, position at, naive_row *r) {
     float maximum = -INFINITY, sum = 0.0f;
     for (int64_t j = 0; j < keys; j++) {
         r->visible[j] = problem_sees(p, at.b, at.h, at.i, j);
-        if (!r->visible[j])
-            continue;
+        if (!r->visible[j]) continue;
         score(p, at, j, r);
         maximum = r->score[j] > maximum ? r->score[j] : maximum;
         bool kept = at_random_word(random, (uint32_t)j) >= at_random_threshold(c->dropout);
         r->keep[j] = kept ? 1.0f / (1.0f - c->dropout) : 0.0f;
     }
     for (int64_t j = 0; j < keys; j++)
-        if (r->visible[j])
-            sum += expf(r->score[j] - maximum);
+        if (r->visible[j]) sum += expf(r->score[j] - maximum);
     r->log_sum_exp = sum > 0.0f ? maximum + logf(sum) : sum == 0.0f ? -INFINITY : NAN;
     double mean = 0.0;
     for (int64_t j = 0; j < keys; j++) {
-        if (!r->visible[j])
-            continue;
+        if (!r->visible[j]) continue;
         r->weight[j] = expf(r->score[j] - maximum) / sum;
         mean += square((double)r->weight[j] * r->score_rounding[j]);
     }
     r->log_sum_exp_rounding = 1.0 + sqrt(mean) + fabs((double)r->log_sum_exp);
     for (int64_t j = 0; j < keys; j++)
-        if (r->visible[j])
-            r->weight_rounding[j] = 2.0 + r->score_rounding[j] + r->log_sum_exp_rounding;
+        if (r->visible[j]) r->weight_rounding[j] = 2.0 + r->score_rounding[j] + r->log_sum_exp_rounding;
 }
 
 static void forward_row(const problem *p, position at, const naive_row *r, values *result, values *rounding) {
@@ -134,8 +124,7 @@ static void forward_row(const problem *p, position at, const naive_row *r, value
         float sum = 0.0f;
         double squares = 0.0;
         for (int64_t j = 0; j < c->keys[at.b]; j++) {
-            if (!r->visible[j])
-                continue;
+            if (!r->visible[j]) continue;
             float term =
                 r->weight[j] * r->keep[j] * input(p, VALUE, problem_index(p, VALUE, at.b, j, at.kv, e));
             sum += term;
@@ -186,8 +175,7 @@ static void spread_d_score(const problem *p, position at, int64_t j, const naive
         add(result, rounding, D_QUERY, q + e, d_dot * key, error * (double)key);
         add(result, rounding, D_KEY, k + e, d_dot * query, error * (double)query);
     }
-    if (c->bias)
-        add(result, rounding, D_BIAS, bias_at(p, at, j), d_score, d_score_rounding);
+    if (c->bias) add(result, rounding, D_BIAS, bias_at(p, at, j), d_score, d_score_rounding);
     if (c->distance_reach >= 0)
         add(result, rounding, D_DISTANCE, distance_at(p, at, j), d_score, d_score_rounding);
 }
@@ -208,8 +196,7 @@ static void backward_row(const problem *p, position at, const naive_row *r, valu
     }
     mean_rounding = sqrt(mean_rounding) + fabs((double)mean);
     for (int64_t j = 0; j < c->keys[at.b]; j++) {
-        if (!r->visible[j])
-            continue;
+        if (!r->visible[j]) continue;
         float probability = expf(r->score[j] - r->log_sum_exp);
         int64_t v = problem_index(p, VALUE, at.b, j, at.kv, 0);
         double spread;
@@ -231,15 +218,11 @@ static void clear_gradients(const problem *p, values *result) {
     for (int b = 0; b < c->sequences; b++) {
         int64_t q = problem_index(p, D_QUERY, b, 0, 0, 0), k = problem_index(p, D_KEY, b, 0, 0, 0);
         int64_t v = problem_index(p, D_VALUE, b, 0, 0, 0);
-        for (int64_t e = 0; e < c->queries[b] * c->heads * c->d_k; e++)
-            result->data[D_QUERY][q + e] = 0.0;
-        for (int64_t e = 0; e < c->keys[b] * c->kv_heads * c->d_k; e++)
-            result->data[D_KEY][k + e] = 0.0;
-        for (int64_t e = 0; e < c->keys[b] * c->kv_heads * c->d_v; e++)
-            result->data[D_VALUE][v + e] = 0.0;
+        for (int64_t e = 0; e < c->queries[b] * c->heads * c->d_k; e++) result->data[D_QUERY][q + e] = 0.0;
+        for (int64_t e = 0; e < c->keys[b] * c->kv_heads * c->d_k; e++) result->data[D_KEY][k + e] = 0.0;
+        for (int64_t e = 0; e < c->keys[b] * c->kv_heads * c->d_v; e++) result->data[D_VALUE][v + e] = 0.0;
     }
-    for (int64_t e = 0; c->bias && e < p->count[D_BIAS]; e++)
-        result->data[D_BIAS][e] = 0.0;
+    for (int64_t e = 0; c->bias && e < p->count[D_BIAS]; e++) result->data[D_BIAS][e] = 0.0;
     for (int64_t e = 0; c->distance_reach >= 0 && e < p->count[D_DISTANCE]; e++)
         result->data[D_DISTANCE][e] = 0.0;
 }
@@ -272,8 +255,7 @@ void naive_attention(const problem *p, int passes, values *result, values *round
     int64_t offset = 0;
     clear_gradients(p, result);
     for (int id = OUTPUT; id < TENSORS; id++)
-        for (int64_t e = 0; rounding->data[id] && e < p->count[id]; e++)
-            rounding->data[id][e] = 0.0;
+        for (int64_t e = 0; rounding->data[id] && e < p->count[id]; e++) rounding->data[id][e] = 0.0;
     for (int b = 0; b < c->sequences; b++) {
         naive_row r;
         naive_row_create(&r, c->keys[b]);
@@ -282,10 +264,8 @@ void naive_attention(const problem *p, int passes, values *result, values *round
                 position at = {b, h, h / (c->heads / c->kv_heads), i};
                 make_row(p, at, &r);
                 forward_row(p, at, &r, result, rounding);
-                if (c->weights)
-                    weights_row(p, at, offset, &r, result, rounding);
-                if (passes & RUN_BACKWARD)
-                    backward_row(p, at, &r, result, rounding);
+                if (c->weights) weights_row(p, at, offset, &r, result, rounding);
+                if (passes & RUN_BACKWARD) backward_row(p, at, &r, result, rounding);
             }
         }
         bool band = c->left >= 0 && c->right >= 0 && c->left + c->right + 1 < c->keys[b];

@@ -23,7 +23,6 @@ float random_unit(test_random *random) {
 
 float random_normal(test_random *random) {
     float sum = 0.0f;
-    for (int k = 0; k < 4; k++)
-        sum += random_unit(random);
+    for (int k = 0; k < 4; k++) sum += random_unit(random);
     return sum * 0.8660254f; /* the variance of random_unit is 1/3 */
 }
