@@ -27,7 +27,7 @@ static const int64_t task_finished = INT64_MAX;
 typedef struct backward_scratch {
     float *key_t, *value_t;     /* [channels][KEY_TILE] */
     float *d_key_t, *d_value_t; /* likewise */
-    float *keys;                /* [KEY_TILE][key_width], if K cannot be read in place */
+    float *keys;                /* [KEY_TILE][key_width]: whole vectors of channels, for dQ */
     float *weights, *d_scores;  /* [QUERY_TILE][TILE_STRIDE]: S, then P; dP, then dS */
     float *queries, *d_outputs; /* a tile, copied side by side */
     float *d_queries;           /* [QUERY_TILE][key_width] */
@@ -132,6 +132,10 @@ static void add_bias_gradient(const at_attention *call, const backward_tile *t, 
             vec sum = vec_add(vec_load_part(target + l, used), vec_load(d_scores + l));
             vec_store_part(target + l, sum, used);
         }
+    } else if (call->d_bias_key == 0) { /* shared by all keys; lanes that are no keys hold 0 */
+        vec sum = vec_set(0.0f);
+        for (int l = 0; l < t->lanes; l += VEC_WIDTH) sum = vec_add(sum, vec_load(d_scores + l));
+        target[0] += vec_sum(sum);
     } else {
         for (int l = 0; l < t->keys; l++) target[l * call->d_bias_key] += d_scores[l];
     }

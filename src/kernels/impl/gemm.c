@@ -2,7 +2,7 @@
  *
  * B stands on the lanes, in panels of PANEL columns packed as [depth][PANEL];
  * A is read in its natural place, VEC_ROWS rows at a time. Depth is walked in
- * blocks, so that the strip of the panel in use stays in the L1 cache; the
+ * blocks, so that the strip of the panel in use stays in the L2 cache; the
  * chain of multiply-adds of an element goes on through memory, so the blocks
  * do not change a bit of the result.
  */
@@ -14,7 +14,7 @@
 
 enum {
     PANEL = VEC_COLUMNS * VEC_WIDTH,
-    GEMM_DEPTH = 384 /* depth of a block */
+    GEMM_DEPTH = 1536 /* depth of a block: a panel of this depth fits the L2 cache beside its rows of A */
 };
 
 static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,

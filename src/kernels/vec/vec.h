@@ -2,7 +2,7 @@
  *
  * One header per instruction set defines the same names; the scalar one is a
  * vector of width 1. A kernel is compiled once for each, by the stub in isa/
- * that defines AT_ISA_<NAME>.
+ * that defines AT_BUILD_<NAME>.
  *
  *     vec    VEC_WIDTH floats          veci   VEC_WIDTH 32-bit integers
  *     vecb   VEC_WIDTH truth values

@@ -1,0 +1,204 @@
+"""The page docs/bench.md: what bench/compare.py measured, as tables.
+
+Each table opens with its minimum: the shape at which libattn leads least.
+"""
+
+import os
+import platform
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import torch
+
+from rivals import attn
+
+DISTURBED = 0.05  # share of the machine that other processes used while a shape was measured
+
+INTRODUCTION = """# Speed, measured
+
+Written by `make bench` (`bench/run`): do not edit. {date}, {minutes:.0f} minutes, on
+
+{hardware}
+
+with {versions}. Instruction set of libattn: {isa}. FMA peak, measured in the same run: {peaks}.
+
+All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
+thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
+time over ours: above 1, libattn is faster. Fractions of the FMA peak are the best call's; causal counts the
+pairs that are seen, a forward pass 4 d and a backward pass 10 d operations a pair. Everything is f32, 8
+heads, batch 1. {disturbed}
+
+How the rivals are set up. PyTorch: `scaled_dot_product_attention` on batch x heads x n x d under
+`inference_mode`, which takes its flash kernel for the CPU; backward is `autograd.grad` of it, the call alone.
+ONNX Runtime: MultiHeadAttention (full), keys and values in the faster of its two memory orders, and
+GroupQueryAttention (causal) with one buffer for past and present; inputs and outputs bound, all graph
+optimisations, spinning threads. libattn reads heads apart (batch x heads x n x d), its fastest
+memory order. oneDNN: the matmul
+primitive, made once, with weights reordered once into the format that it chooses.
+"""
+
+
+def cache_sizes():
+    """Level, type and size of the first core's caches, as the kernel tells them."""
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            found.append(f"L{level} {size}")
+    return ", ".join(found)
+
+
+def hardware():
+    """The machine, one fact a line."""
+    information = dict(
+        line.split(":", 1)
+        for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+        if ":" in line
+    )
+    information = {name.strip(): text.strip() for name, text in information.items()}
+    memory = int(Path("/proc/meminfo").read_text().split()[1]) / 2**20
+    virtual = " (a virtual machine)" if "hypervisor" in information.get("flags", "") else ""
+    name = information.get("model name", platform.machine())
+    family = (
+        f", family {information['cpu family']} model {information['model']}"
+        if "cpu family" in information
+        else ""
+    )
+    return [
+        f"{name}{family}{virtual}, {len(os.sched_getaffinity(0))} cores",
+        f"caches {cache_sizes() or 'unknown'}",
+        f"{memory:.0f} GiB of memory",
+        f"Linux {platform.release().split('-')[0]}",
+    ]
+
+
+def versions(onednn):
+    return {
+        "libattn": attn.library.attn_version().decode(),
+        "PyTorch": torch.__version__,
+        "ONNX Runtime": onnxruntime.__version__,
+        "ONNX": onnx.__version__,
+        "oneDNN": ".".join(map(str, onednn.onednn_gemm_version().contents)),
+    }
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def spread(rows):
+    """The widest range of the ratio from round to round."""
+    widest = max(rows, key=lambda row: row["ratio_high"] / row["ratio_low"])
+    return f"{widest['ratio_low']:.2f} .. {widest['ratio_high']:.2f}"
+
+
+def minimum(rows, name):
+    worst = min(rows, key=lambda row: row["ratio"])
+    middle = min(rows, key=lambda row: row["ratio_median"])
+    return (
+        f"**Minimum ratio {worst['ratio']:.2f}** ({name(worst)}); by medians {middle['ratio_median']:.2f} "
+        f"({name(middle)}).\n"
+    )
+
+
+def cell(row):
+    return f"**{row['ratio']:.2f}** {row['peak_fraction']:.2f}/{row['rival_peak_fraction']:.2f}"
+
+
+def attention_section(rows, rival, direction):
+    rows = [
+        row
+        for row in rows
+        if row["rival"] == rival and row["direction"] == direction and row["op"] == "attention"
+    ]
+    lengths = sorted({row["n"] for row in rows})
+    kinds = sorted(
+        {(row["pattern"], row["d"], row["threads"]) for row in rows},
+        key=lambda kind: (kind[0] != "full", kind),
+    )
+    lines = []
+    for pattern, d, threads in kinds:
+        line = {
+            row["n"]: row
+            for row in rows
+            if (row["pattern"], row["d"], row["threads"]) == (pattern, d, threads)
+        }
+        lines.append([pattern, d, threads, *(cell(line[n]) for n in lengths), spread(line.values())])
+    top = minimum(rows, lambda row: f"{row['pattern']}, n {row['n']}, d {row['d']}, threads {row['threads']}")
+    return (
+        f"\n## Attention {direction} against {rival}\n\n{top}\nRatio, then fraction of peak: ours/theirs. "
+        "The last column is the widest range of the ratio from round to round.\n\n"
+        + table(["pattern", "d", "threads", *(f"n {n}" for n in lengths), "rounds"], lines)
+    )
+
+
+def product_section(rows):
+    rows = [row for row in rows if row["op"] == "gemm"]
+    kinds = sorted({(row["fan_in"], row["fan_out"]) for row in rows})
+    lines = []
+    for count, threads in sorted({(row["rows"], row["threads"]) for row in rows}):
+        line = {
+            (row["fan_in"], row["fan_out"]): row
+            for row in rows
+            if (row["rows"], row["threads"]) == (count, threads)
+        }
+        lines.append([count, threads, *(cell(line[kind]) for kind in kinds), spread(line.values())])
+    top = minimum(
+        rows, lambda row: f"{row['rows']} rows, {row['fan_in']} to {row['fan_out']}, threads {row['threads']}"
+    )
+    return (
+        f"\n## Linear layer (GEMM, packed weights) against oneDNN\n\n{top}\nRatio, then fraction of peak: "
+        "ours/theirs.\n\n" + table(["rows", "threads", *(f"{a} to {b}" for a, b in kinds), "rounds"], lines)
+    )
+
+
+def shown(value):
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def own_section(rows):
+    """`attn bench --json`, a table for each series, with the columns that its rows have."""
+    said = {"op", "series", "isa", "cpu", "peak_gflops", "worst_ms", "repetitions"}
+    text = "\n## libattn against the limits of this machine\n\nFrom `attn bench --json`, in the same run.\n"
+    for series in dict.fromkeys(row.get("series", row["op"]) for row in rows):
+        chosen = [row for row in rows if row.get("series", row["op"]) == series]
+        names = dict.fromkeys(name for row in chosen for name, value in row.items() if value is not None)
+        columns = [name for name in names if name not in said]
+        lines = [[shown(row.get(name)) for name in columns] for row in chosen]
+        text += f"\n### {chosen[0]['op']}: {series}\n\n" + table(columns, lines)
+    return text
+
+
+def disturbance(rows):
+    """Whether the machine was ours alone."""
+    disturbed = [row for row in rows if row["others"] > DISTURBED]
+    most = max(row["others"] for row in rows)
+    return f"Other processes used at most {most:.0%} of the machine while a shape was measured" + (
+        f", and more than {DISTURBED:.0%} at {len(disturbed)} of {len(rows)}: measure again."
+        if disturbed
+        else "."
+    )
+
+
+def page(results):
+    rows = results["rows"]
+    text = INTRODUCTION.format(
+        date=results["date"],
+        minutes=results["minutes"],
+        disturbed=disturbance(rows),
+        isa=results["isa"],
+        hardware="\n".join("- " + line for line in results["hardware"]),
+        versions=", ".join(f"{name} {version}" for name, version in results["versions"].items()),
+        peaks=", ".join(
+            f"{peak:.0f} GFLOP/s on {threads} thread{'s' * (threads > 1)}"
+            for threads, peak in results["fma_peak"].items()
+        ),
+    )
+    for rival, direction in (("PyTorch", "forward"), ("PyTorch", "backward"), ("ONNX Runtime", "forward")):
+        text += attention_section(rows, rival, direction)
+    text += product_section(rows)
+    if results["own"]:
+        text += own_section(results["own"])
+    return text
