@@ -1,7 +1,7 @@
 /* attention_forward.c: O = softmax(Q K^T + ...) V for one head and one block of
  * queries, without ever holding more than a tile of scores.
  *
- * Queries stand on the lanes. The block is cut into columns of COLUMN_LANES
+ * Queries stand on the lanes. The block is cut into columns of a few vectors of
  * queries; for each tile of KEY_TILE keys and each column:
  *
  *     S^T  = K Q^T            K is read in place and broadcast; Q^T is packed once
@@ -21,11 +21,12 @@
 #include "kernels/impl/attention.h"
 
 typedef struct forward_scratch {
-    float *query_t, *out_t;  /* a column: [channels][COLUMN_LANES] */
-    float *maximum, *sum;    /* [queries] */
-    uint32_t *key_a, *key_b; /* dropout keys, [queries] */
-    float *scores;           /* [LONG_KEY_TILE][COLUMN_LANES] */
-    float *rescale;          /* [COLUMN_LANES] */
+    float *query_t, *out_t;             /* a column: [channels][its lanes] */
+    float *maximum, *sum;               /* [queries] */
+    uint32_t *key_a, *key_b;            /* dropout keys, [queries] */
+    float *scores;                      /* [LONG_KEY_TILE][lanes] */
+    float *rescale;                     /* [lanes of a column] */
+    float *maximum_before, *sum_before; /* a column's, likewise */
     float *line;
     float *keys, *values; /* a tile, copied side by side */
     float *finite_values; /* a tile of V without its bad rows */
@@ -34,9 +35,10 @@ typedef struct forward_scratch {
 static int64_t attention_block(const at_attention *call, int64_t queries, int64_t keys) {
     (void)keys;
     int channels = call->d_k > call->d_v ? call->d_k : call->d_v;
-    int64_t most = max64(BLOCK_NUMBERS / channels / COLUMN_LANES, 1) * COLUMN_LANES;
-    int64_t eighth = (queries / 8 + 2 * COLUMN_LANES - 1) / (2 * COLUMN_LANES) * (2 * COLUMN_LANES);
-    return min64(most, max64(eighth, 2 * COLUMN_LANES));
+    int64_t lanes = column_lanes(call);
+    int64_t most = max64(BLOCK_NUMBERS / channels / lanes, 1) * lanes;
+    int64_t eighth = (queries / 8 + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
+    return min64(most, max64(eighth, 2 * lanes));
 }
 
 static size_t forward_layout(const at_attention *call, unsigned char *base, forward_scratch *f) {
@@ -48,9 +50,11 @@ static size_t forward_layout(const at_attention *call, unsigned char *base, forw
     f->sum = scratch_take(&pieces, block);
     f->key_a = scratch_take(&pieces, block);
     f->key_b = scratch_take(&pieces, block);
-    f->scores = scratch_take(&pieces, LONG_KEY_TILE * COLUMN_LANES);
-    f->rescale = scratch_take(&pieces, COLUMN_LANES);
-    f->line = scratch_take(&pieces, LONG_KEY_TILE + COLUMN_LANES);
+    f->scores = scratch_take(&pieces, LONG_KEY_TILE * WIDEST_COLUMN);
+    f->rescale = scratch_take(&pieces, WIDEST_COLUMN);
+    f->maximum_before = scratch_take(&pieces, WIDEST_COLUMN);
+    f->sum_before = scratch_take(&pieces, WIDEST_COLUMN);
+    f->line = scratch_take(&pieces, LONG_KEY_TILE + WIDEST_COLUMN);
     f->keys = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_k);
     f->values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
     f->finite_values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
@@ -69,9 +73,9 @@ typedef struct forward_column {
 /* Column c of the block that begins at query i. */
 static forward_column column_at(const at_attention *call, const forward_scratch *f, int64_t i, int64_t i_end,
                                 int c) {
-    int64_t first = i + (int64_t)c * COLUMN_LANES;
-    int queries = (int)min64(COLUMN_LANES, i_end - first);
-    int64_t before = (int64_t)c * COLUMN_LANES;
+    int64_t first = i + (int64_t)c * column_lanes(call);
+    int queries = (int)min64(column_lanes(call), i_end - first);
+    int64_t before = (int64_t)c * column_lanes(call);
     forward_column column = {first,
                              queries,
                              round_up(queries, VEC_WIDTH),
@@ -86,7 +90,7 @@ static forward_column column_at(const at_attention *call, const forward_scratch 
 
 static void begin_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                         int64_t i_end, const forward_scratch *f) {
-    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+    for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
         const float *query = query_rows(&call->query, s, column.first_query, head);
         pack_transposed(column.queries, call->d_k, query, call->query.row, call->scale * LOG2_E,
@@ -99,16 +103,17 @@ static void begin_block(const at_attention *call, const at_sequence *s, int64_t 
         if (call->dropout_threshold == 0) continue;
         for (int l = 0; l < column.lanes; l++) {
             at_row_key key = dropout_row(call, s, head, column.first_query + l);
-            f->key_a[c * COLUMN_LANES + l] = key.a;
-            f->key_b[c * COLUMN_LANES + l] = key.b;
+            f->key_a[c * column_lanes(call) + l] = key.a;
+            f->key_b[c * column_lanes(call) + l] = key.b;
         }
     }
 }
 
 /* One online softmax step over a tile: scores become weights relative to the
- * running maximum; rescale is what the sums so far have to be multiplied with. */
-VEC_INLINE void softmax_column(float *scores, int rows, int lanes, float *maximum, float *sum,
-                               float *rescale) {
+ * running maximum; rescale is what the sums so far have to be multiplied with.
+ * finite (a constant): no score is -inf, which makes exp2 cheaper. */
+VEC_INLINE void softmax_column(const int finite, float *scores, int rows, int lanes, float *maximum,
+                               float *sum, float *rescale) {
     vec m0 = vec_load(maximum), m1 = m0, m2 = m0, m3 = m0;
     int r = 0;
     for (; r + 4 <= rows; r += 4) { /* four chains hide the latency of max */
@@ -126,15 +131,18 @@ VEC_INLINE void softmax_column(float *scores, int rows, int lanes, float *maximu
     vec_store(rescale, factor);
     vec s0 = vec_mul(vec_load(sum), factor), s1 = vec_set(0.0f);
     for (r = 0; r + 2 <= rows; r += 2) {
-        vec p0 = vec_exp2(vec_sub(vec_load(scores + r * lanes), reference));
-        vec p1 = vec_exp2(vec_sub(vec_load(scores + (r + 1) * lanes), reference));
+        vec x0 = vec_sub(vec_load(scores + r * lanes), reference);
+        vec x1 = vec_sub(vec_load(scores + (r + 1) * lanes), reference);
+        vec p0 = finite ? vec_exp2_finite(x0) : vec_exp2(x0),
+            p1 = finite ? vec_exp2_finite(x1) : vec_exp2(x1);
         vec_store(scores + r * lanes, p0);
         vec_store(scores + (r + 1) * lanes, p1);
         s0 = vec_add(s0, p0);
         s1 = vec_add(s1, p1);
     }
     if (r < rows) {
-        vec p0 = vec_exp2(vec_sub(vec_load(scores + r * lanes), reference));
+        vec x0 = vec_sub(vec_load(scores + r * lanes), reference);
+        vec p0 = finite ? vec_exp2_finite(x0) : vec_exp2(x0);
         vec_store(scores + r * lanes, p0);
         s0 = vec_add(s0, p0);
     }
@@ -144,8 +152,21 @@ VEC_INLINE void softmax_column(float *scores, int rows, int lanes, float *maximu
 static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
                                                    float *sum, float *rescale) {
     for (int l = 0; l < lanes; l += VEC_WIDTH) {
-        softmax_column(scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
+        softmax_column(0, scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
     }
+}
+
+/* The same for a tile that is taken to hold no -inf. Returns 0 if some sum is
+ * NaN, as it is if that was wrong. */
+static __attribute__((noinline)) int softmax_finite_tile(float *scores, int rows, int lanes, float *maximum,
+                                                         float *sum, float *rescale) {
+    int numbers = 1;
+    for (int l = 0; l < lanes; l += VEC_WIDTH) {
+        softmax_column(1, scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
+        vec x = vec_load(sum + l);
+        numbers &= vec_all(vec_equal(x, x));
+    }
+    return numbers;
 }
 
 /* Whether the values of all keys that some queries see and others do not are
@@ -219,8 +240,19 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
     if (scores_are_adjusted(call) ||
         !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
         partly = adjust_scores(&t);
+        softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+    } else {
+        size_t bytes = (size_t)column->lanes * sizeof(float);
+        memcpy(f->maximum_before, column->maximum, bytes);
+        memcpy(f->sum_before, column->sum, bytes);
+        if (!softmax_finite_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale)) {
+            memcpy(column->maximum, f->maximum_before,
+                   bytes); /* a NaN, or a score of -inf: again, with care */
+            memcpy(column->sum, f->sum_before, bytes);
+            product(rows, column->lanes, &scores);
+            softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+        }
     }
-    softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
     if (call->dropout_threshold) drop_queries_on_lanes(&t, column->key_a, column->key_b);
     product_operands sums = {.a = value,
                              .a_row = 1,
@@ -241,7 +273,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
 
 static void finish_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                          int64_t i_end, const forward_scratch *f) {
-    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+    for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
         for (int l = 0; l < column.queries; l++) { /* 0 / 0, unless there was nothing to see */
             if (column.sum[l] == 0.0f && sees_anything(call, s, head, column.first_query + l))
@@ -321,8 +353,8 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
     int64_t kv = head / call->group;
     int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
     /* a copy pays only if more than one column reads it */
-    int copy_keys = call->key.row != call->d_k && i_end - i > COLUMN_LANES;
-    int copy_values = call->value.row != call->d_v && i_end - i > COLUMN_LANES;
+    int copy_keys = call->key.row != call->d_k && i_end - i > column_lanes(call);
+    int copy_values = call->value.row != call->d_v && i_end - i > column_lanes(call);
     begin_block(call, s, head, i, i_end, f);
     for (int64_t j = first_seen_key(call, s, i), tile_end; j < j_end; j = tile_end) {
         tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;
@@ -338,7 +370,7 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
             value = f->values;
             value_row = call->d_v;
         }
-        for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
+        for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
             forward_column column = column_at(call, f, i, i_end, c);
             int64_t last = column.first_query + column.queries - 1;
             int64_t from = max64(j, first_seen_key(call, s, column.first_query));

@@ -17,10 +17,9 @@
 #define LOG2_E 1.44269504088896340736f
 #define LN_2 0.69314718055994530942f
 
-/* 2^x for x <= 127. Below -126.5 the result is 0 or subnormal; -inf gives
- * exactly 0, NaN gives NaN. */
-VEC_INLINE vec vec_exp2(vec x) {
-    x = vec_max(vec_set(VEC_POWER_OF_ZERO), x); /* in this order: a NaN passes */
+/* 2^x for x <= 127 other than -inf, for which it gives NaN or 0. */
+VEC_INLINE vec vec_exp2_finite(vec x) {
+    if (!VEC_SCALE2_SATURATES) x = vec_max(vec_set(VEC_POWER_OF_ZERO), x); /* in this order: a NaN passes */
     vec whole = vec_round(x);
     vec f = vec_sub(x, whole);
     vec p = vec_set(1.5345812e-4f);
@@ -32,6 +31,10 @@ VEC_INLINE vec vec_exp2(vec x) {
     p = vec_fma(p, f, vec_set(1.0f));
     return vec_scale2(p, whole);
 }
+
+/* 2^x for x <= 127. Below -126.5 the result is 0 or subnormal; -inf gives
+ * exactly 0, NaN gives NaN. */
+VEC_INLINE vec vec_exp2(vec x) { return vec_exp2_finite(vec_max(vec_set(VEC_POWER_OF_ZERO), x)); }
 
 /* e^x for any x. */
 VEC_INLINE vec vec_exp(vec x) { return vec_exp2(vec_min(vec_set(127.0f), vec_mul(x, vec_set(LOG2_E)))); }

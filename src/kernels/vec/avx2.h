@@ -38,6 +38,7 @@ VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
 }
 VEC_INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
+#define VEC_SCALE2_SATURATES 0
 #define VEC_POWER_OF_ZERO (-127.0f)
 VEC_INLINE vec vec_scale2(vec a, vec n) {
     __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));

@@ -43,6 +43,7 @@ VEC_INLINE vec vec_round(vec a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 /* a * 2^n for a whole n; too small becomes subnormal and then 0, too large inf. */
+#define VEC_SCALE2_SATURATES 1
 #define VEC_POWER_OF_ZERO (-200.0f)
 VEC_INLINE vec vec_scale2(vec a, vec n) { return _mm512_scalef_ps(a, n); }
 

@@ -43,6 +43,7 @@ VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
 }
 VEC_INLINE vec vec_round(vec a) { return vrndnq_f32(a); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
+#define VEC_SCALE2_SATURATES 0
 #define VEC_POWER_OF_ZERO (-127.0f)
 VEC_INLINE vec vec_scale2(vec a, vec n) {
     int32x4_t exponent = vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127));

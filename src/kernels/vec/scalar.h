@@ -32,6 +32,7 @@ VEC_INLINE vec vec_abs(vec a) { return fabsf(a); }
 VEC_INLINE vec vec_copysign(vec magnitude, vec sign) { return copysignf(magnitude, sign); }
 VEC_INLINE vec vec_round(vec a) { return rintf(a); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
+#define VEC_SCALE2_SATURATES 0
 #define VEC_POWER_OF_ZERO (-127.0f)
 VEC_INLINE vec vec_scale2(vec a, vec n) {
     uint32_t bits = n >= -127.0f && n <= 128.0f ? (uint32_t)((int32_t)n + 127) << 23 : 0;

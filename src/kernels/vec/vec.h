@@ -14,6 +14,7 @@
  *                              works on at once: fewer waste less at the edge
  *                              of a causal or windowed reach
  *
+ *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
  *
  * NaN: vec_max(a, b) and vec_min(a, b) give b if either is NaN.
