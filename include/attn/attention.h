@@ -2,16 +2,56 @@
  *
  * For every sequence and head, with q_i, k_j, v_j the rows of one head:
  *
- *     s_ij = scale * q_i . k_j
+ *     s_ij = scale * q_i . k_j                                 or another score, below
  *     s_ij = softcap * tanh(s_ij / softcap)                    if softcap > 0
  *     s_ij = s_ij + bias_ij + distance_bias[h][clamp(j - i')]
  *                 - alibi_slopes[h] * |j - i'|                 those that are given
- *     p_ij = exp(s_ij) / sum over the j that i sees of exp(s_ij)
+ *     p_ij = exp(s_ij) / sum over the j that i sees of exp(s_ij)   or another weighting
  *     p_ij = p_ij * keep_ij / (1 - dropout)                    if dropout > 0
  *     o_i  = sum_j p_ij v_j
  *
  * i' is the position of query i among the keys (attn/pattern.h). Everything is
  * f32; no n x n array exists unless the weights are asked for.
+ *
+ * Scores. With a, b and w score vectors of d_k numbers a head, and
+ * leaky(x) = x for x > 0, leaky_slope * x otherwise:
+ *
+ *     ATTN_SCORE_DOT        scale * q_i . k_j
+ *     ATTN_SCORE_ADDITIVE   w . tanh(q_i + k_j)           the additive attention of sequence models
+ *     ATTN_SCORE_GAT        leaky(a . q_i + b . k_j)      graph attention; q = k = W x as published
+ *     ATTN_SCORE_GATV2      a . leaky(q_i + k_j)          its second version
+ *     ATTN_SCORE_NONE       0: the biases alone decide, weights that do not depend on the input
+ *
+ * Projections (W_q q and so on) are the caller's. On a graph, with an edge e
+ * from i to j, edge features come in:
+ *
+ *     edge_bias     s_ij + edge_bias[e][h]; for GAT inside the leaky
+ *     edge_key      k_j + edge_key[e][h] in place of k_j; for GATv2 and the additive score inside
+ *     edge_value    v_j + edge_value[e][h] in place of v_j
+ *
+ * Weightings, for what they are for:
+ *
+ *     ATTN_WEIGHTS_SOFTMAX   positive, sums to 1: an average of what is seen (default)
+ *     ATTN_WEIGHTS_RELU      max(s, 0): sparse, no competition between keys
+ *     ATTN_WEIGHTS_SIGMOID   1 / (1 + exp(-s)): each key switched on or off by itself
+ *     ATTN_WEIGHTS_RAW       s itself: linear, what is left without the softmax
+ *
+ * The last three grow with the number of keys that are seen; `average` divides
+ * them by it. They have no log-sum-exp: it is filled with 0.
+ *
+ * What combines with what (everything else returns ATTN_UNSUPPORTED by name):
+ *
+ *                        reach, mask,   distance_bias,             edge_bias   edge_key,
+ *                        bias, ragged   alibi         softcap      (graph)     edge_value (graph)
+ *     DOT                yes            positions     yes          yes         yes
+ *     ADDITIVE, GATV2    yes            positions     no           yes         yes
+ *     GAT                yes            positions     no           yes         edge_value only
+ *     NONE               yes            positions     no           yes         edge_value only
+ *
+ * with every weighting, dropout, grouped heads and output of weights. On a
+ * graph there are no positions: bias, distance_bias and alibi_slopes are for
+ * positions only, edge features for graphs only, and grouped heads need
+ * edge_key and edge_value for every query head.
  *
  * Shapes (attn/tensor.h): query rows x heads x d_k, key rows x kv_heads x d_k,
  * value rows x kv_heads x d_v, output rows x heads x d_v, or the same behind a
@@ -36,7 +76,7 @@
  * shared bias, are summed in the order of the batch.) The dropout mask is the
  * same on every instruction set as well.
  *
- * Every option combines with every other.
+ * Options combine as the table above says.
  */
 #ifndef ATTN_ATTENTION_H
 #define ATTN_ATTENTION_H
@@ -53,6 +93,21 @@
 ATTN_BEGIN_DECLS
 
 #define ATTN_MAX_CHANNELS 512
+
+typedef enum attn_score {
+    ATTN_SCORE_DOT = 0,
+    ATTN_SCORE_ADDITIVE = 1,
+    ATTN_SCORE_GAT = 2,
+    ATTN_SCORE_GATV2 = 3,
+    ATTN_SCORE_NONE = 4
+} attn_score;
+
+typedef enum attn_weighting {
+    ATTN_WEIGHTS_SOFTMAX = 0,
+    ATTN_WEIGHTS_RELU = 1,
+    ATTN_WEIGHTS_SIGMOID = 2,
+    ATTN_WEIGHTS_RAW = 3
+} attn_weighting;
 
 typedef struct attn_attention_options {
     size_t size;   /* sizeof(attn_attention_options), set by the init function */
@@ -77,7 +132,23 @@ typedef struct attn_attention_options {
      * in pieces keeps its mask. */
     float dropout;
     uint64_t seed;
-    int64_t first_sequence;
+    int64_t
+        first_sequence; /* on a graph: what is added to the edge numbers, which then stand for (query, key) */
+
+    attn_score score;
+    attn_weighting weighting;
+    int average;       /* not 0: RELU, SIGMOID and RAW weights are divided by the number of keys seen */
+    float leaky_slope; /* of GAT and GATV2; 0.2 after init */
+
+    /* [heads, d_k], contiguous: w of ADDITIVE, a of GATV2, a of GAT. */
+    attn_tensor score_vector;
+    /* [heads, d_k], contiguous: b of GAT, for the keys. */
+    attn_tensor key_score_vector;
+
+    /* On a graph, by edge number; channels (heads) side by side. data NULL: none. */
+    attn_tensor edge_bias;  /* [edges, heads] */
+    attn_tensor edge_key;   /* [edges, heads, d_k] */
+    attn_tensor edge_value; /* [edges, heads, d_v] */
 } attn_attention_options;
 
 /* scale 1 / sqrt(d_k), nothing else. */
@@ -110,6 +181,11 @@ typedef struct attn_attention_gradients {
     attn_tensor value;
     attn_tensor bias;          /* shape of options->bias; entries that nothing used are 0 */
     attn_tensor distance_bias; /* shape of options->distance_bias */
+    attn_tensor score_vector;  /* those of the options of the same names */
+    attn_tensor key_score_vector;
+    attn_tensor edge_bias;
+    attn_tensor edge_key;
+    attn_tensor edge_value;
 } attn_attention_gradients;
 
 ATTN_API void attn_attention_gradients_init(attn_attention_gradients *gradients);
@@ -128,7 +204,10 @@ ATTN_API attn_status attn_attention_backward(attn_context *context, const attn_p
                                              const attn_tensor *d_output,
                                              const attn_attention_gradients *gradients);
 
-/* How the weights of one sequence lie: heads one after another, in a head the
+/* On a graph the weights are [edges, heads], by edge number, and
+ * attn_weights_layout is not used.
+ *
+ * How the weights of one sequence lie: heads one after another, in a head the
  * queries one after another, in a query `width` weights. Entry c of query i is
  * the weight of key first_key + i * key_step + c; entries whose key lies
  * outside 0 .. keys-1, or is not seen, are 0.

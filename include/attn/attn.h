@@ -3,7 +3,8 @@
  *     attn/status.h      what a call returns
  *     attn/context.h     threads, working memory, the last error
  *     attn/tensor.h      views of the caller's memory
- *     attn/pattern.h     who sees whom: ragged rows, reach, mask
+ *     attn/pattern.h     who sees whom: ragged rows, reach, mask, graph
+ *     attn/graph.h       graphs: edges as compressed rows, and their helpers
  *     attn/attention.h   the attention operator
  *     attn/linear.h      the linear operator
  *     attn/machine.h     the limits of this machine, measured
@@ -14,6 +15,7 @@
 #include <attn/attention.h>
 #include <attn/context.h>
 #include <attn/export.h>
+#include <attn/graph.h>
 #include <attn/linear.h>
 #include <attn/machine.h>
 #include <attn/pattern.h>

@@ -23,6 +23,11 @@
  * and heads combine freely. The cost follows the reach: a window of r costs
  * n * r, not n * n; tiles that the mask empties are skipped too.
  *
+ * Graph. With `graph` (attn/graph.h) query i sees the keys that its edges name,
+ * once an edge, and nothing else: reach, mask, offsets and lengths are then left
+ * as they are after attn_pattern_init. Tensors are 3-d, with as many rows as
+ * the graph has rows (queries) and columns (keys). The cost is that of the edges.
+ *
  * A query that may see nothing gives output 0, weights 0 and gradient 0.
  */
 #ifndef ATTN_PATTERN_H
@@ -32,6 +37,7 @@
 #include <stdint.h>
 
 #include <attn/export.h>
+#include <attn/graph.h>
 
 ATTN_BEGIN_DECLS
 
@@ -72,6 +78,8 @@ typedef struct attn_pattern {
     int64_t right; /* reach to larger j */
     attn_align align;
     attn_mask mask;
+
+    const attn_graph *graph; /* NULL: positions, as above */
 } attn_pattern;
 
 /* Full attention, one sequence, no mask. */

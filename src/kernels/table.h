@@ -12,10 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <attn/attention.h>
 #include <attn/linear.h>
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "tensor/graph.h"
 
 /* Rows of several heads in several sequences, channels side by side: channel c
  * of (sequence s, row i, head h) is at
@@ -63,6 +65,15 @@ typedef struct at_attention {
     uint64_t seed;
     int64_t first_sequence;
 
+    attn_score score;
+    attn_weighting weighting;
+    int average;
+    float leaky_slope;
+    const float *score_vector, *key_score_vector; /* [heads][d_k] */
+    const at_adjacency *by_row, *by_column;       /* of a graph; then there is one sequence of all rows */
+    at_rows edge_bias, edge_key, edge_value;      /* row: from edge to edge; edge_bias has no channels */
+    at_rows query_scores, key_scores;             /* GAT: a . q_i and b . k_j, one number a head */
+
     float *partials; /* forward, split over keys: see attention_split */
 
     /* backward */
@@ -71,10 +82,13 @@ typedef struct at_attention {
     int64_t d_bias_sequence, d_bias_head, d_bias_query, d_bias_key;
     float *d_distance;
     int64_t d_distance_head, d_distance_step;
-    at_rows row_terms;       /* two numbers a (row, head): log-sum-exp in powers of two, scale * delta */
-    int64_t heads_at_once;   /* so many heads take turns: see at_backward_part */
-    at_progress *progress;   /* [tasks]: how far each task is */
-    const int64_t *previous; /* [tasks]: the task whose bias gradients come before this one's, or -1 */
+    at_rows d_edge_bias, d_edge_key, d_edge_value;
+    float *vector_partials;     /* gradients of score_vector, [slots][d_k]: see attention_edges.c */
+    float *key_vector_partials; /* of key_score_vector */
+    at_rows row_terms;          /* two numbers a (row, head): log-sum-exp in powers of two, scale * delta */
+    int64_t heads_at_once;      /* so many heads take turns: see at_backward_part */
+    at_progress *progress;      /* [tasks]: how far each task is */
+    const int64_t *previous;    /* [tasks]: the task whose bias gradients come before this one's, or -1 */
     const int64_t *previous_distance;
 } at_attention;
 
@@ -142,6 +156,25 @@ typedef struct at_kernels {
     size_t (*attention_backward_scratch)(const at_attention *call);
     void (*attention_row_terms)(const at_attention *call, const at_sequence *sequence, int64_t head);
     void (*attention_backward)(const at_attention *call, int64_t task, void *scratch);
+
+    /* Attention over lists of neighbours, a row at a time: on graphs, and on
+     * positions for the scores that are no products. A task is a piece of the
+     * graph (its adjacency by row or by column), or attention_edges_rows rows of
+     * one head of a sequence, numbered sequence by sequence, head by head
+     * (backward by column: key/value head by head).
+     * First attention_score_terms, for GAT (a task is attention_edges_rows queries,
+     * or keys, of a sequence); then the passes below; then attention_edges_merge
+     * for every hub. */
+    int64_t attention_edges_rows;
+    size_t (*attention_edges_scratch)(const at_attention *call);
+    void (*attention_score_terms)(const at_attention *call, int of_keys, int64_t task);
+    void (*attention_edges_forward)(const at_attention *call, int64_t task, void *scratch);
+    void (*attention_edges_weights)(const at_attention *call, int64_t task, void *scratch);
+    void (*attention_edges_row_terms)(const at_attention *call, int64_t task, void *scratch);
+    void (*attention_edges_backward)(const at_attention *call, int by_column, int64_t task, void *scratch);
+    int64_t (*attention_edges_partial)(const at_attention *call, int backward,
+                                       int by_column); /* numbers of one */
+    void (*attention_edges_merge)(const at_attention *call, int backward, int by_column, int64_t hub);
 
     /* Packs columns [first, first + lanes) of B (depth x columns, strided) into
      * one panel, [depth][lanes], missing columns as 0. */

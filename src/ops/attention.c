@@ -8,6 +8,9 @@
  *            tasks: (key/value head, block of keys), which start in order and
  *            add to dQ in order.
  *
+ * Graphs, and scores that are no products, go over lists of neighbours instead:
+ * ops/attention_edges.c.
+ *
  * Tasks are numbered sequence by sequence, and each sequence is cut by its own
  * shape alone.
  */
@@ -17,12 +20,14 @@
 #include <string.h>
 
 #include "ops/attention_call.h"
+#include "ops/attention_edges.h"
 #include "ops/attention_staging.h"
 #include "ops/check.h"
 
 void attn_attention_options_init(attn_attention_options *options) {
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
+    options->leaky_slope = 0.2f;
 }
 
 void attn_attention_gradients_init(attn_attention_gradients *gradients) {
@@ -192,6 +197,9 @@ attn_status attn_attention_forward(attn_context *context, const attn_pattern *pa
     if (status == ATTN_OK) status = check_forward_results(context, &run, output, log_sum_exp, weights);
     if (status != ATTN_OK) return status;
     const attn_tensor *operands[4] = {query, key, value, output};
+    if (at_attention_goes_by_edges(&run.checked)) {
+        return at_attention_edges_forward(context, &run.checked, operands, NULL);
+    }
     lay_out_forward(context, &run, operands);
     status = at_context_memory(context, &run.layout, &run.memory);
     if (status != ATTN_OK) return status;
@@ -374,6 +382,46 @@ static attn_status check_bias_gradients(attn_context *context, at_attention_call
     return ATTN_OK;
 }
 
+static attn_status without_option(attn_context *context, const char *name) {
+    return at_fail(context, ATTN_INVALID_ARGUMENT, "gradients.%s is given but options.%s is not used", name,
+                   name);
+}
+
+/* Those of the score vectors and of the edge features. */
+static attn_status check_score_gradients(attn_context *context, at_attention_call *call,
+                                         const attn_attention_gradients *g) {
+    at_attention *kernel = &call->kernel;
+    attn_status status = ATTN_OK;
+    if (g->score_vector.data) {
+        if (!kernel->score_vector) return without_option(context, "score_vector");
+        status = at_attention_check_vector(context, "gradients.score_vector", &g->score_vector, call, 1);
+    }
+    if (status == ATTN_OK && g->key_score_vector.data) {
+        if (!kernel->key_score_vector) return without_option(context, "key_score_vector");
+        status =
+            at_attention_check_vector(context, "gradients.key_score_vector", &g->key_score_vector, call, 1);
+    }
+    struct {
+        const char *name, *option;
+        const attn_tensor *tensor;
+        const at_rows *given;
+        at_rows *rows;
+        int64_t channels;
+    } wanted[3] = {
+        {"gradients.edge_bias", "edge_bias", &g->edge_bias, &kernel->edge_bias, &kernel->d_edge_bias, 0},
+        {"gradients.edge_key", "edge_key", &g->edge_key, &kernel->edge_key, &kernel->d_edge_key, kernel->d_k},
+        {"gradients.edge_value", "edge_value", &g->edge_value, &kernel->edge_value, &kernel->d_edge_value,
+         kernel->d_v},
+    };
+    for (int w = 0; w < 3 && status == ATTN_OK; w++) {
+        if (!wanted[w].tensor->data) continue;
+        if (!wanted[w].given->data) return without_option(context, wanted[w].option);
+        status = at_attention_check_edges(context, wanted[w].name, wanted[w].tensor, call, wanted[w].channels,
+                                          1, wanted[w].rows);
+    }
+    return status;
+}
+
 static attn_status check_gradients(attn_context *context, at_attention_call *call,
                                    const attn_attention_gradients *gradients) {
     at_attention *kernel = &call->kernel;
@@ -402,25 +450,8 @@ static attn_status check_gradients(attn_context *context, at_attention_call *cal
         if (status != ATTN_OK) return status;
         *wanted[w].rows = at_attention_rows(wanted[w].tensor);
     }
-    return check_bias_gradients(context, call, gradients);
-}
-
-/* Sets every element of a result to 0: what no pair adds to stays so. */
-static void clear_tensor(const attn_tensor *tensor) {
-    int64_t extent[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 0};
-    for (int r = 0; r < tensor->rank; r++) {
-        extent[r] = tensor->shape[r];
-        stride[r] = tensor->stride[r];
-    }
-    float *data = tensor->data;
-    for (int64_t a = 0; a < extent[0]; a++) {
-        for (int64_t b = 0; b < extent[1]; b++) {
-            for (int64_t c = 0; c < extent[2]; c++) {
-                float *row = data + a * stride[0] + b * stride[1] + c * stride[2];
-                for (int64_t d = 0; d < extent[3]; d++) row[d * stride[3]] = 0.0f;
-            }
-        }
-    }
+    attn_status status = check_bias_gradients(context, call, gradients);
+    return status == ATTN_OK ? check_score_gradients(context, call, gradients) : status;
 }
 
 attn_status attn_attention_backward(attn_context *context, const attn_pattern *pattern,
@@ -439,12 +470,15 @@ attn_status attn_attention_backward(attn_context *context, const attn_pattern *p
     if (status != ATTN_OK) return status;
     const attn_tensor *operands[8] = {
         query, key, value, output, d_output, &gradients->query, &gradients->key, &gradients->value};
+    if (at_attention_goes_by_edges(&run.checked)) {
+        return at_attention_edges_backward(context, &run.checked, operands, gradients, NULL);
+    }
     lay_out_backward(context, &run, operands);
     status = at_context_memory(context, &run.layout, &run.memory);
     if (status != ATTN_OK) return status;
     fill_backward(&run);
-    if (gradients->bias.data) clear_tensor(&gradients->bias);
-    if (gradients->distance_bias.data) clear_tensor(&gradients->distance_bias);
+    if (gradients->bias.data) at_clear_tensor(&gradients->bias);
+    if (gradients->distance_bias.data) at_clear_tensor(&gradients->distance_bias);
     const at_attention *kernel = &run.checked.kernel;
     at_parallel(context->pool, run.threads, kernel->sequence_count * kernel->heads, row_terms_task, &run);
     at_parallel(context->pool, run.threads, run.tasks, backward_task, &run);
@@ -472,6 +506,10 @@ attn_status attn_attention_weights_layout(attn_context *context, const attn_patt
     at_attention_call call;
     attn_status status = at_attention_check(context, pattern, NULL, query, key, NULL, &call);
     if (status != ATTN_OK) return status;
+    if (call.pattern.graph) {
+        return at_fail(context, ATTN_UNSUPPORTED,
+                       "the weights of pattern.graph are [edges, heads], by edge number");
+    }
     if (sequence < 0 || sequence >= call.pattern.sequences) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "sequence is %" PRId64 " of %" PRId64, sequence,
                        call.pattern.sequences);
@@ -517,6 +555,9 @@ attn_status attn_attention_forward_memory(attn_context *context, const attn_patt
     const attn_tensor *inputs[3] = {query, key, value};
     attn_tensor output = expected_result(query, run.checked.kernel.d_v, inputs);
     const attn_tensor *operands[4] = {query, key, value, &output};
+    if (at_attention_goes_by_edges(&run.checked)) {
+        return at_attention_edges_forward(context, &run.checked, operands, bytes);
+    }
     lay_out_forward(context, &run, operands);
     if (run.layout.overflow)
         return at_fail(context, ATTN_OVERFLOW, "the working memory is more than a size can count");
@@ -543,6 +584,9 @@ attn_status attn_attention_backward_memory(attn_context *context, const attn_pat
     attn_tensor d_key = expected_result(key, kernel->d_k, inputs),
                 d_value = expected_result(value, kernel->d_v, inputs);
     const attn_tensor *operands[8] = {query, key, value, &output, &output, &d_query, &d_key, &d_value};
+    if (at_attention_goes_by_edges(&run.checked)) {
+        return at_attention_edges_backward(context, &run.checked, operands, NULL, bytes);
+    }
     lay_out_backward(context, &run, operands);
     if (run.layout.overflow)
         return at_fail(context, ATTN_OVERFLOW, "the working memory is more than a size can count");

@@ -286,6 +286,7 @@ static attn_status check_options(attn_context *context, const attn_attention_opt
         call->options = *options;
     }
     attn_status status = check_numbers(context, call);
+    if (status == ATTN_OK) status = at_attention_check_score(context, call);
     if (status != ATTN_OK) return status;
     const attn_tensor *bias = &call->options.bias, *table = &call->options.distance_bias;
     if (bias->data) {
@@ -375,12 +376,22 @@ attn_status at_attention_check(attn_context *context, const attn_pattern *patter
     memset(call, 0, sizeof *call);
     attn_status status = check_inputs(context, query, key, value, call);
     if (status == ATTN_OK) status = check_pattern(context, pattern, call);
-    if (status == ATTN_OK) {
-        status = call->batched ? check_batched(context, call, query->shape[0]) : check_ragged(context, call);
+    if (status == ATTN_OK && call->pattern.graph) {
+        status = at_attention_check_graph(context, call);
+    } else {
+        if (status == ATTN_OK) {
+            status =
+                call->batched ? check_batched(context, call, query->shape[0]) : check_ragged(context, call);
+        }
+        if (status == ATTN_OK) status = measure_sequences(context, call);
+        if (status == ATTN_OK) status = check_mask(context, call);
     }
-    if (status == ATTN_OK) status = measure_sequences(context, call);
-    if (status == ATTN_OK) status = check_mask(context, call);
     if (status == ATTN_OK) status = check_options(context, options, call);
     call->kernel.sequence_count = call->pattern.sequences;
     return status;
+}
+
+int at_attention_goes_by_edges(const at_attention_call *call) {
+    return call->kernel.by_row ||
+           (call->kernel.score != ATTN_SCORE_DOT && call->kernel.score != ATTN_SCORE_NONE);
 }

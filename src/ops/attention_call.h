@@ -42,4 +42,17 @@ attn_status at_attention_check_bias(attn_context *context, const char *name, con
 attn_status at_attention_check_distance(attn_context *context, const char *name, const attn_tensor *table,
                                         const at_attention_call *call, int is_result);
 
+/* Scores, weightings, graphs and edge features (attention_score.c). */
+attn_status at_attention_check_graph(attn_context *context, at_attention_call *call);
+attn_status at_attention_check_score(attn_context *context, at_attention_call *call);
+attn_status at_attention_check_vector(attn_context *context, const char *name, const attn_tensor *vector,
+                                      const at_attention_call *call, int is_result);
+attn_status at_attention_check_edges(attn_context *context, const char *name, const attn_tensor *feature,
+                                     const at_attention_call *call, int64_t channels, int is_result,
+                                     at_rows *rows);
+
+/* Whether the call goes over lists of neighbours (attention_edges.c): graphs,
+ * and scores that are no products. */
+int at_attention_goes_by_edges(const at_attention_call *call);
+
 #endif

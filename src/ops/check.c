@@ -105,3 +105,21 @@ int at_threads_for(const attn_context *context, double operations) {
     double threads = 1.0 + operations / worth_a_thread;
     return threads < context->threads ? (int)threads : context->threads;
 }
+
+/* Sets every element of a result to 0: what no pair adds to stays so. */
+void at_clear_tensor(const attn_tensor *tensor) {
+    int64_t extent[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 0};
+    for (int r = 0; r < tensor->rank; r++) {
+        extent[r] = tensor->shape[r];
+        stride[r] = tensor->stride[r];
+    }
+    float *data = tensor->data;
+    for (int64_t a = 0; a < extent[0]; a++) {
+        for (int64_t b = 0; b < extent[1]; b++) {
+            for (int64_t c = 0; c < extent[2]; c++) {
+                float *row = data + a * stride[0] + b * stride[1] + c * stride[2];
+                for (int64_t d = 0; d < extent[3]; d++) row[d * stride[3]] = 0.0f;
+            }
+        }
+    }
+}

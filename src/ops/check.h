@@ -26,4 +26,7 @@ attn_status at_check_shape(attn_context *context, const char *name, const attn_t
 /* How many threads a job of that many operations is worth waking. */
 int at_threads_for(const attn_context *context, double operations);
 
+/* Sets every element of a result to 0. */
+void at_clear_tensor(const attn_tensor *tensor);
+
 #endif

@@ -19,6 +19,7 @@
  * to are ordered in the same way, task after task.
  */
 #include "kernels/impl/attention.h"
+#include "kernels/impl/weighting.h"
 
 enum { TILE_STRIDE = KEY_TILE + VEC_WIDTH }; /* not a power of two: rows fall into different cache sets */
 
@@ -86,6 +87,12 @@ static void attention_row_terms(const at_attention *call, const at_sequence *s, 
         }
         terms[0] = log_sum_exp == -INFINITY ? INFINITY : log_sum_exp * LOG2_E;
         terms[1] = folded_scale(call) * vec_sum(sum);
+        if (call->weighting !=
+            ATTN_WEIGHTS_SOFTMAX) { /* what the weights are multiplied with, and no delta */
+            int64_t seen = call->average ? keys_seen(call, s, head, i) : 1;
+            terms[0] = seen ? 1.0f / (float)seen : 0.0f;
+            terms[1] = 0.0f;
+        }
         if (call->d_query.data) {
             memset(query_rows(&call->d_query, s, i, head), 0, (size_t)call->d_k * sizeof(float));
         }
@@ -179,7 +186,14 @@ static void weigh_row(const backward_tile *t, int r) {
     for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
         vec s = vec_load(weights + l), d_p = vec_load(d_scores + l);
         vecb unseen = vec_equal(s, nothing);
-        vec p = vec_exp2(vec_sub(s, log_sum_exp)), dropped = p;
+        vec p, slope;
+        if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
+            p = slope = vec_exp2(vec_sub(s, log_sum_exp));
+        } else {
+            p = vec_mul(plain_weight(call->weighting, s), log_sum_exp);
+            slope = vec_mul(plain_weight_slope(call->weighting, s), log_sum_exp);
+        }
+        vec dropped = p;
         if (call->dropout_threshold) {
             veci j = veci_add(veci_set((uint32_t)(t->j + t->lane + l)), veci_lanes());
             vecb keep = dropout_keeps(veci_set(key.a), veci_set(key.b), j, veci_set(call->dropout_threshold));
@@ -187,7 +201,7 @@ static void weigh_row(const backward_tile *t, int r) {
             d_p = vec_select(keep, vec_mul(d_p, vec_set(call->dropout_scale)), zero);
         }
         vec_store(weights + l, vec_select(unseen, zero, dropped));
-        vec_store(d_scores + l, vec_select(unseen, zero, vec_mul(p, vec_sub(d_p, delta))));
+        vec_store(d_scores + l, vec_select(unseen, zero, vec_mul(slope, vec_sub(d_p, delta))));
     }
     if (!isnan(terms[0])) return;
     for (int l = 0; l < t->keys; l++) { /* scores of -inf that are seen: not unseen, but NaN like their row */
@@ -275,7 +289,7 @@ static void add_key_gradients(const backward_tile *t, int partly) {
             product(call->d_v, t->lanes, &d_value);
         }
     }
-    if (call->d_key.data) {
+    if (call->d_key.data && call->score != ATTN_SCORE_NONE) {
         if (partly && !all_finite(t->rows, call->d_k, t->query, t->query_row)) {
             product_guarded(t, call->d_k, &d_key);
         } else {
@@ -347,7 +361,7 @@ static int backward_scores(const backward_tile *t) {
                                .b_step = KEY_TILE,
                                .c = b->weights + t->lane,
                                .c_row = TILE_STRIDE,
-                               .depth = call->d_k,
+                               .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                                .start = PRODUCT_SET};
     product_operands d_weights = {.a = t->d_output,
                                   .a_row = t->d_output_row,
@@ -362,8 +376,8 @@ static int backward_scores(const backward_tile *t) {
     product(t->rows, t->lanes, &d_weights);
     int covered =
         reach_covers(call, t->sequence, t->i, t->i + t->rows, t->j + t->lane, t->j + t->lane + t->keys);
-    if (covered && !scores_are_adjusted(call) && !call->dropout_threshold && !call->d_bias &&
-        !call->d_distance) {
+    if (covered && call->weighting == ATTN_WEIGHTS_SOFTMAX && !scores_are_adjusted(call) &&
+        !call->dropout_threshold && !call->d_bias && !call->d_distance) {
         weigh_plain(t);
         return 0;
     }
@@ -419,7 +433,7 @@ static void backward_tile_run(backward_tile *t, int64_t block_keys, int64_t step
         add_key_gradients(t, partly);
     }
     if (before) at_progress_wait(before, step);
-    if (!skip && call->d_query.data) add_query_gradient(t, partly);
+    if (!skip && call->d_query.data && call->score != ATTN_SCORE_NONE) add_query_gradient(t, partly);
     at_progress_raise(own, step);
 }
 

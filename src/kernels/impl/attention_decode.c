@@ -19,9 +19,9 @@ enum {
 };
 
 static int64_t attention_split_keys(const at_attention *call, int64_t queries, int64_t keys) {
-    (void)call;
     (void)keys;
-    return queries <= SPLIT_QUERIES ? SPLIT_KEYS : 0;
+    int plain = call->score == ATTN_SCORE_DOT && call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    return plain && queries <= SPLIT_QUERIES ? SPLIT_KEYS : 0;
 }
 static inline int64_t chunk_count(int64_t keys) { return max64((keys + SPLIT_KEYS - 1) / SPLIT_KEYS, 1); }
 

@@ -19,6 +19,7 @@
  * product and added for the queries that do see them.
  */
 #include "kernels/impl/attention.h"
+#include "kernels/impl/weighting.h"
 
 typedef struct forward_scratch {
     float *query_t, *out_t;             /* a column: [channels][its lanes] */
@@ -169,6 +170,24 @@ static __attribute__((noinline)) int softmax_finite_tile(float *scores, int rows
     return numbers;
 }
 
+/* Weights without softmax: each by itself; the sum counts the keys seen. */
+static void plain_weight_tile(attn_weighting weighting, float *scores, int rows, int lanes, float *sum,
+                              float *rescale) {
+    const vec nothing = vec_set(-INFINITY), zero = vec_set(0.0f), one = vec_set(1.0f);
+    for (int l = 0; l < lanes; l += VEC_WIDTH) {
+        vec seen = vec_load(sum + l);
+        for (int r = 0; r < rows; r++) {
+            vec s = vec_load(scores + r * lanes + l);
+            vecb unseen = vec_equal(s, nothing);
+            vec p = plain_weight(weighting, s);
+            vec_store(scores + r * lanes + l, vec_select(unseen, zero, p));
+            seen = vec_add(seen, vec_select(unseen, zero, one));
+        }
+        vec_store(sum + l, seen);
+        vec_store(rescale + l, one);
+    }
+}
+
 /* Whether the values of all keys that some queries see and others do not are
  * finite: their weights of 0 then do no harm. */
 static int unseen_values_are_finite(const score_tile *t, const float *value, int64_t value_row) {
@@ -222,7 +241,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                                .b_step = column->lanes,
                                .c = f->scores,
                                .c_row = column->lanes,
-                               .depth = call->d_k,
+                               .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                                .start = PRODUCT_SET};
     product(rows, column->lanes, &scores);
     score_tile t = {.call = call,
@@ -237,8 +256,11 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                     .stride = column->lanes,
                     .line = f->line};
     int partly = 0;
-    if (scores_are_adjusted(call) ||
-        !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
+    if (call->weighting != ATTN_WEIGHTS_SOFTMAX) {
+        partly = adjust_scores(&t);
+        plain_weight_tile(call->weighting, f->scores, rows, column->lanes, column->sum, f->rescale);
+    } else if (scores_are_adjusted(call) ||
+               !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
         partly = adjust_scores(&t);
         softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
     } else {
@@ -271,21 +293,28 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
     }
 }
 
+/* The log-sum-exp from the maximum and the sum; and the sum becomes what the
+ * output is to be divided by. */
+static void finish_sums(const at_attention *call, const at_sequence *s, int64_t head,
+                        const forward_column *column) {
+    const int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    for (int l = 0; l < column->queries; l++) {
+        int64_t i = column->first_query + l;
+        float *sum = column->sum + l;
+        if (softmax && *sum == 0.0f && sees_anything(call, s, head, i)) *sum = NAN; /* 0 / 0 */
+        if (call->log_sum_exp.data) {
+            float level = *sum == 0.0f ? -INFINITY : (column->maximum[l] + log2f(*sum)) * LN_2;
+            *query_rows(&call->log_sum_exp, s, i, head) = softmax ? level : 0.0f;
+        }
+        if (!softmax && !call->average) *sum = 1.0f;
+    }
+}
+
 static void finish_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                          int64_t i_end, const forward_scratch *f) {
     for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
-        for (int l = 0; l < column.queries; l++) { /* 0 / 0, unless there was nothing to see */
-            if (column.sum[l] == 0.0f && sees_anything(call, s, head, column.first_query + l))
-                column.sum[l] = NAN;
-        }
-        if (call->log_sum_exp.data) {
-            for (int l = 0; l < column.queries; l++) {
-                float sum = column.sum[l];
-                *query_rows(&call->log_sum_exp, s, column.first_query + l, head) =
-                    sum == 0.0f ? -INFINITY : (column.maximum[l] + log2f(sum)) * LN_2;
-            }
-        }
+        finish_sums(call, s, head, &column);
         for (int l = 0; l < column.lanes; l += VEC_WIDTH) { /* 0 for a query that saw nothing */
             vec sum = vec_load(column.sum + l), zero = vec_set(0.0f);
             vec_store(column.sum + l, vec_select(vec_equal(sum, zero), zero, vec_div(vec_set(1.0f), sum)));

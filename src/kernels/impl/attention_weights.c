@@ -7,6 +7,7 @@
  * of P is written as it lies.
  */
 #include "kernels/impl/attention.h"
+#include "kernels/impl/weighting.h"
 
 typedef struct weights_scratch {
     float *key_t;  /* [d_k][KEY_TILE] */
@@ -25,11 +26,22 @@ static size_t weights_layout(const at_attention *call, unsigned char *base, weig
 /* Scores of query i from key j on become weights, in their place in the result. */
 static void write_weights(const at_attention *call, const at_sequence *s, int64_t head, int64_t i, int64_t j,
                           int keys, float *scores) {
-    float log_sum_exp = *query_rows(&call->log_sum_exp, s, i, head);
-    const vec level = vec_set(log_sum_exp == -INFINITY ? INFINITY : log_sum_exp * LOG2_E);
     int lanes = round_up(keys, VEC_WIDTH);
-    for (int l = 0; l < lanes; l += VEC_WIDTH)
-        vec_store(scores + l, vec_exp2(vec_sub(vec_load(scores + l), level)));
+    if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
+        float log_sum_exp = *query_rows(&call->log_sum_exp, s, i, head);
+        const vec level = vec_set(log_sum_exp == -INFINITY ? INFINITY : log_sum_exp * LOG2_E);
+        for (int l = 0; l < lanes; l += VEC_WIDTH) {
+            vec_store(scores + l, vec_exp2(vec_sub(vec_load(scores + l), level)));
+        }
+    } else {
+        int64_t seen = call->average ? keys_seen(call, s, head, i) : 1;
+        const vec factor = vec_set(seen ? 1.0f / (float)seen : 0.0f);
+        for (int l = 0; l < lanes; l += VEC_WIDTH) {
+            vec x = vec_load(scores + l), p = plain_weight(call->weighting, x);
+            vecb unseen = vec_equal(x, vec_set(-INFINITY));
+            vec_store(scores + l, vec_select(unseen, vec_set(0.0f), vec_mul(p, factor)));
+        }
+    }
     if (call->dropout_threshold) drop_keys_on_lanes(call, dropout_row(call, s, head, i), j, lanes, scores);
     int64_t from = max64(j, first_seen_key(call, s, i)), to = min64(j + keys, end_of_seen_keys(call, s, i));
     if (from >= to) return;
@@ -58,7 +70,7 @@ static void attention_weights(const at_attention *call, const at_sequence *s, in
                               .b_step = KEY_TILE,
                               .c = w.scores,
                               .c_row = KEY_TILE,
-                              .depth = call->d_k,
+                              .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                               .start = PRODUCT_SET};
         product((int)(i_end - i), round_up(keys, VEC_WIDTH), &p);
         score_tile t = {.call = call,

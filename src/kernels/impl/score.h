@@ -116,6 +116,14 @@ static int sees_anything(const at_attention *call, const at_sequence *s, int64_t
     return 0;
 }
 
+/* How many keys query i may see. */
+static int64_t keys_seen(const at_attention *call, const at_sequence *s, int64_t head, int64_t i) {
+    int64_t first = first_seen_key(call, s, i), end = end_of_seen_keys(call, s, i), seen = 0;
+    if (!call->mask && !call->bias && !call->distance) return max64(end - first, 0);
+    for (int64_t j = first; j < end; j++) seen += may_see(call, s, head, i, j);
+    return seen;
+}
+
 /* Whether the mask lets no query of the tile see any key of it. */
 static int mask_is_empty(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                          int64_t i_end, int64_t j, int64_t j_end) {

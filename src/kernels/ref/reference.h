@@ -22,23 +22,41 @@ typedef struct ref_tensor {
 } ref_tensor;
 
 /* The inputs of one attention call, in double. pattern and options as the
- * caller gave them and never NULL (options' bias and distance_bias are
- * ignored: those below count; alibi_slopes is used as it is). */
+ * caller gave them and never NULL (the tensors of options are ignored: those
+ * below count, shaped as attn/attention.h says; alibi_slopes is used as it is). */
 typedef struct ref_attention {
     const attn_pattern *pattern;
     const attn_attention_options *options;
     ref_tensor query, key, value, bias, distance_bias;
+    ref_tensor score_vector, key_score_vector, edge_bias, edge_key, edge_value;
+
+    /* NULL: as exact as double is. Otherwise the state (not 0) of a generator:
+     * every product, sum and function value is made larger or smaller by
+     * 2^-24 of itself, at random. What a few such calls are apart is how far
+     * the roundings of f32 reach, whatever the order of the sums. */
+    uint64_t *noise;
 } ref_attention;
 
 /* output: query's rows x heads x d_v (with the leading sequence index if
- * query has one); log_sum_exp: rows x heads; weights: as attn_weights_layout.
- * Each may be NULL. Rows that belong to no sequence are left as they are. */
+ * query has one); log_sum_exp: rows x heads; weights: as attn_weights_layout,
+ * on a graph edges x heads by edge number. Each may be NULL. Rows that belong
+ * to no sequence are left as they are. */
 attn_status ref_attention_forward(const ref_attention *call, double *output, double *log_sum_exp,
                                   double *weights);
 
+/* Where the gradients go: contiguous, shaped as the inputs of the same names.
+ * Each may be NULL. */
+typedef struct ref_gradients {
+    double *query, *key, *value, *bias, *distance_bias;
+    double *score_vector, *key_score_vector, *edge_bias, *edge_key, *edge_value;
+} ref_gradients;
+
 /* Gradients of sum(output * d_output); d_output contiguous, shaped like
- * output. Each result may be NULL; shapes as the inputs', contiguous, rows
- * that belong to no sequence left as they are. */
+ * output. Rows that belong to no sequence are left as they are. */
+attn_status ref_attention_gradients(const ref_attention *call, const double *d_output,
+                                    const ref_gradients *results);
+
+/* The same, of the first five inputs alone. */
 attn_status ref_attention_backward(const ref_attention *call, const double *d_output, double *d_query,
                                    double *d_key, double *d_value, double *d_bias, double *d_distance_bias);
 

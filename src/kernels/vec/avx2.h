@@ -50,10 +50,11 @@ VEC_INLINE vecb vec_less(vec a, vec b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
 VEC_INLINE vec vec_select(vecb m, vec yes, vec no) { return _mm256_blendv_ps(no, yes, m); }
 VEC_INLINE int vec_all(vecb m) { return _mm256_movemask_ps(m) == 0xff; }
 
+/* In the order of vec_sums, so that the same sum has the same bits either way. */
 VEC_INLINE float vec_sum(vec a) {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    a = _mm256_hadd_ps(a, a);
+    a = _mm256_hadd_ps(a, a);
+    return _mm_cvtss_f32(_mm_add_ss(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)));
 }
 VEC_INLINE float vec_maximum(vec a) {
     __m128 s = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -98,6 +99,16 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
         r[i] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x20);
         r[i + 4] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x31);
     }
+}
+
+/* Lane l of the result is the sum of the lanes of r[l]. */
+VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
+    __m256 z[2];
+    UNROLL for (int i = 0; i < 2; i++) {
+        __m256 x = _mm256_hadd_ps(r[4 * i], r[4 * i + 1]), y = _mm256_hadd_ps(r[4 * i + 2], r[4 * i + 3]);
+        z[i] = _mm256_hadd_ps(x, y);
+    }
+    return _mm256_add_ps(_mm256_permute2f128_ps(z[0], z[1], 0x20), _mm256_permute2f128_ps(z[0], z[1], 0x31));
 }
 
 #endif

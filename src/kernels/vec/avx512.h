@@ -52,7 +52,14 @@ VEC_INLINE vecb vec_less(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT
 VEC_INLINE vec vec_select(vecb m, vec yes, vec no) { return _mm512_mask_blend_ps(m, no, yes); }
 VEC_INLINE int vec_all(vecb m) { return m == 0xffffu; }
 
-VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
+/* In the order of vec_sums, so that the same sum has the same bits either way. */
+VEC_INLINE float vec_sum(vec a) {
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0x4e));
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0xb1));
+    a = _mm512_add_ps(a, _mm512_shuffle_f32x4(a, a, 0xb1));
+    a = _mm512_add_ps(a, _mm512_shuffle_f32x4(a, a, 0x4e));
+    return _mm512_cvtss_f32(a);
+}
 VEC_INLINE float vec_maximum(vec a) { return _mm512_reduce_max_ps(a); }
 
 VEC_INLINE veci veci_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
@@ -98,6 +105,23 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
         r[i + 4] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i + 4], u[i + 12], 0x88));
         r[i + 12] = _mm512_castpd_ps(_mm512_shuffle_f64x2(u[i + 4], u[i + 12], 0xdd));
     }
+}
+
+/* Lane l of the result is the sum of the lanes of r[l]. */
+VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
+    __m512 x[8], z[4];
+    UNROLL for (int i = 0; i < 8; i++) {
+        x[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]),
+                             _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        __m512d a = _mm512_castps_pd(x[2 * i]), b = _mm512_castps_pd(x[2 * i + 1]);
+        z[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                             _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    __m512 u = _mm512_add_ps(_mm512_shuffle_f32x4(z[0], z[1], 0x88), _mm512_shuffle_f32x4(z[0], z[1], 0xdd));
+    __m512 v = _mm512_add_ps(_mm512_shuffle_f32x4(z[2], z[3], 0x88), _mm512_shuffle_f32x4(z[2], z[3], 0xdd));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(u, v, 0x88), _mm512_shuffle_f32x4(u, v, 0xdd));
 }
 
 #endif

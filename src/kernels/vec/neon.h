@@ -90,4 +90,9 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
     r[3] = vcombine_f32(vget_high_f32(b), vget_high_f32(d));
 }
 
+/* Lane l of the result is the sum of the lanes of r[l]. */
+VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
+    return vpaddq_f32(vpaddq_f32(r[0], r[1]), vpaddq_f32(r[2], r[3]));
+}
+
 #endif

@@ -63,4 +63,6 @@ VEC_INLINE vecb veci_at_least(veci a, veci b) { return a >= b; }
 VEC_INLINE vec vec_keep(vec a) { return a; }
 VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) { (void)r; }
 
+VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) { return r[0]; }
+
 #endif

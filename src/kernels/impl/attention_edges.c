@@ -1,0 +1,312 @@
+/* attention_edges.c: attention over lists of neighbours, forward: one pass a
+ * row with the online softmax, nothing kept for an edge.
+ *
+ *     m' = max(m, max_e s_e),  p_e = exp2(s_e - m'),  l = l exp2(m - m') + sum p,
+ *     o  = o exp2(m - m') + sum_e p_e (v_e + edge_value_e)
+ *
+ * heads on the lanes for the softmax, channels on the lanes for the sums. A hub
+ * is done in pieces, which leave (m, l, o) a head and are merged in order.
+ */
+#include "kernels/impl/edges.h"
+
+/* GAT: the number a . q_i (or b . k_j) of every head, for some rows. */
+static void attention_score_terms(const at_attention *call, int of_keys, int64_t task) {
+    const at_sequence *s = sequence_of_task(call, task);
+    int64_t row = (task - s->first_task) * EDGE_ROWS,
+            row_end = min64(row + EDGE_ROWS, of_keys ? s->keys : s->queries);
+    for (int64_t i = row; i < row_end; i++) {
+        for (int64_t h = 0; h < call->heads; h++) {
+            const float *x =
+                of_keys ? key_rows(&call->key, s, i, h / call->group) : query_rows(&call->query, s, i, h);
+            const float *w = (of_keys ? call->key_score_vector : call->score_vector) + h * call->d_k;
+            float *term =
+                of_keys ? key_rows(&call->key_scores, s, i, h) : query_rows(&call->query_scores, s, i, h);
+            *term = pair_dot(call->d_k, x, w);
+        }
+    }
+}
+
+/* Weights without softmax, and the number of keys seen in `sum`. */
+static void plain_weights(const edge_row *row, int edges, const edge_scratch *s) {
+    const attn_weighting weighting = row->call->weighting;
+    const int check = edges_may_be_unseen(row);
+    for (int e = 0; e < edges; e++) {
+        float *scores = s->scores + e * row->lanes;
+        for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+            vec_store(scores + l, plain_weight(weighting, vec_load(scores + l)));
+        }
+        for (int t = 0; t < row->heads; t++) {
+            if (check && s->unseen[e * row->lanes + t]) {
+                scores[t] = 0.0f;
+            } else {
+                s->sum[t] += 1.0f;
+            }
+        }
+    }
+}
+
+static void drop_edges(const edge_row *row, int64_t e0, int edges, float *weights) {
+    const at_attention *call = row->call;
+    for (int e = 0; e < edges; e++) {
+        for (int t = 0; t < row->heads; t++) {
+            float *p = weights + e * row->lanes + t;
+            *p = edge_is_kept(row, e0 + e, t) ? *p * call->dropout_scale : 0.0f;
+        }
+    }
+}
+
+/* A weighted sum over the edges of a tile, for all heads:
+ *
+ *     out[h'] = factor[t] out[h'] + sum_e weights[e][t] (row_e[g] + extra_e[t])
+ *
+ * for every head t, with g = t or its key/value head (rows_grouped), and h' = t
+ * or its key/value head (out_grouped): then several heads add to one out. */
+typedef struct edge_sum {
+    const float *rows[EDGE_TILE]; /* head 0 */
+    int64_t rows_head;
+    int rows_grouped, out_grouped;
+    const at_rows *extra; /* by edge number, or NULL */
+    const float *weights, *factor;
+    const unsigned char *unseen; /* NULL, or pairs to leave out: 0 * NaN */
+    int channels;
+    float *out;
+    int out_width;
+} edge_sum;
+
+/* The place in the sums of head t of a row. */
+static inline int64_t sum_place(const edge_row *row, int t, int grouped) {
+    if (!row->numbers) return 0;
+    return grouped && row->call->group > 1 ? (row->head + t) / row->call->group : t;
+}
+
+/* `count` vectors of channels from (head t, channel c) on, heads one after
+ * another: as many chains. count and plain (whole vectors, no extra, all seen)
+ * are constants where this is inlined. */
+VEC_INLINE void sum_edge_vectors(const int count, const int plain, const edge_row *row, int64_t e0, int edges,
+                                 const edge_sum *u, int t, int c) {
+    const at_attention *call = row->call;
+    vec sum[8];
+    int64_t from[8];
+    int head[8], channel[8];
+    float *out[8];
+    UNROLL for (int l = 0; l < count; l++) {
+        int64_t h = row->head + t;
+        head[l] = t;
+        channel[l] = c;
+        from[l] = (u->rows_grouped && call->group > 1 ? h / call->group : h) * u->rows_head + c;
+        out[l] = u->out + sum_place(row, t, u->out_grouped) * u->out_width + c;
+        sum[l] = vec_mul(vec_load(out[l]), vec_set(u->factor ? u->factor[t] : 1.0f));
+        c += VEC_WIDTH;
+        if (c >= u->channels) {
+            c = 0;
+            t++;
+        }
+    }
+    for (int e = 0; e < edges; e++) {
+        const float *weights = u->weights + e * row->lanes;
+        UNROLL for (int l = 0; l < count; l++) {
+            if (!plain && u->unseen && u->unseen[e * row->lanes + head[l]]) continue;
+            int whole = plain || channel[l] + VEC_WIDTH <= u->channels;
+            vec x = whole ? vec_load(u->rows[e] + from[l])
+                          : vec_load_part(u->rows[e] + from[l], u->channels - channel[l]);
+            if (!plain && u->extra) {
+                const float *more = edge_at(u->extra, row->numbers[e0 + e], row->head + head[l]);
+                x = vec_add(x, load_channels(more, channel[l], u->channels));
+            }
+            sum[l] = vec_fma(vec_set(weights[head[l]]), x, sum[l]);
+        }
+    }
+    UNROLL for (int l = 0; l < count; l++) vec_store(out[l], sum[l]);
+}
+
+static void sum_edges(const edge_row *row, int64_t e0, int edges, const edge_sum *u) {
+    const int vectors = (u->channels + VEC_WIDTH - 1) / VEC_WIDTH, total = row->heads * vectors;
+    /* several heads that add to one place must take turns */
+    const int together = !(u->out_grouped && row->call->group > 1);
+    const int plain = u->channels % VEC_WIDTH == 0 && !u->extra && !u->unseen;
+    int x = 0;
+    for (; together && plain && x + 8 <= total; x += 8) {
+        sum_edge_vectors(8, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    }
+    for (; together && x + 4 <= total; x += 4) {
+        sum_edge_vectors(4, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    }
+    for (; x < total; x++) sum_edge_vectors(1, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+}
+
+static void forward_edges(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
+    const at_attention *call = row->call;
+    edge_scores(row, e0, edges, s);
+    if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
+        softmax_tile(s->scores, edges, row->lanes, s->maximum, s->sum, s->rescale);
+    } else {
+        plain_weights(row, edges, s);
+    }
+    if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
+    edge_sum u;
+    u.rows_head = call->value.head;
+    u.rows_grouped = 1;
+    u.out_grouped = 0;
+    u.extra = row->numbers && call->edge_value.data ? &call->edge_value : NULL;
+    u.weights = s->scores;
+    u.factor = s->rescale;
+    u.unseen = edges_may_be_unseen(row) ? s->unseen : NULL;
+    u.channels = call->d_v;
+    u.out = s->y;
+    u.out_width = s->y_width;
+    for (int e = 0; e < edges; e++) u.rows[e] = key_rows(&call->value, row->sequence, key_of(row, e0 + e), 0);
+    sum_edges(row, e0, edges, &u);
+}
+
+static void write_edge_result(const at_attention *call, const at_sequence *sequence, int64_t own,
+                              int64_t head, float maximum, float sum, int sees, const float *out) {
+    float *output = query_rows(&call->output, sequence, own, head);
+    int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    if (softmax && sum == 0.0f && sees) sum = NAN; /* 0 / 0 */
+    float factor = softmax || call->average ? (sum == 0.0f ? 0.0f : 1.0f / sum) : 1.0f;
+    for (int c = 0; c < call->d_v; c++) output[c] = out[c] * factor;
+    if (!call->log_sum_exp.data) return;
+    float level = sum == 0.0f ? -INFINITY : (maximum + log2f(sum)) * LN_2;
+    *query_rows(&call->log_sum_exp, sequence, own, head) = softmax ? level : 0.0f;
+}
+
+static void forward_edge_row(const edge_row *row, const edge_task *t, const edge_scratch *s) {
+    const at_attention *call = row->call;
+    const int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    for (int l = 0; l < row->lanes; l++) {
+        s->maximum[l] = softmax ? -INFINITY : 0.0f;
+        s->sum[l] = 0.0f;
+        s->rescale[l] = 1.0f;
+    }
+    memset(s->y, 0, (size_t)row->heads * (size_t)s->y_width * sizeof(float));
+    for (int64_t e = 0; e < row->count; e += EDGE_TILE) {
+        forward_edges(row, e, (int)min64(EDGE_TILE, row->count - e), s);
+    }
+    for (int h = 0; h < row->heads; h++) {
+        const float *out = s->y + (int64_t)h * s->y_width;
+        if (t->piece && t->piece->partial >= 0) {
+            float *partial = call->partials + (t->piece->partial * call->heads + h) * (call->d_v + 2);
+            partial[0] = s->maximum[h];
+            partial[1] = s->sum[h];
+            memcpy(partial + 2, out, (size_t)call->d_v * sizeof(float));
+        } else {
+            int sees = s->sum[h] == 0.0f && edges_seen(row, h) > 0;
+            write_edge_result(call, row->sequence, row->own, row->head + h, s->maximum[h], s->sum[h], sees,
+                              out);
+        }
+    }
+}
+
+/* The rows that the edges some way on will read. */
+VEC_INLINE void prefetch_forward(const at_attention *call, const edge_task *t, int64_t from, int64_t to) {
+    for (int64_t e = from; e < to; e++) {
+        int64_t j = t->adjacency->neighbours[e];
+        if (call->score == ATTN_SCORE_GAT) {
+            prefetch_edge(&call->key_scores, j, call->heads, 1);
+        } else if (call->score != ATTN_SCORE_NONE) {
+            prefetch_edge(&call->key, j, call->kv_heads, call->d_k);
+        }
+        prefetch_edge(&call->value, j, call->kv_heads, call->d_v);
+    }
+}
+
+static void attention_edges_forward(const at_attention *call, int64_t task, void *memory) {
+    edge_scratch s;
+    edges_layout(call, memory, &s);
+    edge_task t = edge_task_of(call, 0, task);
+    int64_t asked = t.piece ? t.piece->edge : 0;
+    for (int64_t i = t.row; i < t.row_end; i++) {
+        edge_row row = edge_row_of(call, &t, 0, i, t.head);
+        if (t.piece) {
+            int64_t to =
+                min64(row.neighbours - t.adjacency->neighbours + row.count + EDGES_AHEAD, t.piece->edge_end);
+            if (asked < to) prefetch_forward(call, &t, asked, to);
+            asked = max64(asked, to);
+        }
+        forward_edge_row(&row, &t, &s);
+    }
+}
+
+/* The weights, once log_sum_exp is there. */
+/* `whole` is the row that `row` is a piece of, for the average. */
+static void weights_of_piece(const edge_row *row, const edge_row *whole, const edge_scratch *s) {
+    const at_attention *call = row->call;
+    const at_sequence *sequence = row->sequence;
+    const int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    for (int t = 0; t < row->heads; t++) {
+        float level = *query_rows(&call->log_sum_exp, sequence, row->own, row->head + t) * LOG2_E;
+        int64_t seen = call->average ? edges_seen(whole, t) : 1;
+        s->maximum[t] = level == -INFINITY ? INFINITY : level;
+        s->rescale[t] = softmax || seen == 0 ? 1.0f : 1.0f / (float)seen;
+    }
+    for (int64_t e0 = 0; e0 < row->count; e0 += EDGE_TILE) {
+        int edges = (int)min64(EDGE_TILE, row->count - e0);
+        edge_scores(row, e0, edges, s);
+        if (softmax) {
+            for (int e = 0; e < edges; e++) {
+                for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+                    float *x = s->scores + e * row->lanes + l;
+                    vec_store(x, vec_exp2(vec_sub(vec_load(x), vec_load(s->maximum + l))));
+                }
+            }
+        } else {
+            plain_weights(row, edges, s);
+        }
+        if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
+        for (int e = 0; e < edges; e++) {
+            for (int t = 0; t < row->heads; t++) {
+                float p = s->scores[e * row->lanes + t] * s->rescale[t];
+                if (row->numbers) {
+                    call->weights[row->numbers[e0 + e] * call->heads + t] = p;
+                } else {
+                    float *place = call->weights + sequence->weights_offset +
+                                   (row->head * sequence->queries + row->own) * sequence->weights_width;
+                    place[row->first + e0 + e - sequence->weights_first_key -
+                          row->own * sequence->weights_key_step] = p;
+                }
+            }
+        }
+    }
+}
+
+static void attention_edges_weights(const at_attention *call, int64_t task, void *memory) {
+    edge_scratch s;
+    edges_layout(call, memory, &s);
+    edge_task t = edge_task_of(call, 0, task);
+    for (int64_t i = t.row; i < t.row_end; i++) {
+        edge_row row = edge_row_of(call, &t, 0, i, t.head);
+        for (int l = 0; l < row.lanes; l++) s.maximum[l] = s.rescale[l] = s.sum[l] = 0.0f;
+        if (!t.piece) {
+            memset(call->weights + t.sequence->weights_offset +
+                       (row.head * t.sequence->queries + i) * t.sequence->weights_width,
+                   0, (size_t)t.sequence->weights_width * sizeof(float));
+        }
+        edge_row whole = whole_row_of(call, &t, 0, i, t.head);
+        weights_of_piece(&row, &whole, &s);
+    }
+}
+
+/* A hub's pieces, in order. */
+static void merge_forward(const at_attention *call, const at_graph_hub *hub) {
+    for (int64_t h = 0; h < call->heads; h++) {
+        float maximum = -INFINITY, sum = 0.0f;
+        for (int64_t p = 0; p < hub->partials; p++) {
+            float m = call->partials[((hub->first_partial + p) * call->heads + h) * (call->d_v + 2)];
+            if (m > maximum) maximum = m;
+        }
+        float reference = maximum == -INFINITY ? 0.0f : maximum;
+        float *out = call->partials + (hub->first_partial * call->heads + h) * (call->d_v + 2);
+        for (int64_t p = 0; p < hub->partials; p++) {
+            const float *partial =
+                call->partials + ((hub->first_partial + p) * call->heads + h) * (call->d_v + 2);
+            float factor = exp2f(partial[0] - reference);
+            sum += factor * partial[1];
+            for (int x = 2; x < call->d_v + 2; x++)
+                out[x] = p ? out[x] + factor * partial[x] : factor * partial[x];
+        }
+        edge_task t = {.adjacency = call->by_row, .sequence = call->sequences};
+        edge_row row = whole_row_of(call, &t, 0, hub->row, 0);
+        int sees = sum == 0.0f && edges_seen(&row, (int)h) > 0;
+        write_edge_result(call, call->sequences, hub->row, h, maximum, sum, sees, out + 2);
+    }
+}
