@@ -95,6 +95,9 @@ mistake "--json yes: this flag takes no value" bench --json=yes
 mistake "did you mean attention?" bench atention
 mistake "too many: gemm" bench attention gemm
 mistake "is a part of attention" bench gemm --only decode
+mistake "is a part of attention, not of graph" bench graph --only decode
+mistake "is a part of graph, not of attention" bench attention --only hub
+mistake "did you mean graph?" bench grap
 mistake "attn explain --steps" explain
 mistake "there is no model to read at missing.safetensors" explain missing.safetensors
 mistake "there is no flag -x" explain -x
@@ -268,6 +271,48 @@ check "bench gemm: JSON" is_json
 check "bench gemm: keys" every_line_has op direction m n k threads ms gflops peak_fraction isa
 check "bench gemm: speeds" speeds_hold
 check "bench gemm: shapes" lines '"op":"gemm"' 9
+
+# Of graphs: bytes follow from the edges, fractions of the copy bandwidth from bytes and times.
+graph_bytes_hold() {
+    awk 'function value(key,    rest) {
+            rest = $0
+            if (!sub(".*\"" key "\":", "", rest)) return ""
+            sub(/[,}].*/, "", rest)
+            gsub(/"/, "", rest)
+            return rest
+        }
+        function near(a, b) { return a > 0.999 * b && a < 1.001 * b }
+        value("pattern") == "graph" {
+            rows = value("queries"); columns = value("keys"); edges = value("edges")
+            gat = value("score") == "gat"; numbers = 4 * value("heads"); vector = numbers * value("d")
+            edge = 4 + vector + (gat ? numbers : vector)
+            forward = edges * edge + rows * (8 + 2 * vector + numbers)
+            if (gat) forward += rows * numbers + columns * (vector + numbers)
+            backward = 2 * edges * (edge + numbers) + rows * (8 + 4 * vector + numbers) + columns * (8 + 4 * vector)
+            bytes = value("direction") == "forward" ? forward : \
+                value("direction") == "backward" ? backward : forward + backward
+            if (value("bytes") != bytes) { print "  bytes: " $0; bad = 1 }
+            if (!near(value("bytes_per_second") * value("ms"), 1e3 * bytes)) { print "  speed: " $0; bad = 1 }
+            off = value("bytes_per_second") / value("copy_bytes_per_second") - value("bandwidth_fraction")
+            if (off > 1e-4 || off < -1e-4) { print "  fraction: " $0; bad = 1 }
+            seen++
+        }
+        END { exit bad || seen == 0 }' "$folder/out"
+}
+
+run bench graph --json --nodes 500 --seconds 0.001 --threads 2
+check "bench graph: exit status" exits_with 0
+check "bench graph: nothing on stderr" silent err
+check "bench graph: JSON" is_json
+check "bench graph: keys" every_line_has op direction pattern series score n d heads threads ms gflops extra_memory_bytes
+check "bench graph: edges" lines '"edges":8000,.*"bytes":[0-9]*,.*"bandwidth_fraction":[0-9]' 6
+check "bench graph: one node with all neighbours" lines '"queries":1,"keys":5000,.*"edges":5000,' 6
+check "bench graph: additive score" lines '"score":"additive","n":512,' 6
+check "bench graph: the two together" lines '"direction":"forward+backward"' 6
+check "bench graph: bytes" graph_bytes_hold
+ATTN_THREADS=2 run bench graph --only random --nodes 100 --seconds 0.001
+check "bench graph --only random: exit status" exits_with 0
+check "bench graph --only random: at most 80 columns" at_most_80_columns
 
 ATTN_THREADS=2 run bench --only short --seconds 0.001
 check "bench: exit status" exits_with 0
