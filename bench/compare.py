@@ -1,9 +1,10 @@
-"""The race: libattn against PyTorch, ONNX Runtime and oneDNN on the same shapes, in one process.
+"""The race: libattn against PyTorch, PyTorch Geometric, ONNX Runtime and oneDNN, on the same shapes.
 
-Two racers take turns, round by round. A turn waits until no thread of the
+Two racers in one process take turns, round by round. A turn waits until no thread of the
 other spins any more, warms up, and keeps the best of its calls; the rounds give
 the best, the median and the spread. Results must agree before anything counts.
 Prints a line a shape, and writes build/bench.json and docs/bench.md.
+DATA=<folder> in the environment: also on the real graph in DATA/facebook-pages.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from rivals import ROOT, Attention, Product, attn
 
 TURN = 0.03  # seconds of calls in a turn, at least one call
 LONG_CALL = 0.25  # seconds from which one call is a turn, without warm-up
+GRAPH_LAYERS = ("GATConv", "TransformerConv")
 
 
 def settle():
@@ -118,6 +121,58 @@ class Others:
         return max(0.0, (busy - own) / (elapsed * self.cores))
 
 
+def graphs():
+    """Name: a function that makes the graph. The real one only where DATA is given."""
+    found = {"random": lambda: rivals.random_graph(100_000, 16, 8, 16)}
+    if os.environ.get("DATA"):
+        folder = Path(os.environ["DATA"]) / "facebook-pages"
+        found["facebook-pages"] = lambda: rivals.read_graph(folder, 8, 8)
+    return found
+
+
+def memory_of_call(who, layer, graph, both):
+    """Bytes above those before a call, at its peak, without its results; and those of the graph.
+
+    libattn's are at least what its context holds and the log-sum-exp.
+    """
+    arrays, results = rivals.graph_arrays(layer, graph), 0
+    if who == "attn":
+        context = attn.Context(threads=2)
+        before = rivals.resident("VmRSS")
+        racer = rivals.attn_graph(context, layer, graph, arrays, both)
+        graph_bytes = rivals.resident("VmRSS") - before
+        for array in racer.result():
+            array.fill(1)  # pages that are there before
+    else:
+        racer = rivals.pyg_graph(layer, graph, arrays, both, 2, "edge_index")
+        racer.before()
+        graph_bytes = 2 * 8 * graph.edges
+    rivals.reset_peak()
+    before = rivals.resident("VmRSS")
+    racer.call()
+    extra = rivals.resident("VmHWM") - before
+    if who == "attn":
+        extra = max(extra, context.memory + both * 4 * graph.nodes * graph.heads)
+    else:
+        results = sum(array.nbytes for array in racer.result())
+    return {"extra": extra - results, "graph": graph_bytes}
+
+
+def memory_cases():
+    return itertools.product(graphs(), GRAPH_LAYERS, (False, True))
+
+
+def memory_of(who):
+    """The memory of all calls; to be run in a process of its own, where malloc gives memory back."""
+    made = {name: make() for name, make in graphs().items()}
+    small = rivals.random_graph(100, 4, 8, 16)
+    found = []
+    for name, layer, both in memory_cases():
+        memory_of_call(who, layer, small, both)  # what the first call of a kind allocates for good
+        found.append(memory_of_call(who, layer, made[name], both))
+    return found
+
+
 class Bench:
     """Contexts, the peaks that were seen, and the rows so far."""
 
@@ -125,8 +180,10 @@ class Bench:
         self.arguments = arguments
         self.contexts = {threads: attn.Context(threads=threads) for threads in arguments.threads}
         self.peaks = dict.fromkeys(arguments.threads, 0.0)
-        self.onednn = rivals.load_onednn()
+        self.onednn = None if arguments.graph_only else rivals.load_onednn()
         self.rows = []
+        self.graph_rows = []
+        self.graph_memory = []
         self.others = Others()
         self.measure_peaks(0.5)
 
@@ -234,7 +291,108 @@ class Bench:
             fan_out=shape.fan_out,
         )
 
+    def add_graph(self, measured, threads, **what):
+        row = {**what, "threads": threads, **measured, "others": self.others.share()}
+        self.graph_rows.append(row)
+        label = ", ".join(str(value) for value in what.values())
+        print(
+            f"{label}, threads {threads}: {row['ms']:.2f} ms, theirs {row['rival_ms']:.2f} ms, ratio "
+            f"{row['ratio']:.2f} [{row['ratio_low']:.2f} .. {row['ratio_high']:.2f}]"
+            + (f" (disturbed: others use {row['others']:.0%})" if row["others"] > report.DISTURBED else ""),
+            flush=True,
+        )
+
+    def best_form(self, layer, graph, both, threads):
+        """The form of the graph that PyTorch Geometric is fastest with, on a tenth of a large graph."""
+        if graph.edges > 1_000_000:
+            graph = rivals.random_graph(graph.nodes // 10, graph.edges // graph.nodes, graph.heads, graph.d)
+        arrays = rivals.graph_arrays(layer, graph)
+        seconds = {}
+        for form in rivals.pyg_forms(graph):
+            seconds[form] = estimate(rivals.pyg_graph(layer, graph, arrays, both, threads, form))
+        return min(seconds, key=seconds.get)
+
+    def graph(self, layer, graph, both, threads):
+        """The attention of a layer of PyTorch Geometric."""
+        arrays = rivals.graph_arrays(layer, graph)
+        form = self.best_form(layer, graph, both, threads)
+        measured = race(
+            rivals.attn_graph(self.contexts[threads], layer, graph, arrays, both),
+            rivals.pyg_graph(layer, graph, arrays, both, threads, form),
+            self.arguments.budget,
+        )
+        self.add_graph(
+            measured,
+            threads,
+            graph=graph.name,
+            op=layer,
+            shape=f"{graph.heads} x {graph.d}",
+            direction="forward + backward" if both else "forward",
+            form=form,
+        )
+
+    def additive(self, shape, both):
+        """The additive score, against PyTorch with broadcasting."""
+        arrays = [rivals.normal(shape.shape, seed) for seed in range(4)]
+        arrays.append(rivals.normal((shape.heads, shape.d), 4) * np.float32(0.3))
+        measured = race(
+            rivals.attn_additive(self.contexts[shape.threads], shape, arrays, both),
+            rivals.torch_additive(shape, arrays, both),
+            self.arguments.budget,
+        )
+        self.add_graph(
+            measured,
+            shape.threads,
+            graph=f"full, n {shape.n}",
+            op="additive score",
+            shape=f"{shape.heads} x {shape.d}",
+            direction="forward + backward" if both else "forward",
+            form="broadcasting",
+        )
+
+    def memory(self):
+        """Extra memory of both, each in a process of its own, with malloc as it is by itself."""
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+        found = {}
+        for who in ("attn", "rival"):
+            command = [sys.executable, "-B", __file__, "--memory-of", who]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=plain)
+            found[who] = json.loads(done.stdout.splitlines()[-1])
+        for (graph, layer, both), ours, theirs in zip(memory_cases(), *found.values(), strict=True):
+            row = {
+                "graph": graph,
+                "op": layer,
+                "direction": "forward + backward" if both else "forward",
+                "extra_bytes": ours["extra"],
+                "rival_extra_bytes": theirs["extra"],
+                "ratio": theirs["extra"] / ours["extra"],
+                "graph_bytes": ours["graph"],
+                "rival_graph_bytes": theirs["graph"],
+            }
+            self.graph_memory.append(row)
+            print(
+                f"{graph}, {layer}, {row['direction']}: extra memory {row['extra_bytes'] / 2**20:.1f} MiB, "
+                f"theirs {row['rival_extra_bytes'] / 2**20:.1f} MiB, ratio {row['ratio']:.1f}; the graph "
+                f"itself {row['graph_bytes'] / 2**20:.1f} and {row['rival_graph_bytes'] / 2**20:.1f} MiB",
+                flush=True,
+            )
+
+    def run_graphs(self):
+        made = {name: make() for name, make in graphs().items()}
+        if len(made) == 1:
+            print("the real graph was NOT measured: DATA=<folder with facebook-pages> is not given")
+        for threads, graph, layer, both in itertools.product(
+            self.arguments.threads, made.values(), GRAPH_LAYERS, (False, True)
+        ):
+            self.graph(layer, graph, both, threads)
+        for threads, heads, both in itertools.product(self.arguments.threads, (1, 8), (False, True)):
+            self.additive(rivals.Additive(512, 64, heads, threads), both)
+        self.memory()
+
     def run(self):
+        self.run_graphs()
+        if self.arguments.graph_only:
+            return
         products = ((768, 768), (768, 3072), (3072, 768))
         for threads, rows, (fan_in, fan_out) in itertools.product(
             self.arguments.threads, self.arguments.rows, products
@@ -262,17 +420,21 @@ def own_bench():
 
 def parse():
     parser = argparse.ArgumentParser(
-        description="libattn against PyTorch, ONNX Runtime and oneDNN, in one run"
+        description="libattn against PyTorch, PyTorch Geometric, ONNX Runtime and oneDNN, in one run"
     )
     parser.add_argument(
         "--quick", action="store_true", help="four lengths and two threads only; the page is not written"
     )
+    parser.add_argument(
+        "--graph-only", action="store_true", help="graphs and additive scores only, two threads; no page"
+    )
+    parser.add_argument("--memory-of", choices=("attn", "rival"), help=argparse.SUPPRESS)
     parser.add_argument("--page", default=None, help="write the page here instead of docs/bench.md")
     arguments = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     if cores < 2:
         parser.error("the race needs two cores")
-    arguments.threads = [2] if arguments.quick else [1, 2]
+    arguments.threads = [2] if arguments.quick or arguments.graph_only else [1, 2]
     arguments.lengths = (
         [64, 128, 512, 2048] if arguments.quick else [64, 128, 256, 512, 1024, 2048, 4096, 8192]
     )
@@ -283,9 +445,15 @@ def parse():
 
 def main():
     arguments = parse()
+    if arguments.memory_of:
+        print(json.dumps(memory_of(arguments.memory_of)))
+        return 0
     start = time.perf_counter()
     bench = Bench(arguments)
     bench.run()
+    if arguments.graph_only:
+        print(report.graph_section(bench.graph_rows, bench.graph_memory))
+        return 0
     results = {
         "date": datetime.date.today().isoformat(),
         "quick": arguments.quick,
@@ -294,6 +462,8 @@ def main():
         "isa": bench.contexts[2].isa,
         "fma_peak": bench.peaks,
         "rows": bench.rows,
+        "graph_rows": bench.graph_rows,
+        "graph_memory": bench.graph_memory,
         "own": own_bench(),
         "minutes": (time.perf_counter() - start) / 60,
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import onnxruntime
 import torch
+import torch_geometric
 
 from rivals import attn
 
@@ -77,6 +78,7 @@ def versions(onednn):
     return {
         "libattn": attn.library.attn_version().decode(),
         "PyTorch": torch.__version__,
+        "PyTorch Geometric": torch_geometric.__version__,
         "ONNX Runtime": onnxruntime.__version__,
         "ONNX": onnx.__version__,
         "oneDNN": ".".join(map(str, onednn.onednn_gemm_version().contents)),
@@ -154,6 +156,67 @@ def product_section(rows):
     )
 
 
+def graph_section(rows, memory):
+    """Graphs against PyTorch Geometric, additive scores against broadcasting, and the extra memory."""
+    lines = [
+        [
+            row["graph"],
+            row["op"],
+            row["shape"],
+            row["direction"],
+            row["threads"],
+            f"{row['ms']:.2f}",
+            f"{row['rival_ms']:.2f}",
+            f"**{row['ratio']:.1f}**",
+            f"{row['ratio_low']:.1f} .. {row['ratio_high']:.1f}",
+            row["form"],
+        ]
+        for row in rows
+    ]
+    sizes = [
+        [
+            row["graph"],
+            row["op"],
+            row["direction"],
+            *(f"{row[name] / 2**20:.1f}" for name in ("extra_bytes", "rival_extra_bytes")),
+            f"**{row['ratio']:.0f}**",
+            *(f"{row[name] / 2**20:.1f}" for name in ("graph_bytes", "rival_graph_bytes")),
+        ]
+        for row in memory
+    ]
+    top = minimum(
+        rows, lambda row: f"{row['op']}, {row['graph']}, {row['direction']}, threads {row['threads']}"
+    )
+    return (
+        f"\n## Graphs against PyTorch Geometric, additive scores against PyTorch\n\n{top}\n"
+        "Only the attention is timed: both sides get queries, keys and values that are projected already, "
+        "and a graph that is made already. PyTorch Geometric runs under `inference_mode` forward, its edges "
+        "sorted by target, in the form that is its fastest (last column); the package index has none of its "
+        "compiled extensions. The additive score in PyTorch is one broadcast sum, tanh, and a matrix "
+        "product.\n\n"
+        + table(
+            [
+                "graph",
+                "layer",
+                "heads x d",
+                "direction",
+                "threads",
+                "ms",
+                "their ms",
+                "ratio",
+                "rounds",
+                "their form",
+            ],
+            lines,
+        )
+        + "\nExtra memory in MiB, two threads: the peak of a call above what was there before, without its "
+        "results; libattn's includes the log-sum-exp that backward needs. The graph is what is kept between "
+        "calls: for libattn compressed rows, their transpose and edge numbers; for PyTorch Geometric two "
+        "numbers an edge.\n\n"
+        + table(["graph", "layer", "direction", "ours", "theirs", "ratio", "our graph", "their graph"], sizes)
+    )
+
+
 def shown(value):
     return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
 
@@ -187,7 +250,7 @@ def page(results):
     text = INTRODUCTION.format(
         date=results["date"],
         minutes=results["minutes"],
-        disturbed=disturbance(rows),
+        disturbed=disturbance(rows + results["graph_rows"]),
         isa=results["isa"],
         hardware="\n".join("- " + line for line in results["hardware"]),
         versions=", ".join(f"{name} {version}" for name, version in results["versions"].items()),
@@ -199,6 +262,8 @@ def page(results):
     for rival, direction in (("PyTorch", "forward"), ("PyTorch", "backward"), ("ONNX Runtime", "forward")):
         text += attention_section(rows, rival, direction)
     text += product_section(rows)
+    if results["graph_rows"]:
+        text += graph_section(results["graph_rows"], results["graph_memory"])
     if results["own"]:
         text += own_section(results["own"])
     return text

@@ -1,4 +1,4 @@
-"""The racers: libattn, PyTorch, ONNX Runtime and oneDNN, each set up at its best.
+"""The racers: libattn, PyTorch, PyTorch Geometric, ONNX Runtime and oneDNN, each set up at its best.
 
 A Racer is a name, a call that does the work once, and what must be set before
 its turn (PyTorch's and oneDNN's number of threads is a property of the
@@ -7,7 +7,9 @@ inputs of the same shape, each in the memory order that is its fastest.
 """
 
 import ctypes
+import gzip
 import sys
+import warnings
 from ctypes import c_char_p, c_int, c_int64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +20,15 @@ import onnxruntime
 import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import GATConv, TransformerConv
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import attn  # noqa: E402  (it stands beside the tests of the peers)
 
 onnxruntime.set_default_logger_severity(3)
+warnings.filterwarnings("ignore", message="Sparse")  # PyTorch calls its CSR tensors a beta
 
 
 def nothing():
@@ -316,3 +321,218 @@ def onednn_product(library, shape, x, weight):
         lambda: [output],
     )
     return racer, release
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Edges from source to target, sorted by target, and the heads and channels of a layer on it."""
+
+    name: str
+    nodes: int
+    source: np.ndarray
+    target: np.ndarray
+    heads: int
+    d: int
+
+    @property
+    def edges(self):
+        return len(self.source)
+
+    @property
+    def shape(self):
+        return (self.nodes, self.heads, self.d)
+
+
+def random_graph(nodes, degree, heads, d):
+    source = np.random.default_rng(5).integers(0, nodes, nodes * degree)
+    return Graph(f"random, {degree} a node", nodes, source, np.repeat(np.arange(nodes), degree), heads, d)
+
+
+def read_graph(folder, heads, d):
+    """A graph of DATA: edges.tsv.gz, undirected, here both ways."""
+    with gzip.open(folder / "edges.tsv.gz", "rt", encoding="ascii") as file:
+        pairs = np.loadtxt(file, dtype=np.int64, delimiter="\t")
+    target, source = np.concatenate([pairs, pairs[:, ::-1]]).T
+    order = np.lexsort((source, target))
+    return Graph(folder.name, int(pairs.max()) + 1, source[order], target[order], heads, d)
+
+
+def graph_arrays(layer, graph):
+    """Queries, keys and values (one array for GAT, as published), the score vectors, and what arrives."""
+    if layer == "GATConv":
+        inputs = [normal(graph.shape, 11)] * 3
+        vectors = [normal((graph.heads, graph.d), seed) * np.float32(0.3) for seed in (12, 13)]
+    else:
+        inputs, vectors = [normal(graph.shape, seed) for seed in (11, 12, 13)], []
+    return inputs, vectors, normal(graph.shape, 14)
+
+
+def attn_graph(context, layer, graph, arrays, both):
+    """Forward alone, or forward and backward; with the graph, made before."""
+    inputs, vectors, d_output = arrays
+    pattern = attn.pattern(graph=context.graph(graph.nodes, graph.nodes, graph.target, graph.source))
+    options = attn.options()
+    results = [attn.aligned(graph.shape) for _ in range(4 if both else 1)]
+    gradients = attn.AttentionGradients()
+    attn.library.attn_attention_gradients_init(ctypes.byref(gradients))
+    if both:
+        gradients.query, gradients.key, gradients.value = map(attn.tensor, results[1:4])
+    if vectors:
+        options = attn.options(score="gat", score_vector=vectors[0], key_score_vector=vectors[1])
+    if vectors and both:
+        results += [attn.aligned(vector.shape) for vector in vectors]
+        gradients.score_vector, gradients.key_score_vector = map(attn.tensor, results[4:])
+    log_sum_exp = attn.aligned(graph.shape[:2]) if both else None
+    tensors = [*map(attn.pointer, inputs), attn.pointer(results[0]), attn.pointer(log_sum_exp)]
+    common = [context.handle, ctypes.byref(pattern), ctypes.byref(options)]
+    forward = checked(attn.library.attn_attention_forward, *common, *tensors, None)
+    backward = checked(
+        attn.library.attn_attention_backward,
+        *common,
+        *tensors,
+        attn.pointer(d_output),
+        ctypes.byref(gradients),
+    )
+
+    def call():
+        forward()
+        if both:
+            backward()
+
+    call.keep = pattern, options
+    return Racer("attn", call, result=lambda: results)
+
+
+def pyg_forms(graph):
+    """The forms in which PyTorch Geometric takes a graph, all sorted by target."""
+    source, target = map(torch.from_numpy, (graph.source, graph.target))
+    index, size = torch.stack([source, target]), (graph.nodes, graph.nodes)
+    counted = torch.bincount(target, minlength=graph.nodes)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counted.cumsum(0)])
+    return {
+        "edge_index": index,
+        "EdgeIndex": EdgeIndex(index, sparse_size=size, sort_order="col").fill_cache_(),
+        "sparse_csr": torch.sparse_csr_tensor(offsets, source, torch.ones(graph.edges), size),
+    }
+
+
+def pyg_layer(layer, graph, vectors):
+    """A function of the form of the graph and of projected queries, keys and values."""
+    size = (graph.nodes, graph.nodes)
+    if layer == "TransformerConv":
+        conv = TransformerConv(graph.d, graph.d, heads=graph.heads, root_weight=False)
+
+        def attend(form, query, key, value):
+            return conv.propagate(form, query=query, key=key, value=value, edge_attr=None, size=size)
+
+        return attend, []
+    conv = GATConv(graph.d, graph.d, heads=graph.heads, add_self_loops=False, bias=False)
+    conv.att_dst.data, conv.att_src.data = (torch.from_numpy(vector)[None] for vector in vectors)
+
+    def attend_gat(form, query, key, value):
+        """What GATConv.forward does after its projection, in its words."""
+        alpha = ((key * conv.att_src).sum(-1), (query * conv.att_dst).sum(-1))
+        alpha = conv.edge_updater(form, alpha=alpha, edge_attr=None, size=size)
+        return conv.propagate(form, x=(value, value), alpha=alpha, size=size)
+
+    return attend_gat, [conv.att_dst, conv.att_src]
+
+
+def pyg_graph(layer, graph, arrays, both, threads, form_name):
+    """The attention of PyTorch Geometric's layer; projections are not part of it."""
+    inputs, vectors, d_output = arrays
+    attend, parameters = pyg_layer(layer, graph, vectors)
+    form = pyg_forms(graph)[form_name]
+    leaves = [torch.from_numpy(array).requires_grad_(both) for array in inputs]
+    arriving, last = torch.from_numpy(d_output), []
+
+    def forward():
+        # An EdgeIndex cannot be used under inference_mode.
+        with torch.no_grad() if form_name == "EdgeIndex" else torch.inference_mode():
+            last[:] = [attend(form, *leaves)]
+
+    def forward_backward():
+        output = attend(form, *leaves)
+        last[:] = [output.detach(), *torch.autograd.grad(output, [*leaves, *parameters], arriving)]
+
+    return Racer(
+        "PyTorch Geometric",
+        forward_backward if both else forward,
+        use_threads(threads),
+        lambda: [tensor.numpy().reshape(-1, *graph.shape[1:]) for tensor in last[:4]]
+        + [tensor.numpy()[0] for tensor in last[4:]],
+    )
+
+
+@dataclass(frozen=True)
+class Additive:
+    """v . tanh(q + k), softmax, sum: n queries and keys."""
+
+    n: int
+    d: int
+    heads: int
+    threads: int
+
+    @property
+    def shape(self):
+        return (1, self.heads, self.n, self.d)
+
+
+def attn_additive(context, shape, arrays, both):
+    """arrays: query, key, value, d_output with heads apart, and the score vector."""
+    query, key, value, d_output = (array.transpose(0, 2, 1, 3) for array in arrays[:4])
+    options = attn.options(score="additive", score_vector=arrays[4])
+    results = [empty_heads(shape.shape) for _ in range(4)] + [attn.aligned(arrays[4].shape)]
+    log_sum_exp = np.zeros(query.shape[:-1], np.float32) if both else None
+
+    def call():
+        context.forward(query, key, value, results[0], options=options, log_sum_exp=log_sum_exp)
+        if both:
+            names = ("query", "key", "value", "score_vector")
+            wanted = dict(zip(names, results[1:], strict=True))
+            context.backward(query, key, value, results[0], log_sum_exp, d_output, wanted, options=options)
+
+    return Racer(
+        "attn",
+        call,
+        result=lambda: [r.transpose(0, 2, 1, 3) for r in results[: 4 if both else 1]] + results[4:] * both,
+    )
+
+
+def torch_additive(shape, arrays, both):
+    """With broadcasting: heads x n x n x d sums, tanh, a product with the score vector."""
+    query, key, value, arriving, vector = (torch.from_numpy(array) for array in arrays)
+    leaves = [tensor.requires_grad_(both) for tensor in (query, key, value, vector)]
+    last = []
+
+    def attend(tanh):
+        sums = query[0][:, :, None] + key[0][:, None, :]
+        scores = torch.bmm(tanh(sums).view(shape.heads, -1, shape.d), vector[:, :, None])
+        return torch.softmax(scores.view(shape.heads, shape.n, shape.n), -1) @ value[0]
+
+    def call():
+        if both:
+            output = attend(torch.tanh)
+            last[:] = [output.detach(), *torch.autograd.grad(output, leaves, arriving[0])]
+        else:
+            with torch.inference_mode():
+                last[:] = [attend(torch.tanh_)]
+
+    return Racer(
+        "PyTorch",
+        call,
+        use_threads(shape.threads),
+        lambda: [last[0].numpy()[None], *(gradient.numpy() for gradient in last[1:])],
+    )
+
+
+def resident(field):
+    """Bytes of memory of this process, by /proc: VmRSS now, or VmHWM, the most since reset_peak."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"the system does not tell {field}")
+
+
+def reset_peak():
+    Path("/proc/self/clear_refs").write_text("5")

@@ -116,25 +116,34 @@ static void print_machine(const bench *run) {
     fflush(stdout);
 }
 
-static const char *const subjects[] = {"attention", "gemm", "all"};
-static const char *const series[] = {"all",    "grid",  "window", "one-head",
-                                     "decode", "short", "memory", NULL}; /* of attention */
+static const char *const subjects[] = {"attention", "gemm", "graph", "all"};
+enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
+
+/* "all", then the parts of attention, then those of graph. */
+static const char *const series[] = {"all",    "grid",   "window", "one-head", "decode", "short",
+                                     "memory", "random", "hub",    "additive", NULL};
+enum { FIRST_GRAPH_SERIES = 7 };
+
+static bool subject_covers(const char *subject, const char *part) {
+    return strcmp(subject, "all") == 0 || strcmp(subject, part) == 0;
+}
 
 static int run_subject(bench *run, const char *subject, int64_t threads) {
-    bool attention = strcmp(subject, "gemm") != 0,
-         gemm = strcmp(subject, "attention") != 0 && bench_wants(run, "gemm");
+    bool attention = subject_covers(subject, "attention"), graph = subject_covers(subject, "graph"),
+         gemm = subject_covers(subject, "gemm") && bench_wants(run, "gemm");
     read_cpu_name(run->cpu, sizeof run->cpu);
-    bool done = open_lanes(run, threads, attention);
+    bool done = open_lanes(run, threads, attention || graph);
     if (done) print_machine(run);
-    done = done && (!attention || bench_attention(run)) && (!gemm || bench_gemm(run));
+    done = done && (!attention || bench_attention(run)) && (!graph || bench_graph(run)) &&
+           (!gemm || bench_gemm(run));
     close_lanes(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int unknown_subject(const char *given) {
     arguments_complain("bench", "there is nothing called ", given, " to measure",
-                       arguments_nearest(given, subjects, 3));
-    fputs("attn bench [attention|gemm|all]; attn bench --help lists the flags.\n", stderr);
+                       arguments_nearest(given, subjects, SUBJECT_COUNT));
+    fputs("attn bench [attention|gemm|graph|all]; attn bench --help lists the flags.\n", stderr);
     return EXIT_MISUSED;
 }
 
@@ -150,20 +159,23 @@ int command_bench(int count, char **arguments) {
         argument_text("isa", &run.isa, "NAME", "scalar, avx2, avx512 or neon (default: the best there is)"),
         argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
         argument_choice("only", &only, "PART", "all", series,
-                        "grid, window, one-head, decode, short or memory"),
+                        "grid, window, one-head, decode, short or memory; of\n"
+                        "               graph: random, hub or additive"),
         argument_integer("longest", &run.longest, "N", "8192", 1, 1 << 24,
                          "leave out attention with more than N keys"),
+        argument_integer("nodes", &run.nodes, "N", "100000", 1, 1 << 24,
+                         "nodes of the random graph, a tenth of the hub's"),
         argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "draws the numbers that are multiplied"),
         argument_switch("json", &run.json, "one JSON object a line"),
         argument_switch("quiet", &run.quiet, "tables only, no heading"),
     };
     argument_list list = {
         .command = "bench",
-        .usage = "[attention|gemm|all] [flags]",
+        .usage = "[attention|gemm|graph|all] [flags]",
         .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
                  "run, how near the operators come to them: attention forward and backward,\n"
-                 "decoding, short sequences, and the matrix products of linear layers. Takes less\n"
-                 "than a minute.\n",
+                 "decoding, short sequences, graphs, additive scores, and the matrix products of\n"
+                 "linear layers. Takes about a minute.\n",
         .examples = "  attn bench attention --threads 1\n"
                     "  attn bench --json > bench.jsonl\n",
         .flags = flags,
@@ -174,11 +186,15 @@ int command_bench(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     run.only = series[only];
-    if (only != 0 && strcmp(subject[0], "gemm") == 0) {
-        arguments_complain("bench", "--only ", run.only, " is a part of attention, not of gemm", NULL);
+    const char *owner = only < FIRST_GRAPH_SERIES ? "attention" : "graph";
+    for (int i = 0; i < SUBJECT_COUNT; i++) {
+        if (only == 0 || strcmp(subject[0], subjects[i]) != 0 || subject_covers(subject[0], owner)) continue;
+        char reason[64];
+        snprintf(reason, sizeof reason, " is a part of %s, not of %s", owner, subjects[i]);
+        arguments_complain("bench", "--only ", run.only, reason, NULL);
         return EXIT_MISUSED;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SUBJECT_COUNT; i++) {
         if (strcmp(subject[0], subjects[i]) == 0) return run_subject(&run, subject[0], threads);
     }
     return unknown_subject(subject[0]);

@@ -32,6 +32,7 @@ typedef struct bench {
     double seconds;   /* for one shape on one lane */
     const char *only; /* the one series that is wanted; "all": every one */
     int64_t longest;  /* shapes with more keys than this are left out */
+    int64_t nodes;    /* of the random graph */
     int64_t seed;
     const char *isa; /* as asked for; NULL: the best */
     char cpu[128];
@@ -44,7 +45,8 @@ typedef enum bench_columns {
     BENCH_SPEED,     /* ms, GFLOP/s, fraction of the FMA peak */
     BENCH_BANDWIDTH, /* ms, GB/s, fraction of the copy bandwidth */
     BENCH_NAIVE,     /* ms, ms of the naive path, how many times faster */
-    BENCH_MEMORY     /* ms, KiB of working memory, KiB a thread */
+    BENCH_MEMORY,    /* ms, KiB of working memory, KiB a thread */
+    BENCH_GRAPH      /* as BENCH_BANDWIDTH; JSON has the working memory, too */
 } bench_columns;
 
 typedef struct bench_result {
@@ -53,15 +55,18 @@ typedef struct bench_result {
     const char *pattern;   /* "full", "causal", "window"; NULL for gemm */
     const char *layout;    /* "contiguous", "interleaved"; NULL for gemm */
     const char *series;    /* which part of the benchmark: one of those of --only, or "full-grid" */
+    const char *score;     /* "dot", "gat", "additive"; NULL: not said, which is dot */
     int64_t queries, keys, d, heads, kv_heads; /* attention */
     int64_t window;                            /* reach to both sides; -1: no limit */
+    int64_t edges;                             /* BENCH_GRAPH */
+    double graph_seconds;                      /* BENCH_GRAPH: that making the graph took */
     int64_t m, n, k;                           /* gemm: m x k times k x n */
     double work;                               /* operations of a call */
     timing time;
-    double bytes;  /* BENCH_BANDWIDTH: that a call has to read */
-    double copied; /* BENCH_BANDWIDTH: bytes a second, the best copy of this run */
+    double bytes;  /* BENCH_BANDWIDTH: that a call has to read; BENCH_GRAPH: and to write */
+    double copied; /* BENCH_BANDWIDTH, BENCH_GRAPH: bytes a second, the best copy of this run */
     timing naive;  /* BENCH_NAIVE */
-    size_t memory; /* BENCH_MEMORY: bytes */
+    size_t memory; /* BENCH_MEMORY, BENCH_GRAPH: bytes */
 } bench_result;
 
 /* Begins a table: a title, the names of the columns that describe a shape, and
@@ -89,6 +94,7 @@ bool bench_wants(const bench *run, const char *series);
 bool bench_attention(const bench *run);
 bool bench_attention_special(const bench *run); /* decode, short sequences, working memory */
 bool bench_gemm(const bench *run);
+bool bench_graph(const bench *run); /* edges of graphs, and the additive score */
 
 /* An attention call on memory of its own; shared by the two attention parts. */
 typedef struct attention_shape {

@@ -11,10 +11,9 @@
 enum { LABEL_WIDTH = 25 }; /* and 27 cells a lane: two lanes fit in 80 */
 
 static const char *const column_names[][3] = {
-    [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"},
-    [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
-    [BENCH_NAIVE] = {"ms", "naive", "faster"},
-    [BENCH_MEMORY] = {"ms", "KiB", "/thread"},
+    [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"}, [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
+    [BENCH_NAIVE] = {"ms", "naive", "faster"},    [BENCH_MEMORY] = {"ms", "KiB", "/thread"},
+    [BENCH_GRAPH] = {"ms", "GB/s", "of copy"},
 };
 
 void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns) {
@@ -40,6 +39,11 @@ static void print_label(const bench_result *result) {
         printf("%7" PRId64 " %8" PRId64 " %8" PRId64, result->m, result->k, result->n);
         return;
     }
+    if (result->edges > 0) {
+        printf("%-6s %-4s %2" PRId64 "x%-2" PRId64 "%8" PRId64, result->series, result->score, result->heads,
+               result->d, result->edges);
+        return;
+    }
     snprintf(heads, sizeof heads, "%" PRId64, result->heads);
     if (result->kv_heads != result->heads) {
         snprintf(heads, sizeof heads, "%" PRId64 ":%" PRId64, result->heads, result->kv_heads);
@@ -57,6 +61,7 @@ static void print_cells(const bench_lane *lane, const bench_result *result, benc
         printf("%7.1f %5.1f %%", 1e-9 * result->work / seconds, 100 * result->work / seconds / lane->peak);
         break;
     case BENCH_BANDWIDTH:
+    case BENCH_GRAPH:
         printf("%7.1f %5.1f %%", 1e-9 * result->bytes / seconds,
                100 * result->bytes / seconds / result->copied);
         break;
@@ -97,13 +102,18 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
     print_json_text("pattern", result->pattern);
     print_json_text("series", result->series);
     print_json_text("layout", result->layout);
+    if (result->score != NULL) print_json_text("score", result->score);
     print_json_sizes(result);
     if (result->window >= 0) printf("\"window\":%" PRId64 ",", result->window);
+    if (result->edges > 0) printf("\"edges\":%" PRId64 ",", result->edges);
     printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
            lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
     printf("\"gflops\":%.6g,\"peak_gflops\":%.6g,\"peak_fraction\":%.4f,", 1e-9 * result->work / time->best,
            1e-9 * lane->peak, result->work / time->best / lane->peak);
-    if (columns == BENCH_BANDWIDTH) {
+    if (columns == BENCH_GRAPH) {
+        printf("\"bytes\":%.0f,\"graph_ms\":%.6g,", result->bytes, 1e3 * result->graph_seconds);
+    }
+    if (columns == BENCH_BANDWIDTH || columns == BENCH_GRAPH) {
         double rate = result->bytes / time->best;
         printf("\"bytes_per_second\":%.6g,\"copy_bytes_per_second\":%.6g,\"bandwidth_fraction\":%.4f,", rate,
                result->copied, rate / result->copied);
@@ -112,7 +122,9 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
         printf("\"naive_ms\":%.6g,\"naive_median_ms\":%.6g,\"speedup\":%.4f,", 1e3 * result->naive.best,
                1e3 * result->naive.median, result->naive.best / time->best);
     }
-    if (columns == BENCH_MEMORY) printf("\"extra_memory_bytes\":%zu,", result->memory);
+    if (columns == BENCH_MEMORY || result->score != NULL) {
+        printf("\"extra_memory_bytes\":%zu,", result->memory);
+    }
     print_json_text("isa", attn_context_isa(lane->context));
     printf("\"cpu\":");
     text_print_json(stdout, run->cpu);

@@ -6,13 +6,27 @@ batch x heads x rows x channels memory pass array.transpose(0, 2, 1, 3).
 
     context = attn.Context(threads=2)
     context.forward(query, key, value, output, pattern=attn.pattern(right=0))
+    graph = context.graph(rows, columns, row_of, column_of)
+    context.forward(query, key, value, output, attn.pattern(graph=graph), attn.options(score="gatv2", ...))
 
 The library is $BUILD/libattn.so, by default that of build/release.
 """
 
 import ctypes
 import os
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +34,8 @@ import numpy as np
 UNLIMITED = -1
 ALIGN_START, ALIGN_END = 0, 1
 ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
+SCORES = ("dot", "additive", "gat", "gatv2", "none")
+WEIGHTINGS = ("softmax", "relu", "sigmoid", "raw")
 UNSUPPORTED = 5  # attn_status
 
 
@@ -57,6 +73,7 @@ class Pattern(ctypes.Structure):
         ("right", c_int64),
         ("align", c_int),
         ("mask", Mask),
+        ("graph", c_void_p),
     ]
 
 
@@ -71,6 +88,15 @@ class AttentionOptions(ctypes.Structure):
         ("dropout", c_float),
         ("seed", c_uint64),
         ("first_sequence", c_int64),
+        ("score", c_int),
+        ("weighting", c_int),
+        ("average", c_int),
+        ("leaky_slope", c_float),
+        ("score_vector", Tensor),
+        ("key_score_vector", Tensor),
+        ("edge_bias", Tensor),
+        ("edge_key", Tensor),
+        ("edge_value", Tensor),
     ]
 
 
@@ -82,6 +108,11 @@ class AttentionGradients(ctypes.Structure):
         ("value", Tensor),
         ("bias", Tensor),
         ("distance_bias", Tensor),
+        ("score_vector", Tensor),
+        ("key_score_vector", Tensor),
+        ("edge_bias", Tensor),
+        ("edge_key", Tensor),
+        ("edge_value", Tensor),
     ]
 
 
@@ -130,7 +161,7 @@ def load():
         POINTER(Pattern),
         POINTER(AttentionOptions),
     )
-    packed = POINTER(PackedWeight)
+    packed, graph, numbers = POINTER(PackedWeight), c_void_p, POINTER(c_int64)
     for name, result, *arguments in (
         ("version", c_char_p),
         ("status_name", c_char_p, c_int),
@@ -138,9 +169,23 @@ def load():
         ("context_error", c_char_p, context),
         ("context_isa", c_char_p, context),
         ("context_threads", c_int, context),
+        ("context_memory", c_size_t, context),
         ("context_options_init", None, POINTER(ContextOptions)),
         ("context_create", c_int, POINTER(ContextOptions), POINTER(c_void_p)),
         ("context_destroy", None, context),
+        ("graph_create", c_int, context, c_int64, c_int64, numbers, numbers, POINTER(graph)),
+        ("graph_from_edges", c_int, context, c_int64, c_int64, c_int64, numbers, numbers, POINTER(graph)),
+        ("graph_transpose", c_int, context, graph, POINTER(graph)),
+        ("graph_add_self_loops", c_int, context, graph, POINTER(graph)),
+        ("graph_add_reversed", c_int, context, graph, POINTER(graph)),
+        ("graph_batch", c_int, context, c_int64, POINTER(graph), POINTER(graph)),
+        ("graph_destroy", None, graph),
+        ("graph_rows", c_int64, graph),
+        ("graph_columns", c_int64, graph),
+        ("graph_edges", c_int64, graph),
+        ("graph_row_offsets", numbers, graph),
+        ("graph_column_indices", POINTER(c_int32), graph),
+        ("graph_edge_numbers", numbers, graph),
         ("pattern_init", None, pattern_),
         ("attention_options_init", None, options),
         ("attention_gradients_init", None, POINTER(AttentionGradients)),
@@ -208,11 +253,13 @@ def pattern(
     key_offsets=None,
     query_lengths=None,
     key_lengths=None,
+    graph=None,
 ):
-    """Who sees whom. mask: booleans [sequences or 1, heads or 1, queries, keys]."""
+    """Who sees whom. mask: booleans [sequences or 1, heads or 1, queries, keys]; graph: a Graph."""
     result = Pattern()
     library.attn_pattern_init(byref(result))
-    result.left, result.right, result.align, result.keep = left, right, align, []
+    result.left, result.right, result.align, result.keep = left, right, align, [graph]
+    result.graph = graph.handle if graph else None
     arrays = {
         "query_offsets": query_offsets,
         "key_offsets": key_offsets,
@@ -248,18 +295,74 @@ def options(
     dropout=0.0,
     seed=0,
     first_sequence=0,
+    score="dot",
+    weighting="softmax",
+    average=False,
+    leaky_slope=0.2,
+    score_vector=None,
+    key_score_vector=None,
+    edge_bias=None,
+    edge_key=None,
+    edge_value=None,
 ):
     result = AttentionOptions()
     library.attn_attention_options_init(byref(result))
     result.scale, result.softcap, result.dropout = scale, softcap, dropout
     result.seed, result.first_sequence = seed, first_sequence
-    result.bias, result.distance_bias = tensor(bias), tensor(distance_bias)
-    result.keep = [bias, distance_bias]
+    result.score, result.weighting = SCORES.index(score), WEIGHTINGS.index(weighting)
+    result.average, result.leaky_slope = int(average), leaky_slope
+    arrays = {
+        "bias": bias,
+        "distance_bias": distance_bias,
+        "score_vector": score_vector,
+        "key_score_vector": key_score_vector,
+        "edge_bias": edge_bias,
+        "edge_key": edge_key,
+        "edge_value": edge_value,
+    }
+    for name, array in arrays.items():
+        setattr(result, name, tensor(array))
+    result.keep = list(arrays.values())
     if alibi_slopes is not None:
         slopes = np.ascontiguousarray(alibi_slopes, np.float32)
         result.alibi_slopes = slopes.ctypes.data
         result.keep.append(slopes)
     return result
+
+
+class Graph:
+    """An attn_graph; made by the methods of a Context, which it keeps alive."""
+
+    def __init__(self, context, handle):
+        self.context, self.handle = context, handle
+
+    def __del__(self):
+        library.attn_graph_destroy(self.handle)
+
+    @property
+    def rows(self):
+        return library.attn_graph_rows(self.handle)
+
+    @property
+    def columns(self):
+        return library.attn_graph_columns(self.handle)
+
+    @property
+    def edges(self):
+        return library.attn_graph_edges(self.handle)
+
+    def edge_list(self):
+        """The row and the column of every edge, by edge number."""
+
+        def array(function, count):
+            return np.ctypeslib.as_array(function(self.handle), (count,)) if count else np.zeros(0, np.int64)
+
+        offsets = array(library.attn_graph_row_offsets, self.rows + 1)
+        numbers = array(library.attn_graph_edge_numbers, self.edges)
+        row_of, column_of = np.empty((2, self.edges), np.int64)
+        row_of[numbers] = np.repeat(np.arange(self.rows), np.diff(offsets))
+        column_of[numbers] = array(library.attn_graph_column_indices, self.edges)
+        return row_of, column_of
 
 
 class Context:
@@ -289,6 +392,40 @@ class Context:
     @property
     def threads(self):
         return library.attn_context_threads(self.handle)
+
+    @property
+    def memory(self):
+        """Bytes of working memory that the context holds."""
+        return library.attn_context_memory(self.handle)
+
+    def make_graph(self, name, *arguments):
+        handle = c_void_p()
+        self.call(name, *arguments, byref(handle))
+        return Graph(self, handle)
+
+    def graph(self, rows, columns, row_of, column_of):
+        """Edge e lets row row_of[e] see column column_of[e]."""
+        lists = [np.ascontiguousarray(numbers, np.int64) for numbers in (row_of, column_of)]
+        pointers = [numbers.ctypes.data_as(POINTER(c_int64)) for numbers in lists]
+        return self.make_graph("graph_from_edges", rows, columns, len(lists[0]), *pointers)
+
+    def graph_from_rows(self, rows, columns, row_offsets, column_indices):
+        lists = [np.ascontiguousarray(numbers, np.int64) for numbers in (row_offsets, column_indices)]
+        pointers = [numbers.ctypes.data_as(POINTER(c_int64)) for numbers in lists]
+        return self.make_graph("graph_create", rows, columns, *pointers)
+
+    def transposed(self, graph):
+        return self.make_graph("graph_transpose", graph.handle)
+
+    def with_self_loops(self, graph):
+        return self.make_graph("graph_add_self_loops", graph.handle)
+
+    def with_reversed(self, graph):
+        return self.make_graph("graph_add_reversed", graph.handle)
+
+    def batch(self, graphs):
+        handles = (c_void_p * len(graphs))(*(graph.handle for graph in graphs))
+        return self.make_graph("graph_batch", len(graphs), handles)
 
     def forward(self, query, key, value, output, pattern=None, options=None, log_sum_exp=None, weights=None):
         self.call(
