@@ -399,7 +399,7 @@ def attn_graph(context, layer, graph, arrays, both):
         if both:
             backward()
 
-    call.keep = pattern, options
+    call.keep = results
     return Racer("attn", call, result=lambda: results)
 
 

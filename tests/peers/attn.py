@@ -365,13 +365,43 @@ class Graph:
         return row_of, column_of
 
 
+class CountingAllocator:
+    """Memory for a context: aligned_alloc and free, with `held`, the bytes that are given out."""
+
+    def __init__(self):
+        self.held, self.sizes = 0, {}
+        self.system = ctypes.CDLL(None)
+        self.system.aligned_alloc.restype, self.system.aligned_alloc.argtypes = c_void_p, [c_size_t] * 2
+        self.system.free.restype, self.system.free.argtypes = None, [c_void_p]
+        self.callbacks = (
+            ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)(self.allocate),
+            ctypes.CFUNCTYPE(None, c_void_p, c_void_p)(self.release),
+        )
+
+    def allocate(self, _user, count, alignment):
+        memory = self.system.aligned_alloc(alignment, -(-count // alignment) * alignment)
+        if memory:
+            self.sizes[memory] = count
+            self.held += count
+        return memory
+
+    def release(self, _user, memory):
+        self.held -= self.sizes.pop(memory)
+        self.system.free(memory)
+
+    def structure(self):
+        return Allocator(*(ctypes.cast(callback, c_void_p) for callback in self.callbacks), None)
+
+
 class Context:
     """An attn_context; every method raises Error where the call fails."""
 
-    def __init__(self, threads=0, isa=None):
+    def __init__(self, threads=0, isa=None, allocator=None):
         wanted = ContextOptions()
         library.attn_context_options_init(byref(wanted))
         wanted.threads, wanted.isa = threads, isa.encode() if isa else None
+        if allocator:
+            wanted.allocator, self.allocator = allocator.structure(), allocator
         self.handle = c_void_p()
         status = library.attn_context_create(byref(wanted), byref(self.handle))
         if status:

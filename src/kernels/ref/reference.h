@@ -2,9 +2,10 @@
  *
  * Written straight from the formulas in attn/attention.h and attn/linear.h,
  * for reading and for checking, never for speed. It shares no code with the
- * fast kernels except the dropout generator (base/random.h). Results are
- * contiguous arrays of double in logical order. Arguments are taken to be
- * valid; the only error is OUT_OF_MEMORY, for one row of scratch.
+ * fast kernels except the dropout generator (base/random.h), and reads graphs
+ * as a caller would (attn/graph.h). Results are contiguous arrays of double in
+ * logical order. Arguments are taken to be valid; the only error is
+ * OUT_OF_MEMORY, for one row of scratch.
  */
 #ifndef AT_KERNELS_REF_REFERENCE_H
 #define AT_KERNELS_REF_REFERENCE_H
