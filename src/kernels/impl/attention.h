@@ -8,20 +8,13 @@
 #include "kernels/impl/score.h"
 
 enum {
-    WIDEST_COLUMN = VEC_COLUMNS * VEC_WIDTH, /* the most queries that are worked on at once, forward */
-    NARROW_LANES =
-        ATTENTION_COLUMNS * VEC_WIDTH < 16 ? ATTENTION_COLUMNS * VEC_WIDTH : 16, /* under a narrow window */
+    COLUMN_LANES = ATTENTION_COLUMNS * VEC_WIDTH,         /* queries that are worked on at once, forward */
+    NARROW_LANES = COLUMN_LANES < 16 ? COLUMN_LANES : 16, /* the same under a narrow window */
     KEY_TILE = 128,        /* keys of a tile, forward and backward: flat around this */
     LONG_KEY_TILE = 176,   /* the most of a last tile, forward: a short rest is not worth one of its own */
     BLOCK_NUMBERS = 16384, /* queries x channels of a forward task: its accumulators fit the L2 cache */
     QUERY_TILE = 64        /* queries of a tile, backward */
 };
-
-/* Queries that are worked on at once: with many channels wide columns, which
- * read K and V less often; with few narrow ones, which fit more lengths. */
-static inline int column_lanes(const at_attention *call) {
-    return (call->d_k + call->d_v >= 192 ? VEC_COLUMNS : ATTENTION_COLUMNS) * VEC_WIDTH;
-}
 
 static inline float *rows_at(const at_rows *rows, const at_sequence *s, int64_t first_row, int64_t i,
                              int64_t head) {

@@ -36,7 +36,7 @@ typedef struct forward_scratch {
 static int64_t attention_block(const at_attention *call, int64_t queries, int64_t keys) {
     (void)keys;
     int channels = call->d_k > call->d_v ? call->d_k : call->d_v;
-    int64_t lanes = column_lanes(call);
+    const int64_t lanes = COLUMN_LANES;
     int64_t most = max64(BLOCK_NUMBERS / channels / lanes, 1) * lanes;
     int64_t eighth = (queries / 8 + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
     return min64(most, max64(eighth, 2 * lanes));
@@ -51,11 +51,11 @@ static size_t forward_layout(const at_attention *call, unsigned char *base, forw
     f->sum = scratch_take(&pieces, block);
     f->key_a = scratch_take(&pieces, block);
     f->key_b = scratch_take(&pieces, block);
-    f->scores = scratch_take(&pieces, LONG_KEY_TILE * WIDEST_COLUMN);
-    f->rescale = scratch_take(&pieces, WIDEST_COLUMN);
-    f->maximum_before = scratch_take(&pieces, WIDEST_COLUMN);
-    f->sum_before = scratch_take(&pieces, WIDEST_COLUMN);
-    f->line = scratch_take(&pieces, LONG_KEY_TILE + WIDEST_COLUMN);
+    f->scores = scratch_take(&pieces, LONG_KEY_TILE * COLUMN_LANES);
+    f->rescale = scratch_take(&pieces, COLUMN_LANES);
+    f->maximum_before = scratch_take(&pieces, COLUMN_LANES);
+    f->sum_before = scratch_take(&pieces, COLUMN_LANES);
+    f->line = scratch_take(&pieces, LONG_KEY_TILE + COLUMN_LANES);
     f->keys = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_k);
     f->values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
     f->finite_values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
@@ -74,9 +74,9 @@ typedef struct forward_column {
 /* Column c of the block that begins at query i. */
 static forward_column column_at(const at_attention *call, const forward_scratch *f, int64_t i, int64_t i_end,
                                 int c) {
-    int64_t first = i + (int64_t)c * column_lanes(call);
-    int queries = (int)min64(column_lanes(call), i_end - first);
-    int64_t before = (int64_t)c * column_lanes(call);
+    int64_t first = i + (int64_t)c * COLUMN_LANES;
+    int queries = (int)min64(COLUMN_LANES, i_end - first);
+    int64_t before = (int64_t)c * COLUMN_LANES;
     forward_column column = {first,
                              queries,
                              round_up(queries, VEC_WIDTH),
@@ -91,7 +91,7 @@ static forward_column column_at(const at_attention *call, const forward_scratch 
 
 static void begin_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                         int64_t i_end, const forward_scratch *f) {
-    for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
+    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
         const float *query = query_rows(&call->query, s, column.first_query, head);
         pack_transposed(column.queries, call->d_k, query, call->query.row, call->scale * LOG2_E,
@@ -104,8 +104,8 @@ static void begin_block(const at_attention *call, const at_sequence *s, int64_t 
         if (call->dropout_threshold == 0) continue;
         for (int l = 0; l < column.lanes; l++) {
             at_row_key key = dropout_row(call, s, head, column.first_query + l);
-            f->key_a[c * column_lanes(call) + l] = key.a;
-            f->key_b[c * column_lanes(call) + l] = key.b;
+            f->key_a[c * COLUMN_LANES + l] = key.a;
+            f->key_b[c * COLUMN_LANES + l] = key.b;
         }
     }
 }
@@ -312,7 +312,7 @@ static void finish_sums(const at_attention *call, const at_sequence *s, int64_t 
 
 static void finish_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                          int64_t i_end, const forward_scratch *f) {
-    for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
+    for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
         finish_sums(call, s, head, &column);
         for (int l = 0; l < column.lanes; l += VEC_WIDTH) { /* 0 for a query that saw nothing */
@@ -382,8 +382,8 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
     int64_t kv = head / call->group;
     int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
     /* a copy pays only if more than one column reads it */
-    int copy_keys = call->key.row != call->d_k && i_end - i > column_lanes(call);
-    int copy_values = call->value.row != call->d_v && i_end - i > column_lanes(call);
+    int copy_keys = call->key.row != call->d_k && i_end - i > COLUMN_LANES;
+    int copy_values = call->value.row != call->d_v && i_end - i > COLUMN_LANES;
     begin_block(call, s, head, i, i_end, f);
     for (int64_t j = first_seen_key(call, s, i), tile_end; j < j_end; j = tile_end) {
         tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;
@@ -399,7 +399,7 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
             value = f->values;
             value_row = call->d_v;
         }
-        for (int c = 0; i + (int64_t)c * column_lanes(call) < i_end; c++) {
+        for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
             forward_column column = column_at(call, f, i, i_end, c);
             int64_t last = column.first_query + column.queries - 1;
             int64_t from = max64(j, first_seen_key(call, s, column.first_query));
