@@ -132,13 +132,6 @@ typedef void (*product_function)(const product_operands *, int);
 #define PRODUCT_NAMES_6(L) PRODUCT_NAMES_4(L), product_5x##L, product_6x##L
 #define PRODUCT_TILES_8(L) PRODUCT_TILES_6(L) PRODUCT_TILE(7, L) PRODUCT_TILE(8, L)
 #define PRODUCT_NAMES_8(L) PRODUCT_NAMES_6(L), product_7x##L, product_8x##L
-#define PRODUCT_TILES_12(L)                                                                                  \
-    PRODUCT_TILES_8(L) PRODUCT_TILE(9, L) PRODUCT_TILE(10, L) PRODUCT_TILE(11, L) PRODUCT_TILE(12, L)
-#define PRODUCT_NAMES_12(L) PRODUCT_NAMES_8(L), product_9x##L, product_10x##L, product_11x##L, product_12x##L
-#define PRODUCT_TILES_16(L)                                                                                  \
-    PRODUCT_TILES_12(L) PRODUCT_TILE(13, L) PRODUCT_TILE(14, L) PRODUCT_TILE(15, L) PRODUCT_TILE(16, L)
-#define PRODUCT_NAMES_16(L)                                                                                  \
-    PRODUCT_NAMES_12(L), product_13x##L, product_14x##L, product_15x##L, product_16x##L
 #define PRODUCT_PASTE(A, B) A##B
 #define PRODUCT_TILES(ROWS, L) PRODUCT_PASTE(PRODUCT_TILES_, ROWS)(L)
 #define PRODUCT_NAMES(ROWS, L) PRODUCT_PASTE(PRODUCT_NAMES_, ROWS)(L)

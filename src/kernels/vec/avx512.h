@@ -9,11 +9,9 @@
 #include <immintrin.h>
 
 #define VEC_WIDTH 16
-#ifndef VEC_ROWS
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
 #define ATTENTION_COLUMNS 2
-#endif
 
 typedef __m512 vec;
 typedef __m512i veci;
