@@ -8,6 +8,10 @@
  *     attn/attention.h   the attention operator
  *     attn/linear.h      the linear operator
  *     attn/machine.h     the limits of this machine, measured
+ *     attn/ragged.h      sequences of different lengths, one after another
+ *     attn/parameters.h  what a network learns
+ *     attn/tape.h        records operations as they run, and walks them back
+ *     attn/operations.h  the operations
  */
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
@@ -18,8 +22,12 @@
 #include <attn/graph.h>
 #include <attn/linear.h>
 #include <attn/machine.h>
+#include <attn/operations.h>
+#include <attn/parameters.h>
 #include <attn/pattern.h>
+#include <attn/ragged.h>
 #include <attn/status.h>
+#include <attn/tape.h>
 #include <attn/tensor.h>
 
 #define ATTN_VERSION_MAJOR 0

@@ -15,3 +15,18 @@ const at_kernels *at_kernels_for(at_isa isa) {
     default: return &at_kernels_scalar;
     }
 }
+
+const at_network *at_network_for(at_isa isa) {
+    switch (isa) {
+#ifdef AT_HAVE_AVX512
+    case AT_ISA_AVX512: return &at_network_avx512;
+#endif
+#ifdef AT_HAVE_AVX2
+    case AT_ISA_AVX2: return &at_network_avx2;
+#endif
+#ifdef AT_HAVE_NEON
+    case AT_ISA_NEON: return &at_network_neon;
+#endif
+    default: return &at_network_scalar;
+    }
+}

@@ -1,0 +1,2 @@
+/* losses.c: losses, a row at a time. */
+#include "kernels/network.h"

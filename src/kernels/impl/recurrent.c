@@ -1,0 +1,2 @@
+/* recurrent.c: the cells of recurrent networks. */
+#include "kernels/network.h"

@@ -1,0 +1,44 @@
+/* parameters.h (private): what a parameter and a set of them hold. */
+#ifndef AT_TAPE_PARAMETERS_H
+#define AT_TAPE_PARAMETERS_H
+
+#include <attn/linear.h>
+#include <attn/parameters.h>
+
+struct attn_parameter {
+    attn_parameters *set;
+    char *name;
+    int rank;
+    int64_t shape[ATTN_MAX_RANK];
+    int64_t rows, columns, count; /* rows = shape[0]; count = rows * columns */
+    attn_parameter_kind kind;
+    int frozen;
+    float *value, *gradient;
+    int touched;     /* 0: the gradient is 0, whatever stands in its memory */
+    void *optimizer; /* what the optimiser keeps for it; it frees it */
+    void *packed_memory[2];
+    attn_packed_weight packed[2]; /* forward, transposed */
+    int packed_valid[2];
+};
+
+/* Memory that the set owns and frees with itself; NULL with the set's error
+ * set. For layers, too, which live as long as their parameters. */
+void *at_parameters_memory(attn_parameters *set, size_t bytes);
+/* Sets the set's error, if it is the first; returns NULL. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void *
+at_parameters_fail(attn_parameters *set, attn_status status, const char *format, ...);
+int at_parameters_ready(const attn_parameters *set);
+uint64_t at_parameters_seed(const attn_parameters *set);
+
+/* The weight in kernel order, kept with the parameter until it changes. */
+attn_status at_parameter_packed(attn_parameter *parameter, int transposed, const attn_packed_weight **packed);
+
+/* The gradient's memory, made at the first call; NULL: out of memory. What it
+ * holds counts only if `touched`; in_full makes it so. */
+float *at_parameter_gradient_memory(attn_parameter *parameter);
+float *at_parameter_gradient_in_full(attn_parameter *parameter);
+
+#endif

@@ -1,0 +1,505 @@
+/* tape.c: variables, the list of what was done, and the walk back.
+ *
+ * Memory. Variables and what operations keep come from one arena, reset at
+ * attn_tape_begin; working memory of single functions from a second one. The
+ * gradient of a result is needed only until its node is walked: its block then
+ * goes to a list from which the next gradients are taken, so that a walk back
+ * holds the gradients of a few operations, not of all.
+ */
+#include "tape/tape.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "ops/check.h"
+
+enum { SPARE_BLOCKS = 64 };
+
+typedef struct spare_block {
+    float *memory;
+    size_t bytes;
+} spare_block;
+
+struct attn_tape {
+    attn_context *context;
+    at_arena lasting, scratch;
+    attn_tape_mode mode;
+    uint64_t seed, streams;
+    at_node *last;
+    int walked;
+    spare_block spare[SPARE_BLOCKS];
+    int spares;
+    attn_status status;
+    char error[512];
+};
+
+attn_status attn_tape_create(attn_context *context, attn_tape **tape) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    if (!tape) return at_fail(context, ATTN_INVALID_ARGUMENT, "tape is NULL");
+    attn_tape *t = context->allocator.allocate(context->allocator.user, sizeof *t, AT_ALIGNMENT);
+    if (!t) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a tape");
+    memset(t, 0, sizeof *t);
+    t->context = context;
+    at_arena_create(&t->lasting, &context->allocator);
+    at_arena_create(&t->scratch, &context->allocator);
+    *tape = t;
+    return ATTN_OK;
+}
+
+void attn_tape_destroy(attn_tape *tape) {
+    if (!tape) return;
+    attn_allocator allocator = tape->context->allocator;
+    at_arena_destroy(&tape->lasting);
+    at_arena_destroy(&tape->scratch);
+    allocator.release(allocator.user, tape);
+}
+
+void attn_tape_begin(attn_tape *tape, attn_tape_mode mode, uint64_t seed) {
+    if (!tape) return;
+    at_arena_reset(&tape->lasting);
+    at_arena_reset(&tape->scratch);
+    tape->mode = mode;
+    tape->seed = seed;
+    tape->streams = 0;
+    tape->last = NULL;
+    tape->walked = 0;
+    tape->spares = 0;
+    tape->status = ATTN_OK;
+    tape->error[0] = 0;
+}
+
+attn_status attn_tape_status(const attn_tape *tape) { return tape ? tape->status : ATTN_INVALID_ARGUMENT; }
+const char *attn_tape_error(const attn_tape *tape) { return tape ? tape->error : "tape is NULL"; }
+attn_context *attn_tape_context(const attn_tape *tape) { return tape ? tape->context : NULL; }
+attn_tape_mode attn_tape_mode_of(const attn_tape *tape) { return tape ? tape->mode : ATTN_TAPE_PREDICT; }
+size_t attn_tape_memory(const attn_tape *tape) {
+    return tape ? at_arena_bytes(&tape->lasting) + at_arena_bytes(&tape->scratch) : 0;
+}
+
+/* ---- what an operation begins with ---- */
+
+int at_tape_ready(const attn_tape *tape) { return tape && tape->status == ATTN_OK; }
+
+void *at_tape_fail(attn_tape *tape, attn_status status, const char *format, ...) {
+    if (tape->status != ATTN_OK) return NULL;
+    tape->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(tape->error, sizeof tape->error, format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+void *at_tape_failed(attn_tape *tape, attn_status status) {
+    return at_tape_fail(tape, status, "%s", attn_context_error(tape->context));
+}
+
+int at_tape_has(attn_tape *tape, const char *operation, const char *name, const attn_variable *variable) {
+    if (variable) return 1;
+    at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s is NULL", operation, name);
+    return 0;
+}
+
+int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *name,
+                          const attn_parameter *parameter, int64_t rows, int64_t columns) {
+    if (!parameter) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s is NULL", operation, name);
+        return 0;
+    }
+    if (parameter->set && attn_parameters_context(parameter->set) != tape->context) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s (%s) belongs to another context than the tape",
+                     operation, name, parameter->name);
+        return 0;
+    }
+    if ((rows >= 0 && parameter->rows != rows) || (columns >= 0 && parameter->columns != columns)) {
+        char wanted[2][24];
+        snprintf(wanted[0], sizeof wanted[0], rows >= 0 ? "%" PRId64 : "any", rows);
+        snprintf(wanted[1], sizeof wanted[1], columns >= 0 ? "%" PRId64 : "any", columns);
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH, "%s: %s (%s) is %" PRId64 " x %" PRId64 ", %s x %s is needed",
+                     operation, name, parameter->name, parameter->rows, parameter->columns, wanted[0],
+                     wanted[1]);
+        return 0;
+    }
+    return 1;
+}
+
+int at_tape_has_batch(attn_tape *tape, const char *operation, const attn_ragged *batch, int64_t rows,
+                      attn_ragged *copy) {
+    if (!batch || !batch->offsets || batch->sequences < 0) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: batch %s", operation,
+                     !batch            ? "is NULL"
+                     : !batch->offsets ? "has no offsets"
+                                       : "has a negative number of sequences");
+        return 0;
+    }
+    const int64_t *offsets = batch->offsets;
+    int rising = offsets[0] == 0;
+    for (int64_t b = 0; rising && b < batch->sequences; b++) rising = offsets[b] <= offsets[b + 1];
+    if (!rising || offsets[batch->sequences] != rows) {
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                     "%s: the offsets of the batch must rise from 0 to the %" PRId64 " rows, not %s",
+                     operation, rows, rising ? "end elsewhere" : "fall or begin elsewhere");
+        return 0;
+    }
+    if (!copy) return 1;
+    copy->sequences = batch->sequences;
+    copy->offsets = at_tape_copy(tape, offsets, batch->sequences + 1, sizeof *offsets);
+    return copy->offsets != NULL;
+}
+
+static void *take(attn_tape *tape, at_arena *arena, int64_t count, size_t element_bytes) {
+    void *memory = at_arena_take(arena, count, element_bytes);
+    if (!memory) {
+        at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for %" PRId64 " elements of %zu bytes", count,
+                     element_bytes);
+    }
+    return memory;
+}
+
+void *at_tape_memory(attn_tape *tape, int64_t count, size_t element_bytes) {
+    return take(tape, &tape->lasting, count, element_bytes);
+}
+
+void *at_tape_copy(attn_tape *tape, const void *source, int64_t count, size_t element_bytes) {
+    void *memory = at_tape_memory(tape, count, element_bytes);
+    if (memory && count > 0) memcpy(memory, source, (size_t)count * element_bytes);
+    return memory;
+}
+
+at_mark at_scratch_mark(const attn_tape *tape) { return at_arena_mark(&tape->scratch); }
+void *at_scratch_memory(attn_tape *tape, int64_t count, size_t element_bytes) {
+    return take(tape, &tape->scratch, count, element_bytes);
+}
+void at_scratch_release(attn_tape *tape, at_mark mark) { at_arena_release(&tape->scratch, mark); }
+
+/* ---- variables ---- */
+
+static attn_variable *new_variable(attn_tape *tape, float *data, int64_t rows, int64_t columns) {
+    attn_variable *v = at_tape_memory(tape, 1, sizeof *v);
+    if (!v) return NULL;
+    memset(v, 0, sizeof *v);
+    v->data = data;
+    v->rows = rows;
+    v->columns = v->stride = columns;
+    return v;
+}
+
+attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns) {
+    if (columns > 0 && rows > (INT64_MAX / 8) / columns) {
+        return at_tape_fail(tape, ATTN_OVERFLOW, "a result of %" PRId64 " x %" PRId64 " is too large", rows,
+                            columns);
+    }
+    float *data = at_tape_memory(tape, rows * columns, sizeof(float));
+    return data ? new_variable(tape, data, rows, columns) : NULL;
+}
+
+attn_variable *attn_tape_input(attn_tape *tape, const float *data, int64_t rows, int64_t columns,
+                               int needs_gradient) {
+    if (!at_tape_ready(tape)) return NULL;
+    if (rows < 0 || columns < 1 || (!data && rows > 0)) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "input: %s, %" PRId64 " x %" PRId64,
+                            data ? "a shape that cannot be" : "data is NULL", rows, columns);
+    }
+    attn_variable *v = at_result(tape, rows, columns);
+    if (!v) return NULL;
+    if (rows) memcpy(v->data, data, (size_t)(rows * columns) * sizeof(float));
+    v->wanted = v->kept = needs_gradient && at_recording(tape);
+    return v;
+}
+
+attn_variable *attn_tape_parameter(attn_tape *tape, attn_parameter *parameter) {
+    if (!at_tape_ready(tape) || !at_tape_has_parameter(tape, "parameter", "parameter", parameter, -1, -1)) {
+        return NULL;
+    }
+    attn_variable *v = new_variable(tape, parameter->value, parameter->rows, parameter->columns);
+    if (!v) return NULL;
+    if (parameter->rank == 1) { /* a vector is one row */
+        v->rows = 1;
+        v->columns = v->stride = parameter->count;
+    }
+    v->parameter = parameter;
+    v->wanted = at_parameter_wanted(tape, parameter);
+    return v;
+}
+
+attn_variable *attn_tape_slice(attn_tape *tape, attn_variable *x, int64_t first, int64_t columns) {
+    if (!at_tape_ready(tape) || !at_tape_has(tape, "slice", "x", x)) return NULL;
+    if (first < 0 || columns < 1 || first > x->columns || columns > x->columns - first) {
+        return at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                            "slice: columns %" PRId64 " .. %" PRId64 " are not in x, which has %" PRId64,
+                            first, first + columns - 1, x->columns);
+    }
+    attn_variable *v = new_variable(tape, x->data + first, x->rows, columns);
+    if (!v) return NULL;
+    attn_variable *whole = x->whole ? x->whole : x;
+    v->stride = x->stride;
+    v->whole = whole;
+    v->first = x->first + first;
+    v->wanted = x->wanted;
+    v->disjoint = !x->whole && first >= whole->slices_end;
+    if (whole->slices_end < v->first + columns) whole->slices_end = v->first + columns;
+    return v;
+}
+
+int64_t attn_variable_rows(const attn_variable *variable) { return variable ? variable->rows : 0; }
+int64_t attn_variable_columns(const attn_variable *variable) { return variable ? variable->columns : 0; }
+int64_t attn_variable_stride(const attn_variable *variable) { return variable ? variable->stride : 0; }
+const float *attn_variable_data(const attn_variable *variable) { return variable ? variable->data : NULL; }
+const float *attn_variable_gradient(const attn_variable *variable) {
+    return variable && variable->kept ? variable->gradient : NULL;
+}
+void attn_variable_keep_gradient(attn_variable *variable) {
+    if (variable && variable->wanted && !variable->whole && !variable->parameter) variable->kept = 1;
+}
+
+/* ---- recording ---- */
+
+int at_recording(const attn_tape *tape) { return tape->mode != ATTN_TAPE_PREDICT; }
+int at_wanted(const attn_variable *x) { return x && x->wanted; }
+int at_parameter_wanted(const attn_tape *tape, const attn_parameter *parameter) {
+    return parameter && !parameter->frozen && at_recording(tape);
+}
+
+at_node *at_record(attn_tape *tape, attn_variable *output, at_backward backward, void *state, int learns,
+                   attn_variable *a, attn_variable *b, attn_variable *c) {
+    if (!at_recording(tape) || !(learns || at_wanted(a) || at_wanted(b) || at_wanted(c))) return NULL;
+    at_node *node = at_tape_memory(tape, 1, sizeof *node);
+    if (!node) return NULL;
+    memset(node, 0, sizeof *node);
+    node->previous = tape->last;
+    node->backward = backward;
+    node->output = output;
+    node->input[0] = a;
+    node->input[1] = b;
+    node->input[2] = c;
+    node->state = state;
+    output->wanted = 1;
+    tape->last = node;
+    return node;
+}
+
+uint64_t at_tape_stream(attn_tape *tape) { return ++tape->streams; }
+uint64_t at_tape_seed(const attn_tape *tape) { return tape->seed; }
+
+/* ---- gradients ---- */
+
+/* A block for at least `bytes`: one that was given back and is not much too
+ * large, or a new one. */
+static float *take_block(attn_tape *tape, size_t bytes, size_t *got) {
+    int best = -1;
+    for (int s = 0; s < tape->spares; s++) {
+        size_t held = tape->spare[s].bytes;
+        if (held >= bytes && held / 2 <= bytes && (best < 0 || held < tape->spare[best].bytes)) best = s;
+    }
+    if (best >= 0) {
+        float *memory = tape->spare[best].memory;
+        *got = tape->spare[best].bytes;
+        tape->spare[best] = tape->spare[--tape->spares];
+        return memory;
+    }
+    *got = bytes;
+    return at_tape_memory(tape, (int64_t)bytes, 1);
+}
+
+static void give_block(attn_tape *tape, float *memory, size_t bytes) {
+    if (bytes == 0) return;
+    if (tape->spares < SPARE_BLOCKS) {
+        spare_block block = {memory, bytes};
+        tape->spare[tape->spares++] = block;
+    }
+}
+
+typedef struct add_run {
+    const at_network *network;
+    const float *x;
+    float *y;
+    int64_t x_stride, y_stride, columns, rows;
+    int copies;
+} add_run;
+
+enum { ROWS_OF_TASK = 64 };
+
+static void add_task(void *argument, int64_t task, int worker) {
+    const add_run *run = argument;
+    (void)worker;
+    for (int64_t i = task * ROWS_OF_TASK; i < run->rows && i < (task + 1) * ROWS_OF_TASK; i++) {
+        if (run->copies) {
+            memcpy(run->y + i * run->y_stride, run->x + i * run->x_stride,
+                   (size_t)run->columns * sizeof(float));
+        } else {
+            run->network->add_to(run->columns, run->x + i * run->x_stride, run->y + i * run->y_stride);
+        }
+    }
+}
+
+static void add_rows(attn_tape *tape, int64_t rows, int64_t columns, const float *x, int64_t x_stride,
+                     float *y, int64_t y_stride, int copies) {
+    if (rows == 1 && columns > 4096) { /* a long vector, as of a parameter, is cut like rows */
+        for (int64_t piece; columns > 0; columns -= piece, x += piece, y += piece) {
+            piece = columns % 1024 ? columns % 1024 : 1024;
+            if (columns % 1024 == 0) {
+                add_rows(tape, columns / 1024, 1024, x, 1024, y, 1024, copies);
+                return;
+            }
+            add_rows(tape, 1, piece, x, piece, y, piece, copies);
+        }
+        return;
+    }
+    add_run run = {at_tape_network(tape), x, y, x_stride, y_stride, columns, rows, copies};
+    at_tape_parallel(tape, 2.0 * (double)rows * (double)columns, (rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK,
+                     add_task, &run);
+}
+
+/* Gives x the memory of its gradient; 0 with the error set. */
+static int make_gradient(attn_tape *tape, attn_variable *x) {
+    if (x->parameter) {
+        x->gradient = at_parameter_gradient_in_full(x->parameter);
+        x->gradient_stride = x->columns;
+        x->mixed = 1; /* it may hold what earlier passes left: always add */
+        if (!x->gradient)
+            at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", x->parameter->name);
+        return x->gradient != NULL;
+    }
+    x->gradient = take_block(tape, (size_t)(x->rows * x->columns) * sizeof(float), &x->gradient_bytes);
+    x->gradient_stride = x->columns;
+    return x->gradient != NULL;
+}
+
+/* Whether x's gradient is to be written, not added to, by who comes now; makes
+ * its memory. -1: failed. */
+static int gradient_is_fresh(attn_tape *tape, attn_variable *x) {
+    attn_variable *whole = x->whole;
+    if (whole) {
+        if (!whole->gradient) {
+            if (!make_gradient(tape, whole)) return -1;
+            if (!whole->parameter)
+                memset(whole->gradient, 0, (size_t)(whole->rows * whole->columns) * sizeof(float));
+        }
+        int fresh = !x->gradient && x->disjoint && !whole->mixed;
+        x->gradient = whole->gradient + x->first;
+        x->gradient_stride = whole->gradient_stride;
+        if (!x->disjoint) whole->mixed = 1;
+        return fresh;
+    }
+    int fresh = !x->gradient;
+    if (fresh && !make_gradient(tape, x)) return -1;
+    if (x->parameter) fresh = 0;
+    x->mixed = 1;
+    return fresh;
+}
+
+at_gradient at_gradient_begin(attn_tape *tape, attn_variable *x) {
+    at_gradient g = {NULL, 0, 0, 0};
+    if (!at_wanted(x) || tape->status != ATTN_OK) return g;
+    int fresh = gradient_is_fresh(tape, x);
+    if (fresh < 0) return g;
+    g.data = x->gradient;
+    g.stride = x->gradient_stride;
+    if (fresh) return g;
+    g.adds = 1;
+    g.stride = x->columns;
+    g.data = take_block(tape, (size_t)(x->rows * x->columns) * sizeof(float), &g.bytes);
+    return g;
+}
+
+void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient) {
+    if (!gradient->data || !gradient->adds) return;
+    add_rows(tape, x->rows, x->columns, gradient->data, gradient->stride, x->gradient, x->gradient_stride, 0);
+    give_block(tape, gradient->data, gradient->bytes);
+    gradient->data = NULL;
+}
+
+void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, int steal) {
+    if (!at_wanted(x) || tape->status != ATTN_OK) return;
+    if (steal && !x->gradient && !x->whole && !x->parameter && output->gradient_bytes && !output->kept) {
+        x->gradient = output->gradient;
+        x->gradient_bytes = output->gradient_bytes;
+        x->gradient_stride = output->gradient_stride;
+        x->mixed = 1;
+        output->gradient_bytes = 0;
+        return;
+    }
+    int fresh = gradient_is_fresh(tape, x);
+    if (fresh < 0) return;
+    add_rows(tape, x->rows, x->columns, output->gradient, output->gradient_stride, x->gradient,
+             x->gradient_stride, fresh);
+}
+
+at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter) {
+    at_gradient g = {NULL, 0, 0, 0};
+    if (!at_parameter_wanted(tape, parameter) || tape->status != ATTN_OK) return g;
+    if (!at_parameter_gradient_memory(parameter)) {
+        at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
+        return g;
+    }
+    g.data = parameter->gradient;
+    g.stride = parameter->columns;
+    if (!parameter->touched) {
+        parameter->touched = 1;
+        return g;
+    }
+    g.adds = 1;
+    g.data = take_block(tape, (size_t)parameter->count * sizeof(float), &g.bytes);
+    return g;
+}
+
+void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient) {
+    if (!gradient->data || !gradient->adds) return;
+    add_rows(tape, 1, parameter->count, gradient->data, parameter->count, parameter->gradient,
+             parameter->count, 0);
+    give_block(tape, gradient->data, gradient->bytes);
+    gradient->data = NULL;
+}
+
+float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter) {
+    float *gradient = at_parameter_gradient_in_full(parameter);
+    if (!gradient)
+        at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
+    return gradient;
+}
+
+/* ---- the walk back ---- */
+
+attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const float *gradient) {
+    if (!tape) return ATTN_INVALID_ARGUMENT;
+    if (tape->status != ATTN_OK) return tape->status;
+    if (!at_tape_has(tape, "backward", "variable", variable)) return tape->status;
+    if (!at_recording(tape) || !variable->wanted || tape->walked) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "backward: %s",
+                     tape->walked ? "a tape is walked back once; begin it again"
+                                  : "nothing that learns was recorded");
+        return tape->status;
+    }
+    tape->walked = 1;
+    at_gradient g = at_gradient_begin(tape, variable);
+    for (int64_t i = 0; g.data && i < variable->rows; i++) {
+        for (int64_t j = 0; j < variable->columns; j++) {
+            g.data[i * g.stride + j] = gradient ? gradient[i * variable->columns + j] : 1.0f;
+        }
+    }
+    at_gradient_end(tape, variable, &g);
+    for (at_node *node = tape->last; node && tape->status == ATTN_OK; node = node->previous) {
+        attn_variable *output = node->output;
+        if (!output->gradient) continue;
+        node->backward(tape, node);
+        if (output->kept) continue;
+        give_block(tape, output->gradient, output->gradient_bytes);
+        output->gradient = NULL;
+        output->gradient_bytes = 0;
+    }
+    return tape->status;
+}
+
+/* ---- running ---- */
+
+attn_context *at_tape_context(const attn_tape *tape) { return tape->context; }
+const at_kernels *at_tape_kernels(const attn_tape *tape) { return at_kernels_for(tape->context->isa); }
+const at_network *at_tape_network(const attn_tape *tape) { return at_network_for(tape->context->isa); }
+
+void at_tape_parallel(attn_tape *tape, double operations, int64_t tasks, at_task_function function,
+                      void *argument) {
+    at_parallel(tape->context->pool, at_threads_for(tape->context, operations), tasks, function, argument);
+}

@@ -1,0 +1,152 @@
+/* tape.h (private): variables, nodes and memory, as the operations see them.
+ *
+ * An operation is a file in tape/ops: a public function that checks, makes the
+ * result (at_result), computes, and records how to walk back (at_record).
+ *
+ * Walking back. A node's backward function runs once, when the gradient of its
+ * output is complete; it is not called if no gradient came. For every input
+ * that wants one it asks at_gradient_begin for a place to write that input's
+ * gradient, overwrites all of it, and gives it back with at_gradient_end, which
+ * adds it to what was there before if need be. Gradients of parameters are
+ * added to likewise (at_parameter_gradient_begin, _end).
+ */
+#ifndef AT_TAPE_TAPE_H
+#define AT_TAPE_TAPE_H
+
+#include <attn/operations.h>
+
+#include "base/arena.h"
+#include "base/context.h"
+#include "kernels/network.h"
+#include "kernels/table.h"
+#include "tape/parameters.h"
+
+typedef struct at_node at_node;
+
+struct attn_variable {
+    float *data;
+    int64_t rows, columns, stride;
+    float *gradient; /* NULL: nothing came yet */
+    int64_t gradient_stride;
+    size_t gradient_bytes;     /* of the block, 0 if it is part of another's */
+    attn_variable *whole;      /* of a slice: what it is part of */
+    int64_t first;             /* and its first column there */
+    int64_t slices_end;        /* slices that begin here or later overlap none before */
+    attn_parameter *parameter; /* a leaf that stands for a parameter */
+    unsigned wanted : 1;       /* a gradient is wanted: it, or something below it, learns */
+    unsigned kept : 1;         /* the gradient may be read after the walk */
+    unsigned disjoint : 1;     /* a slice that overlaps no other */
+    unsigned mixed : 1;        /* something else than disjoint slices has written the gradient */
+};
+
+typedef void (*at_backward)(attn_tape *tape, at_node *node);
+
+enum { AT_NODE_INPUTS = 4 };
+
+struct at_node {
+    at_node *previous; /* made before this one */
+    at_backward backward;
+    attn_variable *output;
+    attn_variable *input[AT_NODE_INPUTS];
+    void *state; /* the operation's own, in the arena */
+};
+
+/* ---- what an operation begins with ---- */
+
+/* Whether to go on: the tape has no error yet. Returns 0 if it has one, quietly. */
+int at_tape_ready(const attn_tape *tape);
+
+/* Sets the tape's error (printf style), if it is the first, and returns NULL so
+ * that `return at_tape_fail(...)` ends an operation. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void *
+at_tape_fail(attn_tape *tape, attn_status status, const char *format, ...);
+
+/* For an error that the context holds (a call of the library that failed). */
+void *at_tape_failed(attn_tape *tape, attn_status status);
+
+/* 0, with an error that names operation and argument, if variable is NULL. */
+int at_tape_has(attn_tape *tape, const char *operation, const char *name, const attn_variable *variable);
+/* Likewise for a parameter that must have `rows` x `columns` (-1: any). */
+int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *name,
+                          const attn_parameter *parameter, int64_t rows, int64_t columns);
+/* 0, with an error, unless batch is there, its offsets rise from 0 to `rows`.
+ * On success copies the offsets into the arena, so that they outlive the call,
+ * if copy is not NULL. */
+int at_tape_has_batch(attn_tape *tape, const char *operation, const attn_ragged *batch, int64_t rows,
+                      attn_ragged *copy);
+
+/* Memory that lasts until the tape begins again; aligned to 64 bytes, not
+ * cleared. count 0 gives a valid pointer. NULL with the error set. */
+void *at_tape_memory(attn_tape *tape, int64_t count, size_t element_bytes);
+/* A copy of count elements in such memory. */
+void *at_tape_copy(attn_tape *tape, const void *source, int64_t count, size_t element_bytes);
+
+/* Working memory for one function: take a mark, take memory, and release the
+ * mark before returning. NULL with the error set. */
+at_mark at_scratch_mark(const attn_tape *tape);
+void *at_scratch_memory(attn_tape *tape, int64_t count, size_t element_bytes);
+void at_scratch_release(attn_tape *tape, at_mark mark);
+
+/* ---- results and recording ---- */
+
+/* A new variable, rows x columns, contiguous, not cleared. NULL with the error set. */
+attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns);
+
+/* Whether the tape records at all (so whether to keep what only the walk back needs). */
+int at_recording(const attn_tape *tape);
+/* Whether x wants a gradient. NULL does not. */
+int at_wanted(const attn_variable *x);
+/* Whether the parameter wants one on this tape: it records, and it is not frozen. */
+int at_parameter_wanted(const attn_tape *tape, const attn_parameter *parameter);
+
+/* Records that `output` was made. Does nothing, and returns NULL, if the tape
+ * does not record or neither an input nor a parameter (`learns` not 0) wants a
+ * gradient. state: kept in the node; may be NULL. */
+at_node *at_record(attn_tape *tape, attn_variable *output, at_backward backward, void *state, int learns,
+                   attn_variable *a, attn_variable *b, attn_variable *c);
+
+/* A number that no other operation of this step has, for dropout. */
+uint64_t at_tape_stream(attn_tape *tape);
+uint64_t at_tape_seed(const attn_tape *tape);
+
+/* ---- walking back ---- */
+
+typedef struct at_gradient {
+    float *data; /* rows x columns to overwrite; NULL: not wanted */
+    int64_t stride;
+    int adds; /* data is working memory, to be added by at_gradient_end */
+    size_t bytes;
+} at_gradient;
+
+/* The place for the gradient of x (NULL or not wanted: data NULL). If it fails
+ * data is NULL and the tape's error is set. */
+at_gradient at_gradient_begin(attn_tape *tape, attn_variable *x);
+void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient);
+
+/* dx += g where x is as wide as g: takes g's memory over if it may (steal: g is
+ * the gradient of a node's output that nobody reads after this call). */
+void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, int steal);
+
+/* The same for a parameter: a contiguous matrix of its rows x columns. */
+at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter);
+void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient);
+
+/* The gradient of a parameter as it stands, to be added to in place (sparse
+ * additions, as of an embedding). NULL with the error set. */
+float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter);
+
+/* ---- running ---- */
+
+attn_context *at_tape_context(const attn_tape *tape);
+const at_kernels *at_tape_kernels(const attn_tape *tape);
+const at_network *at_tape_network(const attn_tape *tape); /* kernels on rows: kernels/network.h */
+
+/* Runs function over tasks on the context's threads, as many as the operations
+ * are worth. */
+void at_tape_parallel(attn_tape *tape, double operations, int64_t tasks, at_task_function function,
+                      void *argument);
+
+#endif
