@@ -116,13 +116,14 @@ static void print_machine(const bench *run) {
     fflush(stdout);
 }
 
-static const char *const subjects[] = {"attention", "gemm", "graph", "all"};
+static const char *const subjects[] = {"attention", "gemm", "graph", "train", "all"};
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
 
-/* "all", then the parts of attention, then those of graph. */
-static const char *const series[] = {"all",    "grid",   "window", "one-head", "decode", "short",
-                                     "memory", "random", "hub",    "additive", NULL};
-enum { FIRST_GRAPH_SERIES = 7 };
+/* "all", then the parts of attention, then those of graph, then those of train. */
+static const char *const series[] = {"all",    "grid",   "window", "one-head", "decode",  "short",
+                                     "memory", "random", "hub",    "additive", "encoder", "encoder-512",
+                                     "small",  "lstm",   "cnn",    NULL};
+enum { FIRST_GRAPH_SERIES = 7, FIRST_TRAIN_SERIES = 10 };
 
 static bool subject_covers(const char *subject, const char *part) {
     return strcmp(subject, "all") == 0 || strcmp(subject, part) == 0;
@@ -130,12 +131,13 @@ static bool subject_covers(const char *subject, const char *part) {
 
 static int run_subject(bench *run, const char *subject, int64_t threads) {
     bool attention = subject_covers(subject, "attention"), graph = subject_covers(subject, "graph"),
-         gemm = subject_covers(subject, "gemm") && bench_wants(run, "gemm");
+         gemm = subject_covers(subject, "gemm") && bench_wants(run, "gemm"),
+         train = subject_covers(subject, "train");
     read_cpu_name(run->cpu, sizeof run->cpu);
     bool done = open_lanes(run, threads, attention || graph);
     if (done) print_machine(run);
     done = done && (!attention || bench_attention(run)) && (!graph || bench_graph(run)) &&
-           (!gemm || bench_gemm(run));
+           (!gemm || bench_gemm(run)) && (!train || bench_train(run));
     close_lanes(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
@@ -143,7 +145,7 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
 static int unknown_subject(const char *given) {
     arguments_complain("bench", "there is nothing called ", given, " to measure",
                        arguments_nearest(given, subjects, SUBJECT_COUNT));
-    fputs("attn bench [attention|gemm|graph|all]; attn bench --help lists the flags.\n", stderr);
+    fputs("attn bench [attention|gemm|graph|train|all]; attn bench --help lists the flags.\n", stderr);
     return EXIT_MISUSED;
 }
 
@@ -160,7 +162,8 @@ int command_bench(int count, char **arguments) {
         argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
         argument_choice("only", &only, "PART", "all", series,
                         "grid, window, one-head, decode, short or memory; of\n"
-                        "               graph: random, hub or additive"),
+                        "               graph: random, hub or additive; of train: encoder,\n"
+                        "               encoder-512, small, lstm or cnn"),
         argument_integer("longest", &run.longest, "N", "8192", 1, 1 << 24,
                          "leave out attention with more than N keys"),
         argument_integer("nodes", &run.nodes, "N", "100000", 1, 1 << 24,
@@ -171,11 +174,11 @@ int command_bench(int count, char **arguments) {
     };
     argument_list list = {
         .command = "bench",
-        .usage = "[attention|gemm|graph|all] [flags]",
+        .usage = "[attention|gemm|graph|train|all] [flags]",
         .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
                  "run, how near the operators come to them: attention forward and backward,\n"
-                 "decoding, short sequences, graphs, additive scores, and the matrix products of\n"
-                 "linear layers. Takes about a minute.\n",
+                 "decoding, short sequences, graphs, additive scores, the matrix products of\n"
+                 "linear layers, and whole training steps. Takes about a minute.\n",
         .examples = "  attn bench attention --threads 1\n"
                     "  attn bench --json > bench.jsonl\n",
         .flags = flags,
@@ -186,7 +189,9 @@ int command_bench(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     run.only = series[only];
-    const char *owner = only < FIRST_GRAPH_SERIES ? "attention" : "graph";
+    const char *owner = only < FIRST_GRAPH_SERIES   ? "attention"
+                        : only < FIRST_TRAIN_SERIES ? "graph"
+                                                    : "train";
     for (int i = 0; i < SUBJECT_COUNT; i++) {
         if (only == 0 || strcmp(subject[0], subjects[i]) != 0 || subject_covers(subject[0], owner)) continue;
         char reason[64];

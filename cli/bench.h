@@ -46,11 +46,12 @@ typedef enum bench_columns {
     BENCH_BANDWIDTH, /* ms, GB/s, fraction of the copy bandwidth */
     BENCH_NAIVE,     /* ms, ms of the naive path, how many times faster */
     BENCH_MEMORY,    /* ms, KiB of working memory, KiB a thread */
-    BENCH_GRAPH      /* as BENCH_BANDWIDTH; JSON has the working memory, too */
+    BENCH_GRAPH,     /* as BENCH_BANDWIDTH; JSON has the working memory, too */
+    BENCH_TRAIN      /* ms, rows a second, fraction of the FMA peak; JSON has the peak memory, too */
 } bench_columns;
 
 typedef struct bench_result {
-    const char *operation; /* "attention", "gemm" */
+    const char *operation; /* "attention", "gemm", "train" */
     const char *direction; /* "forward", "backward" */
     const char *pattern;   /* "full", "causal", "window"; NULL for gemm */
     const char *layout;    /* "contiguous", "interleaved"; NULL for gemm */
@@ -61,12 +62,13 @@ typedef struct bench_result {
     int64_t edges;                             /* BENCH_GRAPH */
     double graph_seconds;                      /* BENCH_GRAPH: that making the graph took */
     int64_t m, n, k;                           /* gemm: m x k times k x n */
+    int64_t rows, steps, parameters;           /* BENCH_TRAIN: of a pass; of the network */
     double work;                               /* operations of a call */
     timing time;
     double bytes;  /* BENCH_BANDWIDTH: that a call has to read; BENCH_GRAPH: and to write */
     double copied; /* BENCH_BANDWIDTH, BENCH_GRAPH: bytes a second, the best copy of this run */
     timing naive;  /* BENCH_NAIVE */
-    size_t memory; /* BENCH_MEMORY, BENCH_GRAPH: bytes */
+    size_t memory; /* BENCH_MEMORY, BENCH_GRAPH, BENCH_TRAIN: bytes */
 } bench_result;
 
 /* Begins a table: a title, the names of the columns that describe a shape, and
@@ -95,6 +97,7 @@ bool bench_attention(const bench *run);
 bool bench_attention_special(const bench *run); /* decode, short sequences, working memory */
 bool bench_gemm(const bench *run);
 bool bench_graph(const bench *run); /* edges of graphs, and the additive score */
+bool bench_train(const bench *run); /* whole training steps */
 
 /* An attention call on memory of its own; shared by the two attention parts. */
 typedef struct attention_shape {

@@ -13,7 +13,7 @@ enum { LABEL_WIDTH = 25 }; /* and 27 cells a lane: two lanes fit in 80 */
 static const char *const column_names[][3] = {
     [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"}, [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
     [BENCH_NAIVE] = {"ms", "naive", "faster"},    [BENCH_MEMORY] = {"ms", "KiB", "/thread"},
-    [BENCH_GRAPH] = {"ms", "GB/s", "of copy"},
+    [BENCH_GRAPH] = {"ms", "GB/s", "of copy"},    [BENCH_TRAIN] = {"ms", "rows/s", "of peak"},
 };
 
 void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns) {
@@ -35,6 +35,10 @@ void bench_print_table(const bench *run, const char *title, const char *label, b
 
 static void print_label(const bench_result *result) {
     char heads[48], pattern[32];
+    if (result->steps > 0) {
+        printf("%-12s %8" PRId64 "    ", result->series, result->rows);
+        return;
+    }
     if (result->pattern == NULL) {
         printf("%7" PRId64 " %8" PRId64 " %8" PRId64, result->m, result->k, result->n);
         return;
@@ -60,6 +64,9 @@ static void print_cells(const bench_lane *lane, const bench_result *result, benc
     case BENCH_SPEED:
         printf("%7.1f %5.1f %%", 1e-9 * result->work / seconds, 100 * result->work / seconds / lane->peak);
         break;
+    case BENCH_TRAIN:
+        printf("%7.0f %5.1f %%", (double)result->rows / seconds, 100 * result->work / seconds / lane->peak);
+        break;
     case BENCH_BANDWIDTH:
     case BENCH_GRAPH:
         printf("%7.1f %5.1f %%", 1e-9 * result->bytes / seconds,
@@ -83,7 +90,10 @@ static void print_json_text(const char *key, const char *text) {
 }
 
 static void print_json_sizes(const bench_result *result) {
-    if (result->pattern == NULL) {
+    if (result->steps > 0) {
+        printf("\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"parameters\":%" PRId64 ",", result->rows,
+               result->steps, result->parameters);
+    } else if (result->pattern == NULL) {
         printf("\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64 ",\"d\":null,\"heads\":null,", result->m,
                result->n, result->k);
     } else {
@@ -104,7 +114,7 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
     print_json_text("layout", result->layout);
     if (result->score != NULL) print_json_text("score", result->score);
     print_json_sizes(result);
-    if (result->window >= 0) printf("\"window\":%" PRId64 ",", result->window);
+    if (result->window >= 0 && columns != BENCH_TRAIN) printf("\"window\":%" PRId64 ",", result->window);
     if (result->edges > 0) printf("\"edges\":%" PRId64 ",", result->edges);
     printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
            lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
@@ -122,7 +132,8 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
         printf("\"naive_ms\":%.6g,\"naive_median_ms\":%.6g,\"speedup\":%.4f,", 1e3 * result->naive.best,
                1e3 * result->naive.median, result->naive.best / time->best);
     }
-    if (columns == BENCH_MEMORY || result->score != NULL) {
+    if (columns == BENCH_TRAIN) printf("\"rows_per_second\":%.6g,", (double)result->rows / time->best);
+    if (columns == BENCH_MEMORY || columns == BENCH_TRAIN || result->score != NULL) {
         printf("\"extra_memory_bytes\":%zu,", result->memory);
     }
     print_json_text("isa", attn_context_isa(lane->context));

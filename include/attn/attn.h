@@ -12,14 +12,18 @@
  *     attn/parameters.h  what a network learns
  *     attn/tape.h        records operations as they run, and walks them back
  *     attn/operations.h  the operations
+ *     attn/layers.h      operations with their parameters: attention, mixers, blocks
+ *     attn/encoder.h     encoders and decoders
  */
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
 
 #include <attn/attention.h>
 #include <attn/context.h>
+#include <attn/encoder.h>
 #include <attn/export.h>
 #include <attn/graph.h>
+#include <attn/layers.h>
 #include <attn/linear.h>
 #include <attn/machine.h>
 #include <attn/operations.h>

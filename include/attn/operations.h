@@ -55,6 +55,10 @@ ATTN_API attn_variable *attn_tape_concat(attn_tape *tape, attn_variable *const *
 /* Columns first .. first + columns - 1 of x, without a copy. */
 ATTN_API attn_variable *attn_tape_slice(attn_tape *tape, attn_variable *x, int64_t first, int64_t columns);
 
+/* Column c of the result is column columns[c] of x: rows x count. */
+ATTN_API attn_variable *attn_tape_gather_columns(attn_tape *tape, attn_variable *x, const int64_t *columns,
+                                                 int64_t count);
+
 /* Row i of the result is row rows[i] of x (-1: 0): count x columns. */
 ATTN_API attn_variable *attn_tape_gather(attn_tape *tape, attn_variable *x, const int64_t *rows,
                                          int64_t count);

@@ -1,0 +1,222 @@
+/* layers.h: operations together with the parameters that they learn.
+ *
+ * A layer is made once, from a set of parameters and a name; it adds its own
+ * parameters to the set under that name ("name.weight", ...) and lives as long
+ * as the set. Applying it records operations on a tape. Both report errors as
+ * sets and tapes do: NULL now, the text at the end (attn_parameters_status,
+ * attn_tape_status), and a NULL layer or variable is passed on quietly.
+ *
+ * A layer does not change when it is applied.
+ *
+ * How parameters start, unless a layer says otherwise: weights of linear maps
+ * XAVIER (attn_initial), biases 0, gains of norms 1.
+ */
+#ifndef ATTN_LAYERS_H
+#define ATTN_LAYERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/export.h>
+#include <attn/operations.h>
+#include <attn/parameters.h>
+#include <attn/pattern.h>
+#include <attn/ragged.h>
+#include <attn/tape.h>
+
+ATTN_BEGIN_DECLS
+
+/* ---- linear: act(x W^T + b); "name.weight" out x in, "name.bias" ---- */
+
+typedef struct attn_linear attn_linear;
+ATTN_API attn_linear *attn_linear_create(attn_parameters *parameters, const char *name, int64_t in,
+                                         int64_t out, int with_bias, attn_activation activation);
+ATTN_API attn_variable *attn_linear_apply(attn_tape *tape, const attn_linear *layer, attn_variable *x);
+
+/* ---- norm: "name.gain", "name.bias" ---- */
+
+typedef enum attn_norm_kind {
+    ATTN_NORM_LAYER = 0,
+    ATTN_NORM_RMS = 1,
+    ATTN_NORM_NONE = 2 /* x itself */
+} attn_norm_kind;
+
+typedef struct attn_norm attn_norm;
+ATTN_API attn_norm *attn_norm_create(attn_parameters *parameters, const char *name, attn_norm_kind kind,
+                                     int64_t columns); /* epsilon 1e-5 */
+ATTN_API attn_variable *attn_norm_apply(attn_tape *tape, const attn_norm *layer, attn_variable *x);
+
+/* ---- embedding: a row of "name.table" (entries x columns) for every id ----
+ *
+ * The table starts normal with standard deviation 1. */
+
+typedef struct attn_embedding attn_embedding;
+ATTN_API attn_embedding *attn_embedding_create(attn_parameters *parameters, const char *name, int64_t entries,
+                                               int64_t columns);
+ATTN_API attn_variable *attn_embedding_apply(attn_tape *tape, const attn_embedding *layer, const int32_t *ids,
+                                             int64_t count);
+
+/* ---- positions ---- */
+
+typedef enum attn_position {
+    ATTN_POSITION_NONE = 0,
+    ATTN_POSITION_SINUSOIDAL = 1, /* sin, cos of t / 10000^(2c/columns), added; any length */
+    ATTN_POSITION_LEARNED = 2,    /* "name.table" (longest x columns), added */
+    ATTN_POSITION_ONE_HOT = 3,    /* `longest` more columns, a 1 in column t */
+    ATTN_POSITION_ROTARY = 4,     /* these three act inside attention: */
+    ATTN_POSITION_ALIBI = 5,      /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
+    ATTN_POSITION_RELATIVE = 6    /* a learned bias by distance: "name.relative" (heads x buckets) */
+} attn_position;
+
+typedef struct attn_positions attn_positions;
+
+/* longest: how many positions LEARNED and ONE_HOT have (a longer sequence is an
+ * error). Kinds that act inside attention leave x as it is. */
+ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
+                                               attn_position kind, int64_t columns, int64_t longest);
+/* first: the position of each sequence's first row ([sequences]; NULL: 0). */
+ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
+                                             const attn_ragged *batch, const int64_t *first);
+
+/* ---- multi-head attention ----
+ *
+ *     STANDARD   q, k, v = x W_q^T, x W_k^T, x W_v^T, split into heads; the heads side by side
+ *                are mapped by W_o. "name.input" holds W_q, W_k, W_v one below the other
+ *                (for a source of its own "name.query" and "name.source": W_k, W_v), "name.output" W_o
+ *     NARROW     x is split into heads, then each piece is projected by itself:
+ *                "name.head.H.input"
+ *     WIDE       as STANDARD, each head as wide as x
+ *     RAW        no projections at all: q = k = v = x split into heads, and no W_o
+ *
+ * The score ADDITIVE adds "name.score" (heads x width), GATV2 too, GAT also
+ * "name.key_score"; the score NONE learns one weight a pair of positions,
+ * "name.fixed" (heads x longest x longest), independent of the input. */
+
+typedef enum attn_heads_form {
+    ATTN_HEADS_STANDARD = 0,
+    ATTN_HEADS_NARROW = 1,
+    ATTN_HEADS_WIDE = 2,
+    ATTN_HEADS_RAW = 3
+} attn_heads_form;
+
+typedef struct attn_multihead_options {
+    size_t size; /* sizeof(attn_multihead_options), set by the init function */
+    int64_t columns;
+    int64_t source_columns; /* 0: self-attention; else keys and values come from a source of this width */
+    int64_t heads;
+    int64_t kv_heads;   /* 0: heads; fewer is grouped-query attention */
+    int64_t head_width; /* 0: columns / heads (WIDE: columns) */
+    attn_heads_form form;
+    int with_bias;
+    float output_scale; /* how W_o starts: XAVIER times this; 1 after init */
+    attn_score score;
+    attn_weighting weighting;
+    int average;
+    float scale, softcap, leaky_slope; /* as in attn_attention_options */
+    float dropout;                     /* of the weights */
+    int64_t left, right;               /* reach, as in attn_pattern */
+    attn_position position;            /* NONE, ROTARY, ALIBI or RELATIVE */
+    float rotary_base;                 /* 10000 after init */
+    int64_t buckets, farthest; /* of RELATIVE: 32 and 128 after init. Half of the buckets for each side;
+                                  half of those for one distance each, the rest in logarithmic steps
+                                  up to `farthest`. buckets 0: one for each distance up to farthest */
+    int64_t longest;           /* of the score NONE */
+} attn_multihead_options;
+ATTN_API void attn_multihead_options_init(attn_multihead_options *options); /* 64 columns, 4 heads, biases */
+
+typedef struct attn_multihead attn_multihead;
+ATTN_API attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *name,
+                                               const attn_multihead_options *options);
+
+/* Where it is applied. */
+typedef struct attn_places {
+    attn_ragged batch;
+    const int64_t *first;  /* position of each sequence's first row, for rotary positions; NULL: 0 */
+    attn_variable *source; /* cross-attention: what keys and values come from */
+    attn_ragged source_batch;
+    const attn_graph *graph; /* NULL, or who sees whom, instead of the reach */
+    float *weights;          /* NULL, or where the weights of the layer go (see attn_tape_attention) */
+} attn_places;
+
+ATTN_API attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                             const attn_places *places);
+
+/* ---- feed-forward: act(x W_1^T + b_1) W_2^T + b_2; gated: (act(x W_1^T) * x W_g^T) W_2^T ----
+ *
+ * "name.input" (gated: W_1 above W_g), "name.output". */
+
+typedef struct attn_feedforward attn_feedforward;
+ATTN_API attn_feedforward *attn_feedforward_create(attn_parameters *parameters, const char *name,
+                                                   int64_t columns, int64_t inner, attn_activation activation,
+                                                   int gated, int with_bias, float output_scale);
+ATTN_API attn_variable *attn_feedforward_apply(attn_tape *tape, const attn_feedforward *layer,
+                                               attn_variable *x);
+
+/* ---- mixers: what lets the rows of a sequence see each other ----
+ *
+ * Four kinds behind one interface: rows x columns in, rows x out out, the rows
+ * of a sequence mixed with each other and with no others. */
+
+typedef enum attn_mixer_kind {
+    ATTN_MIXER_ATTENTION = 0,
+    ATTN_MIXER_RNN = 1,
+    ATTN_MIXER_CNN = 2,
+    ATTN_MIXER_FC = 3 /* one linear map of the rows in a window, side by side */
+} attn_mixer_kind;
+
+typedef struct attn_mixer_options {
+    size_t size; /* sizeof(attn_mixer_options), set by the init function */
+    attn_mixer_kind kind;
+    int64_t columns;
+    int causal; /* not 0: no row sees a later one */
+
+    attn_multihead_options attention; /* columns and, if causal, right are filled in */
+
+    attn_recurrence recurrence; /* LSTM after init */
+    int directions;             /* 2 after init; causal: 1 */
+    int64_t hidden;             /* of one direction; 0: columns / directions */
+
+    int64_t width;    /* of CNN and FC: rows seen; 5 after init (causal: all of them at or before i) */
+    int64_t dilation; /* of CNN; 1 after init */
+    attn_activation activation; /* of CNN and FC; RELU after init */
+} attn_mixer_options;
+ATTN_API void attn_mixer_options_init(attn_mixer_options *options);
+
+typedef struct attn_mixer attn_mixer;
+ATTN_API attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
+                                       const attn_mixer_options *options);
+ATTN_API attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                         const attn_places *places);
+ATTN_API int64_t attn_mixer_columns(const attn_mixer *mixer); /* of its result */
+
+/* ---- block: a mixer and a feed-forward, with norms, residuals and dropout ----
+ *
+ *     pre-norm    x = x + drop(mix(norm_1(x)));   x = x + drop(feed(norm_2(x)))
+ *     post-norm   x = norm_1(x + drop(mix(x)));   x = norm_2(x + drop(feed(x)))
+ *
+ * Without residual: x = norm_1(drop(mix(x))), and so on. */
+
+typedef struct attn_block_options {
+    size_t size; /* sizeof(attn_block_options), set by the init function */
+    attn_mixer_options mixer;
+    int64_t inner; /* width of the feed-forward; 0: none */
+    attn_activation activation;
+    int gated;
+    attn_norm_kind norm;
+    int norm_first; /* 1 after init: pre-norm */
+    int residual;   /* 1 after init */
+    float dropout;
+    float output_scale; /* how the last map of each branch starts: XAVIER times this */
+} attn_block_options;
+ATTN_API void attn_block_options_init(attn_block_options *options);
+
+typedef struct attn_block attn_block;
+ATTN_API attn_block *attn_block_create(attn_parameters *parameters, const char *name,
+                                       const attn_block_options *options);
+ATTN_API attn_variable *attn_block_apply(attn_tape *tape, const attn_block *block, attn_variable *x,
+                                         const attn_places *places);
+ATTN_API int64_t attn_block_columns(const attn_block *block); /* of its result */
+
+ATTN_END_DECLS
+
+#endif

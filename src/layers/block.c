@@ -1,0 +1,81 @@
+/* block.c: a mixer and a feed-forward, each with norm, dropout and residual. */
+#include "layers/layers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tape/tape.h"
+
+struct attn_block {
+    attn_block_options options;
+    attn_mixer *mixer;
+    attn_feedforward *feed;
+    attn_norm *norm[2];
+};
+
+void attn_block_options_init(attn_block_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    attn_mixer_options_init(&options->mixer);
+    options->inner = 4 * options->mixer.columns;
+    options->activation = ATTN_GELU;
+    options->norm_first = 1;
+    options->residual = 1;
+    options->output_scale = 1.0f;
+}
+
+attn_block *attn_block_create(attn_parameters *parameters, const char *name,
+                              const attn_block_options *options) {
+    attn_block_options defaults;
+    attn_block_options_init(&defaults);
+    if (!options) options = &defaults;
+    attn_block *block = at_layer_memory(parameters, sizeof *block);
+    if (!block || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    static const char *const parts[] = {"attention", "rnn", "cnn", "fc"};
+    char text[AT_NAME];
+    attn_mixer_options mixer = options->mixer;
+    mixer.attention.output_scale = options->output_scale;
+    int kind = (int)mixer.kind < 0 || (int)mixer.kind > ATTN_MIXER_FC ? 0 : (int)mixer.kind;
+    block->options = *options;
+    block->mixer = attn_mixer_create(parameters, at_layer_name(text, name, parts[kind]), &mixer);
+    if (!block->mixer) return NULL;
+    int64_t columns = mixer.columns, out = attn_mixer_columns(block->mixer);
+    if (options->residual && out != columns) {
+        return at_parameters_fail(parameters, ATTN_SHAPE_MISMATCH,
+                                  "%s: a residual needs the mixer to give the %" PRId64
+                                  " columns it takes, not %" PRId64,
+                                  name, columns, out);
+    }
+    int64_t width = options->norm_first ? columns : out;
+    block->norm[0] = attn_norm_create(parameters, at_layer_name(text, name, "norm.0"), options->norm, width);
+    if (options->inner > 0) {
+        block->norm[1] =
+            attn_norm_create(parameters, at_layer_name(text, name, "norm.1"), options->norm, out);
+        block->feed =
+            attn_feedforward_create(parameters, at_layer_name(text, name, "feed"), out, options->inner,
+                                    options->activation, options->gated, 1, options->output_scale);
+    }
+    return at_parameters_ready(parameters) ? block : NULL;
+}
+
+/* norm, branch, dropout and residual in their order. */
+static attn_variable *branch(attn_tape *tape, const attn_block *block, int which, attn_variable *x,
+                             const attn_places *places) {
+    const attn_block_options *o = &block->options;
+    attn_variable *y = o->norm_first ? attn_norm_apply(tape, block->norm[which], x) : x;
+    y = which ? attn_feedforward_apply(tape, block->feed, y)
+              : attn_mixer_apply(tape, block->mixer, y, places);
+    if (o->dropout > 0.0f) y = attn_tape_dropout(tape, y, o->dropout);
+    if (o->residual) y = attn_tape_add(tape, x, y);
+    return o->norm_first ? y : attn_norm_apply(tape, block->norm[which], y);
+}
+
+attn_variable *attn_block_apply(attn_tape *tape, const attn_block *block, attn_variable *x,
+                                const attn_places *places) {
+    if (!at_tape_ready(tape)) return NULL;
+    if (!block) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "block: the block is NULL");
+    x = branch(tape, block, 0, x, places);
+    return block->feed ? branch(tape, block, 1, x, places) : x;
+}
+
+int64_t attn_block_columns(const attn_block *block) { return block ? attn_mixer_columns(block->mixer) : 0; }

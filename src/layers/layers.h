@@ -1,0 +1,43 @@
+/* layers.h (private): what layers share, and the parts that models use. */
+#ifndef AT_LAYERS_LAYERS_H
+#define AT_LAYERS_LAYERS_H
+
+#include <attn/layers.h>
+
+#include "tape/parameters.h"
+
+enum { AT_NAME = 256 };
+
+/* "prefix.part" into text of AT_NAME bytes; returns it. A name that does not
+ * fit is cut, and then refused as a duplicate or seen in the parameter list. */
+const char *at_layer_name(char *text, const char *prefix, const char *part);
+
+/* Cleared memory for a layer; NULL with the set's error set. */
+void *at_layer_memory(attn_parameters *set, size_t bytes);
+
+/* A weight, out x in, that starts XAVIER as if it had fan_out rows, times scale;
+ * a bias of 0; the rest of the kinds. */
+attn_parameter *at_add_weight(attn_parameters *set, const char *prefix, const char *part, int64_t out,
+                              int64_t in, int64_t fan_out, float scale);
+attn_parameter *at_add_vector(attn_parameters *set, const char *prefix, const char *part, int64_t count,
+                              attn_parameter_kind kind, float value);
+
+/* options->size is right; else 0 with the set's error set. */
+int at_check_options(attn_parameters *set, const char *layer, size_t size, size_t expected);
+
+/* The parts of a multi-head layer that a cache needs; only of the form STANDARD.
+ * project: query, key and value of self-attention, rotated if that is asked for.
+ * query and source: those of cross-attention. output: W_o. */
+int at_multihead_project(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                         const attn_ragged *batch, const int64_t *first, attn_variable **query,
+                         attn_variable **key, attn_variable **value);
+attn_variable *at_multihead_query(attn_tape *tape, const attn_multihead *layer, attn_variable *x);
+int at_multihead_source(attn_tape *tape, const attn_multihead *layer, attn_variable *source,
+                        attn_variable **key, attn_variable **value);
+attn_variable *at_multihead_output(attn_tape *tape, const attn_multihead *layer, attn_variable *x);
+const attn_multihead_options *at_multihead_options(const attn_multihead *layer);
+/* The operator's options as the layer uses them, and its bias by distance (or NULL). */
+attn_variable *at_multihead_operator(attn_tape *tape, const attn_multihead *layer,
+                                     attn_attention_options *options);
+
+#endif

@@ -1,0 +1,180 @@
+/* mixer.c: attention, RNN, CNN and FC over a window behind one interface.
+ *
+ *     attention   attn_multihead
+ *     rnn         tanh, GRU or LSTM, one or two directions
+ *     cnn         act(convolution)
+ *     fc          act(linear map of the rows i - left .. i + right side by side)
+ *
+ * A mixer is a kind, its parameters, and a function that applies it: a new kind
+ * is one more pair of functions and a row in the table.
+ */
+#include "layers/layers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tape/tape.h"
+
+struct attn_mixer {
+    attn_mixer_options options;
+    int64_t out;
+    attn_multihead *attention;
+    attn_recurrent_weights direction[2];
+    attn_parameter *weight, *bias;
+};
+
+void attn_mixer_options_init(attn_mixer_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->columns = 64;
+    attn_multihead_options_init(&options->attention);
+    options->recurrence = ATTN_RNN_LSTM;
+    options->directions = 2;
+    options->width = 5;
+    options->dilation = 1;
+    options->activation = ATTN_RELU;
+}
+
+/* ---- attention ---- */
+
+static void make_attention(attn_parameters *set, const char *name, attn_mixer *mixer) {
+    attn_multihead_options options = mixer->options.attention;
+    options.columns = mixer->options.columns;
+    options.source_columns = 0;
+    if (mixer->options.causal) options.right = 0;
+    mixer->attention = attn_multihead_create(set, name, &options);
+    mixer->out = options.columns;
+}
+
+static attn_variable *apply_attention(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                      const attn_places *places) {
+    return attn_multihead_apply(tape, mixer->attention, x, places);
+}
+
+/* ---- rnn ---- */
+
+/* Weights start uniform in +- 1 / sqrt(hidden), as is usual for recurrent ones;
+ * the forget gate's bias at 1, so that cells remember from the start. */
+static void make_rnn(attn_parameters *set, const char *name, attn_mixer *mixer) {
+    attn_mixer_options *o = &mixer->options;
+    if (o->causal) o->directions = 1;
+    if (o->directions != 1 && o->directions != 2) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %d directions; there are 1 or 2", name,
+                           o->directions);
+        return;
+    }
+    if (o->hidden == 0) o->hidden = o->columns / o->directions;
+    static const int gates[] = {1, 3, 4};
+    int64_t rows = gates[o->recurrence] * o->hidden;
+    attn_parameter_options uniform;
+    attn_parameter_options_init(&uniform);
+    uniform.initial = ATTN_INITIAL_UNIFORM;
+    uniform.scale = 1.0f / sqrtf((float)(o->hidden > 0 ? o->hidden : 1));
+    for (int d = 0; d < o->directions; d++) {
+        char part[2][64], text[AT_NAME];
+        int64_t in[2] = {rows, o->columns}, hidden[2] = {rows, o->hidden};
+        const char *way = d ? "backward" : "forward";
+        attn_recurrent_weights *w = &mixer->direction[d];
+        snprintf(part[0], sizeof part[0], "%s.input.weight", way);
+        snprintf(part[1], sizeof part[1], "%s.hidden.weight", way);
+        w->input = attn_parameters_add(set, at_layer_name(text, name, part[0]), 2, in, &uniform);
+        w->hidden = attn_parameters_add(set, at_layer_name(text, name, part[1]), 2, hidden, &uniform);
+        snprintf(part[0], sizeof part[0], "%s.input.bias", way);
+        snprintf(part[1], sizeof part[1], "%s.hidden.bias", way);
+        w->input_bias = at_add_vector(set, name, part[0], rows, ATTN_PARAMETER_BIAS, 0.0f);
+        if (o->recurrence != ATTN_RNN_LSTM) { /* one bias does for an LSTM: they are added */
+            w->hidden_bias = at_add_vector(set, name, part[1], rows, ATTN_PARAMETER_BIAS, 0.0f);
+        } else if (w->input_bias) {
+            for (int64_t i = o->hidden; i < 2 * o->hidden; i++) w->input_bias->value[i] = 1.0f;
+        }
+    }
+    mixer->out = o->directions * o->hidden;
+}
+
+static attn_variable *apply_rnn(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                const attn_places *places) {
+    return attn_tape_recurrent(tape, x, &places->batch, mixer->options.recurrence, mixer->direction,
+                               mixer->options.directions);
+}
+
+/* ---- cnn and fc ---- */
+
+/* The activations of this family halve the variance: weights start a little larger. */
+static const float rectified = 1.41421356f;
+
+static void make_window(attn_parameters *set, const char *name, attn_mixer *mixer) {
+    const attn_mixer_options *o = &mixer->options;
+    if (o->width < 1 || o->dilation < 1) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT,
+                           "%s: width %" PRId64 " and dilation %" PRId64 ": at least 1 is needed", name,
+                           o->width, o->dilation);
+        return;
+    }
+    char text[AT_NAME];
+    int64_t shape[3] = {o->columns, o->width, o->columns};
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.initial = ATTN_INITIAL_KAIMING;
+    options.scale = o->activation == ATTN_IDENTITY ? 1.0f : rectified;
+    mixer->weight = attn_parameters_add(set, at_layer_name(text, name, "weight"), 3, shape, &options);
+    mixer->bias = at_add_vector(set, name, "bias", o->columns, ATTN_PARAMETER_BIAS, 0.0f);
+    mixer->out = o->columns;
+}
+
+static attn_variable *apply_cnn(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                const attn_places *places) {
+    attn_convolution_options options;
+    attn_convolution_options_init(&options);
+    options.width = mixer->options.width;
+    options.dilation = mixer->options.dilation;
+    options.causal = mixer->options.causal;
+    options.activation = mixer->options.activation;
+    return attn_tape_convolution(tape, x, &places->batch, mixer->weight, mixer->bias, &options);
+}
+
+static attn_variable *apply_fc(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                               const attn_places *places) {
+    int64_t width = mixer->options.width, left = mixer->options.causal ? width - 1 : width / 2;
+    attn_variable *window = attn_tape_window(tape, x, &places->batch, left, width - 1 - left);
+    return attn_tape_linear(tape, window, mixer->weight, mixer->bias, mixer->options.activation);
+}
+
+/* ---- the interface ---- */
+
+static const struct {
+    void (*make)(attn_parameters *set, const char *name, attn_mixer *mixer);
+    attn_variable *(*apply)(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                            const attn_places *places);
+} kinds[] = {{make_attention, apply_attention},
+             {make_rnn, apply_rnn},
+             {make_window, apply_cnn},
+             {make_window, apply_fc}};
+
+attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
+                              const attn_mixer_options *options) {
+    attn_mixer_options defaults;
+    attn_mixer_options_init(&defaults);
+    if (!options) options = &defaults;
+    attn_mixer *mixer = at_layer_memory(parameters, sizeof *mixer);
+    if (!mixer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    if ((int)options->kind < 0 || (int)options->kind > ATTN_MIXER_FC || (int)options->recurrence < 0 ||
+        (int)options->recurrence > ATTN_RNN_LSTM || options->columns < 1) {
+        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "%s: unknown kind, or no columns", name);
+    }
+    mixer->options = *options;
+    kinds[options->kind].make(parameters, name, mixer);
+    return at_parameters_ready(parameters) ? mixer : NULL;
+}
+
+attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                const attn_places *places) {
+    if (!at_tape_ready(tape)) return NULL;
+    if (!mixer || !places) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "mixer: %s is NULL", mixer ? "places" : "the mixer");
+    }
+    return kinds[mixer->options.kind].apply(tape, mixer, x, places);
+}
+
+int64_t attn_mixer_columns(const attn_mixer *mixer) { return mixer ? mixer->out : 0; }

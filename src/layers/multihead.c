@@ -1,0 +1,330 @@
+/* multihead.c: attention with its projections, in four forms (attn/layers.h).
+ *
+ * W_q, W_k and W_v of self-attention are one weight, one above the other, so
+ * that they are one product; its result is cut into slices without a copy.
+ */
+#include "layers/layers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tape/tape.h"
+
+struct attn_multihead {
+    attn_multihead_options options; /* with all zeros filled in */
+    attn_parameter *input, *input_bias, *query, *query_bias, *source, *source_bias, *output, *output_bias;
+    attn_parameter **head, **head_bias; /* NARROW: [heads] */
+    attn_parameter *score, *key_score, *fixed, *relative;
+    float *slopes;          /* of ALiBi */
+    int64_t *bucket, reach; /* of RELATIVE: [2 reach + 1] */
+};
+
+void attn_multihead_options_init(attn_multihead_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->columns = 64;
+    options->heads = 4;
+    options->with_bias = 1;
+    options->output_scale = 1.0f;
+    options->leaky_slope = 0.2f;
+    options->left = options->right = ATTN_UNLIMITED;
+    options->rotary_base = 10000.0f;
+    options->buckets = 32;
+    options->farthest = 128;
+    options->longest = 512;
+}
+
+/* ---- making one ---- */
+
+static int check_multihead(attn_parameters *set, const char *name, attn_multihead_options *o) {
+    const char *wrong = NULL;
+    if (o->kv_heads == 0) o->kv_heads = o->heads;
+    if (o->columns < 1 || o->heads < 1 || o->kv_heads < 1 || o->heads % o->kv_heads != 0) {
+        wrong = "columns and heads are at least 1, and heads are a multiple of kv_heads";
+    } else if (o->head_width == 0 && o->form != ATTN_HEADS_WIDE && o->columns % o->heads != 0) {
+        wrong = "columns are no multiple of heads, and head_width is not given";
+    } else if ((o->form == ATTN_HEADS_NARROW || o->form == ATTN_HEADS_RAW) &&
+               (o->columns % o->heads != 0 || o->kv_heads != o->heads || o->source_columns != 0)) {
+        wrong = "NARROW and RAW split the columns evenly, without grouped heads and without a source";
+    } else if (o->form == ATTN_HEADS_RAW && o->head_width != 0 && o->head_width != o->columns / o->heads) {
+        wrong = "RAW heads are columns / heads wide";
+    } else if (o->score == ATTN_SCORE_NONE && (o->kv_heads != o->heads || o->source_columns != 0)) {
+        wrong = "fixed weights (ATTN_SCORE_NONE) are for self-attention without grouped heads";
+    } else if (o->position == ATTN_POSITION_RELATIVE &&
+               (o->farthest < 1 || o->buckets < 0 ||
+                (o->buckets > 0 && (o->buckets < 4 || o->buckets % 4 != 0)))) {
+        wrong = "RELATIVE wants farthest >= 1 and buckets 0 or a multiple of 4";
+    } else if (o->position == ATTN_POSITION_SINUSOIDAL || o->position == ATTN_POSITION_LEARNED ||
+               o->position == ATTN_POSITION_ONE_HOT) {
+        wrong = "positions that are added or concatenated belong before the layer: use attn_positions";
+    }
+    if (o->head_width == 0 && !wrong) {
+        o->head_width = o->form == ATTN_HEADS_WIDE ? o->columns : o->columns / o->heads;
+    }
+    if (!wrong && o->position == ATTN_POSITION_ROTARY && o->head_width % 2 != 0) {
+        wrong = "rotary positions need an even head_width";
+    }
+    if (wrong) at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %s", name, wrong);
+    return !wrong;
+}
+
+/* The bucket of a distance: one for each small one, then in logarithmic steps;
+ * the second half for distances above 0. */
+static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t farthest) {
+    int64_t half = buckets / 2, exact = half / 2, side = distance > 0 ? half : 0;
+    int64_t n = distance > 0 ? distance : -distance;
+    if (n < exact) return side + n;
+    double step = log((double)n / (double)exact) / log((double)farthest / (double)exact);
+    int64_t bucket = exact + (int64_t)(step * (double)(half - exact));
+    return side + (bucket < half ? bucket : half - 1);
+}
+
+static void add_relative(attn_parameters *set, const char *name, attn_multihead *layer) {
+    const attn_multihead_options *o = &layer->options;
+    char text[AT_NAME];
+    layer->reach = o->farthest;
+    int64_t entries = 2 * layer->reach + 1;
+    int64_t shape[2] = {o->heads, o->buckets ? o->buckets : entries};
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_EMBEDDING;
+    options.initial = ATTN_INITIAL_ZERO;
+    layer->relative = attn_parameters_add(set, at_layer_name(text, name, "relative"), 2, shape, &options);
+    if (!o->buckets) return;
+    layer->bucket = at_layer_memory(set, (size_t)entries * sizeof *layer->bucket);
+    for (int64_t d = 0; layer->bucket && d < entries; d++) {
+        layer->bucket[d] = bucket_of(d - layer->reach, o->buckets, o->farthest);
+    }
+}
+
+static void add_projections(attn_parameters *set, const char *name, attn_multihead *layer) {
+    const attn_multihead_options *o = &layer->options;
+    int64_t q = o->heads * o->head_width, kv = o->kv_heads * o->head_width;
+    if (o->form == ATTN_HEADS_NARROW) {
+        layer->head = at_layer_memory(set, (size_t)o->heads * sizeof *layer->head);
+        layer->head_bias = at_layer_memory(set, (size_t)o->heads * sizeof *layer->head_bias);
+        for (int64_t h = 0; layer->head && layer->head_bias && h < o->heads; h++) {
+            char part[64];
+            snprintf(part, sizeof part, "head.%" PRId64 ".input.weight", h);
+            layer->head[h] =
+                at_add_weight(set, name, part, 3 * o->head_width, o->columns / o->heads, o->head_width, 1.0f);
+            snprintf(part, sizeof part, "head.%" PRId64 ".input.bias", h);
+            if (o->with_bias) {
+                layer->head_bias[h] =
+                    at_add_vector(set, name, part, 3 * o->head_width, ATTN_PARAMETER_BIAS, 0.0f);
+            }
+        }
+    } else if (o->source_columns) {
+        layer->query = at_add_weight(set, name, "query.weight", q, o->columns, q, 1.0f);
+        layer->source = at_add_weight(set, name, "source.weight", 2 * kv, o->source_columns, kv, 1.0f);
+        if (o->with_bias) {
+            layer->query_bias = at_add_vector(set, name, "query.bias", q, ATTN_PARAMETER_BIAS, 0.0f);
+            layer->source_bias = at_add_vector(set, name, "source.bias", 2 * kv, ATTN_PARAMETER_BIAS, 0.0f);
+        }
+    } else { /* fixed weights need values only */
+        int64_t rows = o->score == ATTN_SCORE_NONE ? kv : q + 2 * kv;
+        layer->input = at_add_weight(set, name, "input.weight", rows, o->columns, q, 1.0f);
+        if (o->with_bias) {
+            layer->input_bias = at_add_vector(set, name, "input.bias", rows, ATTN_PARAMETER_BIAS, 0.0f);
+        }
+    }
+    layer->output = at_add_weight(set, name, "output.weight", o->columns, q, o->columns, o->output_scale);
+    if (o->with_bias) {
+        layer->output_bias = at_add_vector(set, name, "output.bias", o->columns, ATTN_PARAMETER_BIAS, 0.0f);
+    }
+}
+
+attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *name,
+                                      const attn_multihead_options *options) {
+    attn_multihead_options defaults;
+    attn_multihead_options_init(&defaults);
+    if (!options) options = &defaults;
+    attn_multihead *layer = at_layer_memory(parameters, sizeof *layer);
+    if (!layer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    layer->options = *options;
+    attn_multihead_options *o = &layer->options;
+    if (!check_multihead(parameters, name, o)) return NULL;
+    if (o->form != ATTN_HEADS_RAW) add_projections(parameters, name, layer);
+    if (o->score == ATTN_SCORE_ADDITIVE || o->score == ATTN_SCORE_GAT || o->score == ATTN_SCORE_GATV2) {
+        layer->score = at_add_weight(parameters, name, "score", o->heads, o->head_width, 1, 1.0f);
+    }
+    if (o->score == ATTN_SCORE_GAT) {
+        layer->key_score = at_add_weight(parameters, name, "key_score", o->heads, o->head_width, 1, 1.0f);
+    }
+    if (o->score == ATTN_SCORE_NONE) {
+        char text[AT_NAME];
+        int64_t shape[3] = {o->heads, o->longest, o->longest};
+        attn_parameter_options zero;
+        attn_parameter_options_init(&zero);
+        zero.kind = ATTN_PARAMETER_EMBEDDING;
+        zero.initial = ATTN_INITIAL_ZERO;
+        layer->fixed = attn_parameters_add(parameters, at_layer_name(text, name, "fixed"), 3, shape, &zero);
+    }
+    if (o->position == ATTN_POSITION_RELATIVE) add_relative(parameters, name, layer);
+    if (o->position == ATTN_POSITION_ALIBI) {
+        layer->slopes = at_layer_memory(parameters, (size_t)o->heads * sizeof(float));
+        for (int64_t h = 0; layer->slopes && h < o->heads; h++) {
+            layer->slopes[h] = (float)exp2(-8.0 * (double)(h + 1) / (double)o->heads);
+        }
+    }
+    return at_parameters_ready(parameters) ? layer : NULL;
+}
+
+/* ---- applying it ---- */
+
+const attn_multihead_options *at_multihead_options(const attn_multihead *layer) { return &layer->options; }
+
+static attn_variable *rotate(attn_tape *tape, const attn_multihead *layer, attn_variable *x, int64_t heads,
+                             const attn_ragged *batch, const int64_t *first) {
+    if (layer->options.position != ATTN_POSITION_ROTARY) return x;
+    return attn_tape_rotary(tape, x, heads, batch, first, layer->options.rotary_base);
+}
+
+int at_multihead_project(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                         const attn_ragged *batch, const int64_t *first, attn_variable **query,
+                         attn_variable **key, attn_variable **value) {
+    const attn_multihead_options *o = &layer->options;
+    int64_t q = o->heads * o->head_width, kv = o->kv_heads * o->head_width;
+    attn_variable *all = attn_tape_linear(tape, x, layer->input, layer->input_bias, ATTN_IDENTITY);
+    if (o->score == ATTN_SCORE_NONE) {
+        *query = *key = *value = all;
+        return all != NULL;
+    }
+    *query = rotate(tape, layer, attn_tape_slice(tape, all, 0, q), o->heads, batch, first);
+    *key = rotate(tape, layer, attn_tape_slice(tape, all, q, kv), o->kv_heads, batch, first);
+    *value = attn_tape_slice(tape, all, q + kv, kv);
+    return attn_tape_status(tape) == ATTN_OK;
+}
+
+attn_variable *at_multihead_query(attn_tape *tape, const attn_multihead *layer, attn_variable *x) {
+    return attn_tape_linear(tape, x, layer->query, layer->query_bias, ATTN_IDENTITY);
+}
+
+int at_multihead_source(attn_tape *tape, const attn_multihead *layer, attn_variable *source,
+                        attn_variable **key, attn_variable **value) {
+    int64_t kv = layer->options.kv_heads * layer->options.head_width;
+    attn_variable *all = attn_tape_linear(tape, source, layer->source, layer->source_bias, ATTN_IDENTITY);
+    *key = attn_tape_slice(tape, all, 0, kv);
+    *value = attn_tape_slice(tape, all, kv, kv);
+    return attn_tape_status(tape) == ATTN_OK;
+}
+
+attn_variable *at_multihead_output(attn_tape *tape, const attn_multihead *layer, attn_variable *x) {
+    return attn_tape_linear(tape, x, layer->output, layer->output_bias, ATTN_IDENTITY);
+}
+
+/* Each piece of x projected by itself; the heads' queries side by side, and so on. */
+static int project_narrow(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                          const attn_places *places, attn_variable **query, attn_variable **key,
+                          attn_variable **value) {
+    const attn_multihead_options *o = &layer->options;
+    int64_t piece = o->columns / o->heads, width = o->head_width;
+    attn_variable **parts[3], *whole[3];
+    for (int p = 0; p < 3; p++) {
+        parts[p] = at_tape_memory(tape, o->heads, sizeof **parts);
+        if (!parts[p]) return 0;
+    }
+    for (int64_t h = 0; h < o->heads; h++) {
+        attn_variable *all = attn_tape_linear(tape, attn_tape_slice(tape, x, h * piece, piece),
+                                              layer->head[h], layer->head_bias[h], ATTN_IDENTITY);
+        for (int p = 0; p < 3; p++) parts[p][h] = attn_tape_slice(tape, all, p * width, width);
+    }
+    for (int p = 0; p < 3; p++) whole[p] = attn_tape_concat(tape, parts[p], (int)o->heads);
+    *query = rotate(tape, layer, whole[0], o->heads, &places->batch, places->first);
+    *key = rotate(tape, layer, whole[1], o->heads, &places->batch, places->first);
+    *value = whole[2];
+    return attn_tape_status(tape) == ATTN_OK;
+}
+
+attn_variable *at_multihead_operator(attn_tape *tape, const attn_multihead *layer,
+                                     attn_attention_options *options) {
+    const attn_multihead_options *o = &layer->options;
+    attn_attention_options_init(options);
+    options->scale = o->scale;
+    options->softcap = o->softcap;
+    options->score = o->score;
+    options->weighting = o->weighting;
+    options->average = o->average;
+    options->leaky_slope = o->leaky_slope;
+    options->dropout = o->dropout;
+    options->alibi_slopes = layer->slopes;
+    if (!layer->relative) return NULL;
+    attn_variable *bias = attn_tape_parameter(tape, layer->relative);
+    return layer->bucket ? attn_tape_gather_columns(tape, bias, layer->bucket, 2 * layer->reach + 1) : bias;
+}
+
+static attn_pattern pattern_of(const attn_multihead *layer, const attn_places *places) {
+    attn_pattern pattern;
+    attn_pattern_init(&pattern);
+    if (places->graph) {
+        pattern.graph = places->graph;
+        return pattern;
+    }
+    pattern.sequences = places->batch.sequences;
+    pattern.query_offsets = places->batch.offsets;
+    if (places->source) pattern.key_offsets = places->source_batch.offsets;
+    pattern.left = layer->options.left;
+    pattern.right = layer->options.right;
+    return pattern;
+}
+
+static int check_places(attn_tape *tape, const attn_multihead *layer, const attn_variable *x,
+                        const attn_places *places) {
+    if (!at_tape_has(tape, "multihead", "x", x)) return 0;
+    if (!layer || !places) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: %s is NULL", layer ? "places" : "the layer");
+        return 0;
+    }
+    if (x->columns != layer->options.columns) {
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH, "multihead: x has %" PRId64 " columns, the layer %" PRId64,
+                     x->columns, layer->options.columns);
+        return 0;
+    }
+    if ((places->source != NULL) != (layer->options.source_columns != 0)) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: %s",
+                     places->source ? "a source is given to a layer of self-attention"
+                                    : "the layer was made for a source, and none is given");
+        return 0;
+    }
+    if (!places->graph && !at_tape_has_batch(tape, "multihead", &places->batch, x->rows, NULL)) return 0;
+    return !places->source || places->graph ||
+           at_tape_has_batch(tape, "multihead", &places->source_batch, places->source->rows, NULL);
+}
+
+attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                    const attn_places *places) {
+    if (!at_tape_ready(tape) || !check_places(tape, layer, x, places)) return NULL;
+    const attn_multihead_options *o = &layer->options;
+    attn_variable *query = x, *key = x, *value = x;
+    int projected = 1;
+    if (o->form == ATTN_HEADS_NARROW) {
+        projected = project_narrow(tape, layer, x, places, &query, &key, &value);
+    } else if (places->source) {
+        query = at_multihead_query(tape, layer, x);
+        projected = at_multihead_source(tape, layer, places->source, &key, &value);
+    } else if (o->form != ATTN_HEADS_RAW) {
+        projected = at_multihead_project(tape, layer, x, &places->batch, places->first, &query, &key, &value);
+    }
+    if (!projected) return NULL;
+    attn_pattern pattern = pattern_of(layer, places);
+    attn_attention_options options;
+    attn_attention_inputs inputs;
+    attn_attention_inputs_init(&inputs);
+    inputs.heads = o->heads;
+    inputs.kv_heads = o->kv_heads;
+    inputs.pattern = &pattern;
+    inputs.distance_bias = at_multihead_operator(tape, layer, &options);
+    inputs.options = &options;
+    inputs.weights = places->weights;
+    if (layer->score) inputs.score_vector = attn_tape_parameter(tape, layer->score);
+    if (layer->key_score) inputs.key_score_vector = attn_tape_parameter(tape, layer->key_score);
+    if (layer->fixed) {
+        int64_t shape[4] = {1, o->heads, o->longest, o->longest};
+        inputs.bias = attn_tape_parameter(tape, layer->fixed);
+        memcpy(inputs.bias_shape, shape, sizeof shape);
+    }
+    attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
+    return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
+}

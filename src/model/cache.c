@@ -1,0 +1,368 @@
+/* cache.c: decoding row by row, with the keys and values of all rows before.
+ *
+ * Self-attention: for every block keys and values of all sequences with room to
+ * grow, [sequences][room][width], twice, so that a reorder copies from one to
+ * the other. Cross-attention: keys and values of the source, ragged rows, made
+ * once; sequences of one source stand side by side and are the queries of one
+ * ragged sequence, so nothing is copied for a beam.
+ */
+#include "model/decoder.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tape/tape.h"
+
+struct attn_cache {
+    const attn_decoder *decoder;
+    attn_context *context;
+    int64_t most, room, sequences, length;
+    int64_t width;       /* key (and value) numbers of a row */
+    float *rows[2];      /* [layers][key, value][most][room][width] */
+    int now;             /* which of the two */
+    int64_t *source_of;  /* [most] */
+    int64_t *other;      /* [most], for a reorder */
+    float *source;       /* [layers][source rows][2 * source width] */
+    int64_t source_room; /* numbers that it holds */
+    int64_t sources, source_rows, *source_offsets;
+    int64_t offsets_room;
+};
+
+static void *allocate(attn_context *context, int64_t count, size_t bytes) {
+    if (count < 1) count = 1;
+    if ((uint64_t)count > SIZE_MAX / 4 / bytes) return NULL;
+    return context->allocator.allocate(context->allocator.user, (size_t)count * bytes, AT_ALIGNMENT);
+}
+
+static void release(attn_context *context, void *memory) {
+    if (memory) context->allocator.release(context->allocator.user, memory);
+}
+
+attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, int64_t room,
+                              attn_cache **cache) {
+    if (!decoder) return ATTN_INVALID_ARGUMENT;
+    attn_context *context = attn_parameters_context(decoder->parameters);
+    if (!cache || sequences < 1 || room < 1) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "a cache of %" PRId64 " sequences of %" PRId64 " rows: at least 1 is needed",
+                       sequences, room);
+    }
+    attn_cache *c = allocate(context, 1, sizeof *c);
+    if (!c) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a cache");
+    memset(c, 0, sizeof *c);
+    const attn_multihead_options *o = at_multihead_options(decoder->block[0].self);
+    c->decoder = decoder;
+    c->context = context;
+    c->most = sequences;
+    c->room = room;
+    c->width = o->kv_heads * o->head_width;
+    double numbers =
+        2.0 * (double)decoder->options.layers * (double)sequences * (double)room * (double)c->width;
+    for (int i = 0; i < 2; i++) {
+        c->rows[i] = numbers < 1e15 ? allocate(context, (int64_t)numbers, sizeof(float)) : NULL;
+    }
+    c->source_of = allocate(context, sequences, sizeof *c->source_of);
+    c->other = allocate(context, sequences, sizeof *c->other);
+    if (!c->rows[0] || !c->rows[1] || !c->source_of || !c->other) {
+        attn_cache_destroy(c);
+        return at_fail(context, ATTN_OUT_OF_MEMORY,
+                       "no memory for a cache of %" PRId64 " sequences of %" PRId64 " rows", sequences, room);
+    }
+    *cache = c;
+    return ATTN_OK;
+}
+
+void attn_cache_destroy(attn_cache *cache) {
+    if (!cache) return;
+    attn_context *context = cache->context;
+    release(context, cache->rows[0]);
+    release(context, cache->rows[1]);
+    release(context, cache->source_of);
+    release(context, cache->other);
+    release(context, cache->source);
+    release(context, cache->source_offsets);
+    release(context, cache);
+}
+
+int64_t attn_cache_length(const attn_cache *cache) { return cache ? cache->length : 0; }
+
+/* ---- the source ---- */
+
+static int64_t source_width(const attn_cache *c) {
+    const attn_multihead_options *o = at_multihead_options(c->decoder->block[0].cross);
+    return o->kv_heads * o->head_width;
+}
+
+static attn_status make_source_room(attn_cache *c, int64_t sources, int64_t numbers) {
+    if (sources + 1 > c->offsets_room) {
+        release(c->context, c->source_offsets);
+        c->offsets_room = sources + 1;
+        c->source_offsets = allocate(c->context, c->offsets_room, sizeof(int64_t));
+    }
+    if (numbers > c->source_room) {
+        release(c->context, c->source);
+        c->source_room = numbers;
+        c->source = allocate(c->context, numbers, sizeof(float));
+    }
+    if (c->source_offsets && (c->source || numbers == 0)) return ATTN_OK;
+    c->offsets_room = c->source_offsets ? c->offsets_room : 0;
+    c->source_room = c->source ? c->source_room : 0;
+    return at_fail(c->context, ATTN_OUT_OF_MEMORY, "no memory for the keys and values of the source");
+}
+
+/* Keys and values of the source for every block. */
+static attn_status keep_source(attn_tape *tape, attn_cache *c, attn_variable *source,
+                               const attn_ragged *batch) {
+    int64_t width = source_width(c), layers = c->decoder->options.layers;
+    attn_status status = make_source_room(c, batch->sequences, layers * source->rows * 2 * width);
+    if (status != ATTN_OK) return status;
+    c->sources = batch->sequences;
+    c->source_rows = source->rows;
+    memcpy(c->source_offsets, batch->offsets, (size_t)(batch->sequences + 1) * sizeof(int64_t));
+    for (int64_t l = 0; l < layers; l++) {
+        attn_variable *part[2];
+        if (!at_multihead_source(tape, c->decoder->block[l].cross, source, &part[0], &part[1])) {
+            return attn_tape_status(tape);
+        }
+        for (int p = 0; p < 2; p++) {
+            float *target = c->source + (2 * l + p) * source->rows * width;
+            for (int64_t i = 0; i < source->rows; i++) {
+                memcpy(target + i * width, part[p]->data + i * part[p]->stride,
+                       (size_t)width * sizeof(float));
+            }
+        }
+    }
+    return ATTN_OK;
+}
+
+attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_t sequences, attn_variable *source,
+                             const attn_ragged *source_batch) {
+    if (!tape || !cache) return ATTN_INVALID_ARGUMENT;
+    if (attn_tape_status(tape) != ATTN_OK) return attn_tape_status(tape);
+    int crosses = cache->decoder->options.source_columns != 0;
+    if (sequences < 0 || sequences > cache->most || (crosses && !source) || (!crosses && source)) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "cache: %" PRId64 " sequences in a cache of %" PRId64 "%s",
+                     sequences, cache->most,
+                     crosses == (source != NULL) ? "" : ", or a source that is missing or too many");
+        return attn_tape_status(tape);
+    }
+    if (crosses) {
+        if (!at_tape_has_batch(tape, "cache", source_batch, source->rows, NULL))
+            return attn_tape_status(tape);
+        if (source_batch->sequences != sequences) {
+            at_tape_fail(tape, ATTN_SHAPE_MISMATCH, "cache: %" PRId64 " sequences on %" PRId64 " sources",
+                         sequences, source_batch->sequences);
+            return attn_tape_status(tape);
+        }
+        attn_status status = keep_source(tape, cache, source, source_batch);
+        if (status != ATTN_OK) {
+            at_tape_failed(tape, status);
+            return status;
+        }
+    }
+    cache->sequences = sequences;
+    cache->length = 0;
+    for (int64_t b = 0; b < sequences; b++) cache->source_of[b] = b;
+    return ATTN_OK;
+}
+
+attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64_t *from) {
+    if (!cache) return ATTN_INVALID_ARGUMENT;
+    if (sequences < 0 || sequences > cache->most || (!from && sequences > 0)) {
+        return at_fail(cache->context, ATTN_INVALID_ARGUMENT,
+                       "reorder to %" PRId64 " sequences in a cache of %" PRId64, sequences, cache->most);
+    }
+    for (int64_t b = 0; b < sequences; b++) {
+        if (from[b] < 0 || from[b] >= cache->sequences) {
+            return at_fail(cache->context, ATTN_INVALID_ARGUMENT,
+                           "from[%" PRId64 "] is %" PRId64 ", there are %" PRId64 " sequences", b, from[b],
+                           cache->sequences);
+        }
+        cache->other[b] = cache->source_of[from[b]];
+        if (b > 0 && cache->other[b] < cache->other[b - 1]) {
+            return at_fail(
+                cache->context, ATTN_UNSUPPORTED,
+                "sequences of one source must stay side by side, in the order of the sources: from[%" PRId64
+                "] is of source %" PRId64 " after one of %" PRId64,
+                b, cache->other[b], cache->other[b - 1]);
+        }
+    }
+    int64_t *sources = cache->source_of;
+    cache->source_of = cache->other;
+    cache->other = sources;
+    int64_t line = cache->room * cache->width;
+    for (int64_t part = 0; part < 2 * cache->decoder->options.layers; part++) {
+        const float *old = cache->rows[cache->now] + part * cache->most * line;
+        float *new = cache->rows[!cache->now] + part * cache->most *line;
+        for (int64_t b = 0; b < sequences; b++) {
+            memcpy(new + b *line, old + from[b] * line,
+                   (size_t)(cache->length * cache->width) * sizeof(float));
+        }
+    }
+    cache->now = !cache->now;
+    cache->sequences = sequences;
+    return ATTN_OK;
+}
+
+/* ---- one row ---- */
+
+static attn_tensor four(float *data, int64_t sequences, int64_t rows, int64_t heads, int64_t channels,
+                        int64_t sequence_stride, int64_t row_stride) {
+    int64_t shape[4] = {sequences, rows, heads, channels};
+    attn_tensor t = attn_tensor_view(data, 4, shape);
+    t.stride[0] = sequence_stride;
+    t.stride[1] = row_stride;
+    return t;
+}
+
+static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_variable *x,
+                                const attn_ragged *batch, const int64_t *first) {
+    const attn_multihead *layer = c->decoder->block[l].self;
+    const attn_multihead_options *o = at_multihead_options(layer);
+    attn_variable *query, *part[2];
+    if (!at_multihead_project(tape, layer, x, batch, first, &query, &part[0], &part[1])) return NULL;
+    attn_tensor cached[2];
+    int64_t line = c->room * c->width;
+    for (int p = 0; p < 2; p++) {
+        float *rows = c->rows[c->now] + (2 * l + p) * c->most * line;
+        for (int64_t b = 0; b < c->sequences; b++) {
+            memcpy(rows + b * line + c->length * c->width, part[p]->data + b * part[p]->stride,
+                   (size_t)c->width * sizeof(float));
+        }
+        cached[p] = four(rows, c->sequences, c->length + 1, o->kv_heads, o->head_width, line, c->width);
+    }
+    attn_variable *y = at_result(tape, c->sequences, o->heads * o->head_width);
+    if (!y) return NULL;
+    attn_attention_options options;
+    attn_pattern pattern;
+    attn_pattern_init(&pattern);
+    pattern.align = ATTN_ALIGN_END;
+    attn_variable *distance = at_multihead_operator(tape, layer, &options);
+    if (attn_tape_status(tape) != ATTN_OK) return NULL;
+    options.dropout = 0.0f;
+    if (distance) {
+        options.distance_bias = attn_tensor_matrix(distance->data, distance->rows, distance->columns);
+    }
+    attn_tensor q = four(query->data, c->sequences, 1, o->heads, o->head_width, query->stride, query->stride);
+    attn_tensor output = four(y->data, c->sequences, 1, o->heads, o->head_width, y->stride, y->stride);
+    attn_status status = attn_attention_forward(c->context, &pattern, &options, &q, &cached[0], &cached[1],
+                                                &output, NULL, NULL);
+    if (status != ATTN_OK) return at_tape_failed(tape, status);
+    return at_multihead_output(tape, layer, y);
+}
+
+/* Cross-attention weights from their ragged order into sequences x heads x longest. */
+static void spread_weights(const attn_cache *c, int64_t heads, const int64_t *query_offsets,
+                           const float *ragged, float *weights) {
+    int64_t longest = 0;
+    for (int64_t s = 0; s < c->sources; s++) {
+        int64_t keys = c->source_offsets[s + 1] - c->source_offsets[s];
+        if (keys > longest) longest = keys;
+    }
+    for (int64_t s = 0; s < c->sources; s++) {
+        int64_t keys = c->source_offsets[s + 1] - c->source_offsets[s];
+        int64_t queries = query_offsets[s + 1] - query_offsets[s];
+        for (int64_t h = 0; h < heads; h++) {
+            for (int64_t i = 0; i < queries; i++) {
+                float *row = weights + ((query_offsets[s] + i) * heads + h) * longest;
+                memset(row, 0, (size_t)longest * sizeof(float));
+                memcpy(row, ragged + (h * queries + i) * keys, (size_t)keys * sizeof(float));
+            }
+        }
+        ragged += heads * queries * keys;
+    }
+}
+
+static attn_variable *step_cross(attn_tape *tape, attn_cache *c, int64_t l, attn_variable *x,
+                                 const int64_t *query_offsets, float *weights) {
+    const attn_multihead *layer = c->decoder->block[l].cross;
+    const attn_multihead_options *o = at_multihead_options(layer);
+    attn_variable *query = at_multihead_query(tape, layer, x);
+    attn_variable *y = query ? at_result(tape, c->sequences, o->heads * o->head_width) : NULL;
+    if (!y) return NULL;
+    int64_t width = source_width(c);
+    attn_tensor q = attn_tensor_rows(query->data, query->rows, o->heads, o->head_width);
+    attn_tensor part[2], output = attn_tensor_rows(y->data, y->rows, o->heads, o->head_width);
+    for (int p = 0; p < 2; p++) {
+        part[p] = attn_tensor_rows(c->source + (2 * l + p) * c->source_rows * width, c->source_rows,
+                                   o->kv_heads, o->head_width);
+    }
+    attn_pattern pattern;
+    attn_pattern_init(&pattern);
+    pattern.sequences = c->sources;
+    pattern.query_offsets = query_offsets;
+    pattern.key_offsets = c->source_offsets;
+    attn_attention_options options;
+    at_multihead_operator(tape, layer, &options);
+    options.dropout = 0.0f;
+    attn_status status = ATTN_OK;
+    int64_t count = 0;
+    float *ragged = NULL;
+    if (weights) {
+        status = attn_attention_weights_count(c->context, &pattern, &q, &part[0], &count);
+        ragged = status == ATTN_OK ? at_tape_memory(tape, count, sizeof(float)) : NULL;
+        if (status == ATTN_OK && !ragged) return NULL;
+    }
+    attn_tensor ragged_view = attn_tensor_view(ragged, 1, &count);
+    if (status == ATTN_OK) {
+        status = attn_attention_forward(c->context, &pattern, &options, &q, &part[0], &part[1], &output, NULL,
+                                        ragged ? &ragged_view : NULL);
+    }
+    if (status != ATTN_OK) return at_tape_failed(tape, status);
+    if (ragged) spread_weights(c, o->heads, query_offsets, ragged, weights);
+    return at_multihead_output(tape, layer, y);
+}
+
+static int check_step(attn_tape *tape, const attn_decoder *decoder, const attn_cache *cache,
+                      const attn_variable *x) {
+    if (!at_tape_has(tape, "decoder", "x", x)) return 0;
+    if (!decoder || !cache || cache->decoder != decoder) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "decoder: the cache is NULL or was made for another decoder");
+    } else if (at_recording(tape)) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "decoder: a step with a cache wants a tape that predicts");
+    } else if (x->rows != cache->sequences || x->columns != decoder->options.columns) {
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                     "decoder: x is %" PRId64 " x %" PRId64 ", %" PRId64 " sequences x %" PRId64
+                     " columns are needed",
+                     x->rows, x->columns, cache->sequences, decoder->options.columns);
+    } else if (cache->length >= cache->room) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "decoder: the cache is full: it has room for %" PRId64 " rows", cache->room);
+    }
+    return attn_tape_status(tape) == ATTN_OK;
+}
+
+attn_variable *attn_decoder_step(attn_tape *tape, const attn_decoder *decoder, attn_cache *cache,
+                                 attn_variable *x, float *weights) {
+    if (!at_tape_ready(tape) || !check_step(tape, decoder, cache, x)) return NULL;
+    int64_t n = cache->sequences;
+    int64_t *offsets = at_tape_memory(tape, n + 1, sizeof *offsets),
+            *first = at_tape_memory(tape, n, sizeof *first);
+    int64_t *query_offsets = at_tape_memory(tape, cache->sources + 1, sizeof *query_offsets);
+    if (!offsets || !first || !query_offsets) return NULL;
+    for (int64_t b = 0; b <= n; b++) offsets[b] = b;
+    for (int64_t b = 0; b < n; b++) first[b] = cache->length;
+    for (int64_t s = 0, b = 0; s <= cache->sources; s++) {
+        while (b < n && cache->source_of[b] < s) b++;
+        query_offsets[s] = b;
+    }
+    attn_ragged batch = {n, offsets};
+    x = attn_positions_apply(tape, decoder->positions, x, &batch, first);
+    for (int64_t l = 0; l < decoder->options.layers && attn_tape_status(tape) == ATTN_OK; l++) {
+        const at_decoder_block *b = &decoder->block[l];
+        attn_variable *y = at_branch_begin(tape, decoder, b->norm[0], x);
+        x = at_branch_end(tape, decoder, b->norm[0], x, step_self(tape, cache, l, y, &batch, first));
+        if (b->cross) {
+            float *wanted = l == decoder->options.layers - 1 ? weights : NULL;
+            y = at_branch_begin(tape, decoder, b->norm[1], x);
+            x = at_branch_end(tape, decoder, b->norm[1], x,
+                              step_cross(tape, cache, l, y, query_offsets, wanted));
+        }
+        y = at_branch_begin(tape, decoder, b->norm[2], x);
+        x = at_branch_end(tape, decoder, b->norm[2], x, attn_feedforward_apply(tape, b->feed, y));
+    }
+    x = attn_norm_apply(tape, decoder->norm, x);
+    if (attn_tape_status(tape) == ATTN_OK) cache->length++;
+    return x;
+}

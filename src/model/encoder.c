@@ -1,0 +1,119 @@
+/* encoder.c: input map, positions, blocks, last norm. */
+#include <attn/encoder.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layers/layers.h"
+#include "tape/tape.h"
+
+struct attn_encoder {
+    attn_encoder_options options;
+    attn_positions *positions;
+    attn_linear *input;
+    attn_block **block;
+    attn_norm *norm;
+    int64_t out;
+};
+
+void attn_encoder_options_init(attn_encoder_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->columns = 64;
+    options->layers = 2;
+    options->position = ATTN_POSITION_SINUSOIDAL;
+    options->longest = 512;
+    attn_block_options_init(&options->block);
+    options->final_norm = 1;
+}
+
+/* The blocks. Each branch starts smaller the deeper the stack, so that the sum
+ * of all of them is of the size of the input. */
+static int add_blocks(attn_parameters *set, const char *name, attn_encoder *encoder) {
+    const attn_encoder_options *o = &encoder->options;
+    encoder->block = at_layer_memory(set, (size_t)(o->layers > 0 ? o->layers : 1) * sizeof *encoder->block);
+    if (!encoder->block) return 0;
+    attn_block_options block = o->block;
+    block.dropout = o->dropout;
+    if (block.residual && block.norm_first) block.output_scale *= 1.0f / sqrtf(2.0f * (float)o->layers);
+    attn_position position = o->position;
+    if (position == ATTN_POSITION_ROTARY || position == ATTN_POSITION_ALIBI ||
+        position == ATTN_POSITION_RELATIVE) {
+        block.mixer.attention.position = position;
+    }
+    block.mixer.attention.longest = o->longest;
+    encoder->out = o->columns;
+    for (int64_t l = 0; l < o->layers; l++) {
+        char text[AT_NAME], part[32];
+        snprintf(part, sizeof part, "%" PRId64, l);
+        if (o->kinds) block.mixer.kind = o->kinds[l];
+        block.mixer.columns = encoder->out;
+        encoder->block[l] = attn_block_create(set, at_layer_name(text, name, part), &block);
+        if (!encoder->block[l]) return 0;
+        encoder->out = attn_block_columns(encoder->block[l]);
+    }
+    return 1;
+}
+
+attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
+                                  const attn_encoder_options *options) {
+    attn_encoder_options defaults;
+    attn_encoder_options_init(&defaults);
+    if (!options) options = &defaults;
+    attn_encoder *encoder = at_layer_memory(parameters, sizeof *encoder);
+    if (!encoder || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    encoder->options = *options;
+    attn_encoder_options *o = &encoder->options;
+    if (o->columns < 1 || o->layers < 0) {
+        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
+                                  "%s: %" PRId64 " columns and %" PRId64 " layers", name, o->columns,
+                                  o->layers);
+    }
+    if (o->input_columns == 0) o->input_columns = o->columns;
+    int64_t width = o->input_columns + (o->position == ATTN_POSITION_ONE_HOT ? o->longest : 0);
+    char text[AT_NAME];
+    if (width != o->columns) {
+        encoder->input = attn_linear_create(parameters, at_layer_name(text, name, "input"), width, o->columns,
+                                            1, ATTN_IDENTITY);
+    }
+    /* one-hot codes stand beside the input, the others are added to what the input map gives */
+    encoder->positions = attn_positions_create(parameters, at_layer_name(text, name, "position"), o->position,
+                                               o->columns, o->longest);
+    if (!encoder->positions || !add_blocks(parameters, name, encoder)) return NULL;
+    int last = o->final_norm && o->block.norm_first && o->layers > 0;
+    encoder->norm = attn_norm_create(parameters, at_layer_name(text, name, "norm"),
+                                     last ? o->block.norm : ATTN_NORM_NONE, encoder->out);
+    encoder->options.kinds = NULL; /* the caller's */
+    return at_parameters_ready(parameters) ? encoder : NULL;
+}
+
+attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
+                                    const attn_places *places, float *const *weights) {
+    if (!at_tape_ready(tape)) return NULL;
+    if (!encoder || !places) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "encoder: %s is NULL",
+                            encoder ? "places" : "the encoder");
+    }
+    const attn_encoder_options *o = &encoder->options;
+    int beside = o->position == ATTN_POSITION_ONE_HOT;
+    if (beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    if (encoder->input) x = attn_linear_apply(tape, encoder->input, x);
+    if (!beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    if (o->dropout > 0.0f) x = attn_tape_dropout(tape, x, o->dropout);
+    attn_places inner = *places;
+    for (int64_t l = 0; l < o->layers; l++) {
+        inner.weights = weights ? weights[l] : NULL;
+        x = attn_block_apply(tape, encoder->block[l], x, &inner);
+    }
+    return attn_norm_apply(tape, encoder->norm, x);
+}
+
+attn_variable *attn_encoder_apply(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
+                                  const attn_places *places) {
+    return attn_encoder_weights(tape, encoder, x, places, NULL);
+}
+
+int64_t attn_encoder_columns(const attn_encoder *encoder) { return encoder ? encoder->out : 0; }
+int64_t attn_encoder_layers(const attn_encoder *encoder) { return encoder ? encoder->options.layers : 0; }

@@ -1,0 +1,222 @@
+/* attention.c: the attention operator (attn/attention.h) on variables.
+ *
+ * A row holds its heads side by side, so the variables are seen as rows x heads
+ * x channels without a copy, slices too. For the walk back the log-sum-exp of
+ * each (row, head) is kept, and a copy of pattern and options.
+ */
+#include "tape/tape.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/random.h"
+
+/* The variables beside query, key and value that may want a gradient. */
+enum { BIAS, DISTANCE_BIAS, SCORE_VECTOR, KEY_SCORE_VECTOR, EDGE_BIAS, EDGE_KEY, EDGE_VALUE, EXTRAS };
+static const char *const extra_names[EXTRAS] = {
+    "bias", "distance_bias", "score_vector", "key_score_vector", "edge_bias", "edge_key", "edge_value"};
+
+typedef struct attention_state {
+    int64_t heads, kv_heads;
+    int64_t bias_shape[4];
+    attn_pattern pattern;
+    attn_attention_options options;
+    attn_variable *extra[EXTRAS];
+    float *log_sum_exp;
+} attention_state;
+
+void attn_attention_inputs_init(attn_attention_inputs *inputs) {
+    memset(inputs, 0, sizeof *inputs);
+    inputs->size = sizeof *inputs;
+    inputs->heads = inputs->kv_heads = 1;
+}
+
+/* rows x (heads * channels) as rows x heads x channels. */
+static attn_tensor heads_of(float *data, int64_t rows, int64_t columns, int64_t stride, int64_t heads) {
+    attn_tensor t = attn_tensor_rows(data, rows, heads, columns / heads);
+    t.stride[0] = stride;
+    return t;
+}
+
+/* The tensor that the operator takes for an extra variable, over `data`. */
+static attn_tensor extra_tensor(const attention_state *s, int which, float *data, int64_t stride) {
+    const attn_variable *v = s->extra[which];
+    if (which == BIAS) return attn_tensor_view(data, 4, s->bias_shape);
+    if (which == EDGE_KEY || which == EDGE_VALUE)
+        return heads_of(data, v->rows, v->columns, stride, s->heads);
+    attn_tensor t = attn_tensor_matrix(data, v->rows, v->columns);
+    t.stride[0] = stride;
+    return t;
+}
+
+static attn_tensor *option_of(attn_attention_options *o, int which) {
+    attn_tensor *const places[EXTRAS] = {
+        &o->bias,      &o->distance_bias, &o->score_vector, &o->key_score_vector,
+        &o->edge_bias, &o->edge_key,      &o->edge_value};
+    return places[which];
+}
+
+static attn_tensor *gradient_of(attn_attention_gradients *g, int which) {
+    attn_tensor *const places[EXTRAS] = {
+        &g->bias,      &g->distance_bias, &g->score_vector, &g->key_score_vector,
+        &g->edge_bias, &g->edge_key,      &g->edge_value};
+    return places[which];
+}
+
+static void attention_backward(attn_tape *tape, at_node *node) {
+    attention_state *s = node->state;
+    attn_variable *y = node->output, **x = node->input;
+    const int64_t heads[3] = {s->heads, s->kv_heads, s->kv_heads};
+    attn_attention_gradients gradients;
+    attn_attention_gradients_init(&gradients);
+    attn_tensor *target[3] = {&gradients.query, &gradients.key, &gradients.value}, input[3];
+    at_gradient g[3], extra[EXTRAS];
+    for (int i = 0; i < 3; i++) {
+        input[i] = heads_of(x[i]->data, x[i]->rows, x[i]->columns, x[i]->stride, heads[i]);
+        g[i] = at_gradient_begin(tape, x[i]);
+        if (g[i].data) *target[i] = heads_of(g[i].data, x[i]->rows, x[i]->columns, g[i].stride, heads[i]);
+    }
+    for (int e = 0; e < EXTRAS; e++) {
+        extra[e] = at_gradient_begin(tape, s->extra[e]);
+        if (extra[e].data) *gradient_of(&gradients, e) = extra_tensor(s, e, extra[e].data, extra[e].stride);
+    }
+    if (attn_tape_status(tape) == ATTN_OK) {
+        attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
+        attn_tensor d_output = heads_of(y->gradient, y->rows, y->columns, y->gradient_stride, s->heads);
+        attn_tensor log_sum_exp = attn_tensor_matrix(s->log_sum_exp, y->rows, s->heads);
+        attn_status status =
+            attn_attention_backward(at_tape_context(tape), &s->pattern, &s->options, &input[0], &input[1],
+                                    &input[2], &output, &log_sum_exp, &d_output, &gradients);
+        if (status != ATTN_OK) at_tape_failed(tape, status);
+    }
+    for (int i = 0; i < 3; i++) at_gradient_end(tape, x[i], &g[i]);
+    for (int e = 0; e < EXTRAS; e++) at_gradient_end(tape, s->extra[e], &extra[e]);
+}
+
+/* ---- checks ---- */
+
+static int check_heads(attn_tape *tape, const char *name, const attn_variable *x, int64_t heads) {
+    if (!at_tape_has(tape, "attention", name, x)) return 0;
+    if (heads >= 1 && x->columns % heads == 0) return 1;
+    at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                 "attention: %s has %" PRId64 " columns, which do not divide into %" PRId64 " heads", name,
+                 x->columns, heads);
+    return 0;
+}
+
+/* A copy whose offsets outlive the call. */
+static int keep_pattern(attn_tape *tape, const attn_pattern *pattern, attn_pattern *kept) {
+    attn_pattern_init(kept);
+    if (!pattern) return 1;
+    *kept = *pattern;
+    if (pattern->query_lengths || pattern->key_lengths) {
+        at_tape_fail(tape, ATTN_UNSUPPORTED,
+                     "attention: on a tape sequences are given by offsets, not lengths");
+        return 0;
+    }
+    if (!pattern->query_offsets && !pattern->key_offsets) return 1;
+    if (pattern->sequences < 0) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "attention: the pattern has a negative number of sequences");
+        return 0;
+    }
+    const int64_t **places[2] = {&kept->query_offsets, &kept->key_offsets};
+    for (int i = 0; i < 2; i++) {
+        if (!*places[i]) continue;
+        *places[i] = at_tape_copy(tape, *places[i], pattern->sequences + 1, sizeof(int64_t));
+        if (!*places[i]) return 0;
+    }
+    return 1;
+}
+
+/* Options with the tensors of the variables, and this step's dropout. */
+static int keep_options(attn_tape *tape, const attn_attention_inputs *inputs, attention_state *s) {
+    if (inputs->options) {
+        s->options = *inputs->options;
+    } else {
+        attn_attention_options_init(&s->options);
+    }
+    attn_variable *const given[EXTRAS] = {
+        inputs->bias,      inputs->distance_bias, inputs->score_vector, inputs->key_score_vector,
+        inputs->edge_bias, inputs->edge_key,      inputs->edge_value};
+    attn_tensor none;
+    memset(&none, 0, sizeof none);
+    for (int e = 0; e < EXTRAS; e++) {
+        s->extra[e] = given[e];
+        *option_of(&s->options, e) = none;
+        if (!given[e]) continue;
+        if ((e == BIAS || e == SCORE_VECTOR || e == KEY_SCORE_VECTOR) &&
+            given[e]->stride != given[e]->columns) {
+            at_tape_fail(tape, ATTN_UNSUPPORTED, "attention: %s may not be a slice of columns",
+                         extra_names[e]);
+            return 0;
+        }
+        if ((e == EDGE_KEY || e == EDGE_VALUE) && !check_heads(tape, extra_names[e], given[e], s->heads))
+            return 0;
+        *option_of(&s->options, e) = extra_tensor(s, e, given[e]->data, given[e]->stride);
+    }
+    if (attn_tape_mode_of(tape) != ATTN_TAPE_TRAIN) s->options.dropout = 0.0f;
+    s->options.seed = at_splitmix64(at_tape_seed(tape)) ^ at_tape_stream(tape);
+    return 1;
+}
+
+static int check_bias(attn_tape *tape, const attn_attention_inputs *inputs) {
+    if (!inputs->bias) return 1;
+    const int64_t *shape = inputs->bias_shape;
+    double count = (double)shape[0] * (double)shape[1] * (double)shape[2] * (double)shape[3];
+    if (shape[0] > 0 && shape[1] > 0 && shape[2] > 0 && shape[3] > 0 &&
+        count == (double)inputs->bias->rows * (double)inputs->bias->columns) {
+        return 1;
+    }
+    at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                 "attention: bias has %" PRId64 " x %" PRId64 " numbers, bias_shape is %" PRId64 " x %" PRId64
+                 " x %" PRId64 " x %" PRId64,
+                 inputs->bias->rows, inputs->bias->columns, shape[0], shape[1], shape[2], shape[3]);
+    return 0;
+}
+
+attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_variable *key,
+                                   attn_variable *value, const attn_attention_inputs *inputs) {
+    if (!at_tape_ready(tape)) return NULL;
+    attn_attention_inputs defaults;
+    attn_attention_inputs_init(&defaults);
+    if (!inputs) inputs = &defaults;
+    if (inputs->size != sizeof *inputs) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "attention: call attn_attention_inputs_init first");
+    }
+    if (!check_heads(tape, "query", query, inputs->heads) ||
+        !check_heads(tape, "key", key, inputs->kv_heads) ||
+        !check_heads(tape, "value", value, inputs->kv_heads) || !check_bias(tape, inputs)) {
+        return NULL;
+    }
+    attention_state *s = at_tape_memory(tape, 1, sizeof *s);
+    if (!s) return NULL;
+    s->heads = inputs->heads;
+    s->kv_heads = inputs->kv_heads;
+    memcpy(s->bias_shape, inputs->bias_shape, sizeof s->bias_shape);
+    if (!keep_pattern(tape, inputs->pattern, &s->pattern) || !keep_options(tape, inputs, s)) return NULL;
+
+    attn_variable *y = at_result(tape, query->rows, value->columns / s->kv_heads * s->heads);
+    s->log_sum_exp = at_recording(tape) ? at_tape_memory(tape, query->rows * s->heads, sizeof(float)) : NULL;
+    if (!y || attn_tape_status(tape) != ATTN_OK) return NULL;
+    attn_tensor q = heads_of(query->data, query->rows, query->columns, query->stride, s->heads);
+    attn_tensor k = heads_of(key->data, key->rows, key->columns, key->stride, s->kv_heads);
+    attn_tensor v = heads_of(value->data, value->rows, value->columns, value->stride, s->kv_heads);
+    attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
+    attn_tensor log_sum_exp = attn_tensor_matrix(s->log_sum_exp, y->rows, s->heads), weights;
+    attn_context *context = at_tape_context(tape);
+    attn_status status = ATTN_OK;
+    int64_t count = 0;
+    if (inputs->weights) status = attn_attention_weights_count(context, &s->pattern, &q, &k, &count);
+    weights = attn_tensor_view(inputs->weights, 1, &count);
+    if (status == ATTN_OK) {
+        status =
+            attn_attention_forward(context, &s->pattern, &s->options, &q, &k, &v, &output,
+                                   s->log_sum_exp ? &log_sum_exp : NULL, inputs->weights ? &weights : NULL);
+    }
+    if (status != ATTN_OK) return at_tape_failed(tape, status);
+    int extras = 0;
+    for (int e = 0; e < EXTRAS; e++) extras |= at_wanted(s->extra[e]);
+    at_record(tape, y, attention_backward, s, extras, query, key, value);
+    return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+}
