@@ -20,6 +20,7 @@
 #include <math.h>
 
 #include "base/random.h"
+#include "kernels/impl/dropout.h"
 #include "kernels/impl/math.h"
 #include "kernels/impl/pack.h"
 #include "kernels/table.h"
@@ -318,17 +319,6 @@ static int adjust_scores(const score_tile *t) {
         }
     }
     return !covered || call->bias || call->distance || call->mask;
-}
-
-/* The dropout generator of base/random.h, a vector at a time. */
-VEC_INLINE vecb dropout_keeps(veci key_a, veci key_b, veci j, veci threshold) {
-    veci x = veci_add(veci_mul(j, veci_set(0x9e3779b9u)), key_a);
-    x = veci_xor(x, veci_shift_right(x, 16));
-    x = veci_mul(x, veci_set(0x21f0aaadu));
-    x = veci_xor(x, veci_xor(key_b, veci_shift_right(x, 15)));
-    x = veci_mul(x, veci_set(0x735a2d97u));
-    x = veci_xor(x, veci_shift_right(x, 15));
-    return veci_at_least(x, threshold);
 }
 
 static inline at_row_key dropout_row(const at_attention *call, const at_sequence *s, int64_t head,
