@@ -24,8 +24,37 @@ typedef struct at_network {
     void (*multiply)(int64_t count, const float *a, const float *b, float *y); /* y = a * b */
     void (*scale)(int64_t count, float factor, const float *x, float *y);      /* y = factor * x */
     void (*activation)(attn_activation activation, int64_t count, const float *x, float *y);
+    void (*add_scaled)(int64_t count, float factor, const float *x, float *y);    /* y += factor * x */
+    void (*add_product)(int64_t count, const float *a, const float *b, float *y); /* y += a * b */
+    /* For i = 0 .. count - 1 in order, y[to[i]] += factor[i] * x[from[i]], rows of `columns`
+     * numbers; a negative index: nothing. from NULL: i; factor NULL: 1. */
+    void (*add_rows)(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
+                     const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride);
 
     /* ---- norms, softmax, gates, dropout, rotary positions (impl/norms.c) ---- */
+
+    /* One row; y may be x. gain and bias: NULL means 1 and 0. mean and inverse (1 / standard
+     * deviation, 1 / root of the mean square) are what the backward pass needs. */
+    void (*layer_norm)(int64_t columns, const float *x, const float *gain, const float *bias, float epsilon,
+                       float *y, float *mean, float *inverse);
+    void (*rms_norm)(int64_t columns, const float *x, const float *gain, float epsilon, float *y,
+                     float *inverse);
+    /* dx of one row of layer_norm (centred) or rms_norm (not centred; mean 0); adds to d_gain
+     * and d_bias. Each NULL: not wanted. dx may be d. */
+    void (*norm_backward)(int64_t columns, const float *d, const float *x, const float *gain, int centred,
+                          float mean, float inverse, float *dx, float *d_gain, float *d_bias);
+    void (*softmax_backward)(int64_t columns, const float *y, const float *d, float *dx);
+    void (*log_softmax)(int64_t columns, const float *x, float *y);
+    void (*log_softmax_backward)(int64_t columns, const float *y, const float *d, float *dx);
+    void (*gate)(attn_activation activation, int64_t count, const float *gate, const float *value, float *y);
+    void (*gate_backward)(attn_activation activation, int64_t count, const float *gate, const float *value,
+                          const float *d, float *d_gate, float *d_value); /* NULL: not wanted */
+    /* y = factor * x where the generator's word of column c is at least threshold, else 0. */
+    void (*dropout)(int64_t columns, at_row_key key, uint32_t threshold, float factor, const float *x,
+                    float *y);
+    /* One row of heads * 2 * half numbers, turned by sign * the angle. In place. */
+    void (*rotary)(int64_t heads, int64_t half, const float *cosine, const float *sine, float sign,
+                   const float *x, float *y);
 
     /* ---- recurrent cells (impl/recurrent.c) ---- */
 

@@ -60,4 +60,17 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
     return one;
 }
 
+/* function(activation, ...) with the activation a constant: a loop of its own for each,
+ * its constants in registers. */
+#define FOR_ACTIVATION(activation, function, ...)                                                            \
+    switch (activation) {                                                                                    \
+    case ATTN_IDENTITY: function(ATTN_IDENTITY, __VA_ARGS__); break;                                         \
+    case ATTN_RELU: function(ATTN_RELU, __VA_ARGS__); break;                                                 \
+    case ATTN_GELU: function(ATTN_GELU, __VA_ARGS__); break;                                                 \
+    case ATTN_GELU_TANH: function(ATTN_GELU_TANH, __VA_ARGS__); break;                                       \
+    case ATTN_SILU: function(ATTN_SILU, __VA_ARGS__); break;                                                 \
+    case ATTN_TANH: function(ATTN_TANH, __VA_ARGS__); break;                                                 \
+    case ATTN_SIGMOID: function(ATTN_SIGMOID, __VA_ARGS__); break;                                           \
+    }
+
 #endif

@@ -27,9 +27,41 @@ static void multiply(int64_t count, const float *a, const float *b, float *y) {
 static void scale(int64_t count, float factor, const float *x, float *y) {
     for (int64_t c = 0; c < count; c++) y[c] = factor * x[c];
 }
+static void add_scaled(int64_t count, float factor, const float *x, float *y) {
+    for (int64_t c = 0; c < count; c++) y[c] += factor * x[c];
+}
+static void add_product(int64_t count, const float *a, const float *b, float *y) {
+    for (int64_t c = 0; c < count; c++) y[c] += a[c] * b[c];
+}
 
-static void activation_all(attn_activation activation, int64_t count, const float *x, float *y) {
+/* The rows to add to are anywhere, as in the table of an embedding: those that
+ * come soon are fetched ahead. */
+static void add_rows(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
+                     const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+    enum { AHEAD = 8, LINE = 16 };
+    for (int64_t i = 0; i < count; i++) {
+        if (i + AHEAD < count && to[i + AHEAD] >= 0) {
+            const float *soon = y + to[i + AHEAD] * y_stride;
+            for (int64_t c = 0; c < columns; c += LINE) __builtin_prefetch(soon + c, 1);
+        }
+        int64_t source = from ? from[i] : i;
+        if (source < 0 || to[i] < 0) continue;
+        const float *row = x + source * x_stride;
+        float *target = y + to[i] * y_stride;
+        const vec f = vec_set(factor ? factor[i] : 1.0f);
+        for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
+            int64_t left = columns - c;
+            vec term = vec_mul(load_some(row + c, left), f);
+            store_some(target + c, vec_add(load_some(target + c, left), term), left);
+        }
+    }
+}
+
+VEC_INLINE void activation_with(attn_activation activation, int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         store_some(y + c, activate(activation, load_some(x + c, count - c)), count - c);
     }
+}
+static void activation_all(attn_activation activation, int64_t count, const float *x, float *y) {
+    FOR_ACTIVATION(activation, activation_with, count, x, y)
 }

@@ -1,0 +1,105 @@
+/* rowwise.c: work on single rows cut into tasks, and sums over rows. */
+#include "tape/ops/rowwise.h"
+
+#include <string.h>
+
+at_operand at_data_of(const attn_variable *x) {
+    at_operand operand = {x->data, x->stride};
+    return operand;
+}
+at_operand at_gradient_of(const attn_variable *y) {
+    at_operand operand = {y->gradient, y->gradient_stride};
+    return operand;
+}
+at_operand at_place_of(const at_gradient *gradient) {
+    at_operand operand = {gradient->data, gradient->stride};
+    return operand;
+}
+
+typedef struct rows_run {
+    int64_t rows, columns, rows_of_task;
+    int operands, joined; /* joined: the rows of a task are one */
+    at_operand operand[AT_OPERANDS];
+    at_row_function function;
+    const void *argument;
+} rows_run;
+
+static void rows_task(void *argument, int64_t task, int worker) {
+    const rows_run *run = argument;
+    int64_t first = task * run->rows_of_task, end = first + run->rows_of_task;
+    if (end > run->rows) end = run->rows;
+    int64_t step = run->joined ? end - first : 1;
+    (void)worker;
+    for (int64_t i = first; i < end; i += step) {
+        float *p[AT_OPERANDS];
+        for (int o = 0; o < run->operands; o++) {
+            const at_operand *operand = &run->operand[o];
+            p[o] = operand->data ? operand->data + i * operand->stride : NULL;
+        }
+        run->function(i, step * run->columns, p, run->argument);
+    }
+}
+
+/* Tasks of about 16,000 numbers: worth a thread, and small enough for its cache. */
+static int64_t rows_of_task(int64_t columns) {
+    int64_t rows = 16384 / columns;
+    return rows < 1 ? 1 : rows;
+}
+
+static void run_rows(attn_tape *tape, double cost, rows_run *run, const at_operand *operand) {
+    memcpy(run->operand, operand, (size_t)run->operands * sizeof *operand);
+    run->rows_of_task = rows_of_task(run->columns);
+    at_tape_parallel(tape, cost * (double)run->rows * (double)run->columns,
+                     (run->rows + run->rows_of_task - 1) / run->rows_of_task, rows_task, run);
+}
+
+void at_each_row(attn_tape *tape, double cost, int64_t rows, int64_t columns, int operands,
+                 const at_operand *operand, at_row_function function, const void *argument) {
+    rows_run run = {
+        .rows = rows, .columns = columns, .operands = operands, .function = function, .argument = argument};
+    run_rows(tape, cost, &run, operand);
+}
+
+void at_each_element(attn_tape *tape, double cost, int64_t rows, int64_t columns, int operands,
+                     const at_operand *operand, at_row_function function, const void *argument) {
+    rows_run run = {
+        .rows = rows, .columns = columns, .operands = operands, .function = function, .argument = argument};
+    run.joined = 1;
+    for (int o = 0; o < operands; o++) {
+        if (operand[o].data && operand[o].stride != columns) run.joined = 0;
+    }
+    run_rows(tape, cost, &run, operand);
+}
+
+/* ---- sums over rows ---- */
+
+int64_t at_chunks_of(int64_t rows) { return (rows + AT_CHUNK_ROWS - 1) / AT_CHUNK_ROWS; }
+
+typedef struct chunks_run {
+    const at_kernels *kernels;
+    int64_t chunks, columns;
+    const float *partials;
+    float *sums;
+} chunks_run;
+
+enum { COLUMNS_OF_TASK = 64 };
+
+static void chunks_task(void *argument, int64_t task, int worker) {
+    const chunks_run *run = argument;
+    int64_t first = task * COLUMNS_OF_TASK, columns = run->columns - first;
+    if (columns > COLUMNS_OF_TASK) columns = COLUMNS_OF_TASK;
+    (void)worker;
+    run->kernels->column_sums(run->chunks, columns, run->partials + first, run->columns, run->sums + first);
+}
+
+void at_sum_chunks(attn_tape *tape, int64_t chunks, int64_t columns, const float *partials, float *sums) {
+    chunks_run run = {at_tape_kernels(tape), chunks, columns, partials, sums};
+    at_tape_parallel(tape, 2.0 * (double)chunks * (double)columns,
+                     (columns + COLUMNS_OF_TASK - 1) / COLUMNS_OF_TASK, chunks_task, &run);
+}
+
+int at_tape_has_activation(attn_tape *tape, const char *operation, attn_activation activation) {
+    if ((int)activation >= ATTN_IDENTITY && (int)activation <= ATTN_SIGMOID) return 1;
+    at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: there is no activation %d", operation, (int)activation);
+    return 0;
+}
