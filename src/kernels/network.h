@@ -16,6 +16,7 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "kernels/crf.h"
 
 typedef struct at_network {
     /* ---- element by element (impl/elements.c); all of them in place ---- */
@@ -59,6 +60,34 @@ typedef struct at_network {
     /* ---- recurrent cells (impl/recurrent.c) ---- */
 
     /* ---- losses (impl/losses.c) ---- */
+    void (*logarithm)(int64_t count, const float *x, float *y); /* in place; -inf at 0 */
+    double (*sum)(int64_t count, const float *x);
+    /* The maximum of x and the sum of exp(x - maximum); count >= 1. */
+    void (*exponential_sum)(int64_t count, const float *x, float *maximum, float *sum);
+    /* The sum of weight * (maximum - x); weights NULL: 1. A weight of 0 counts for nothing. */
+    double (*distance_sum)(int64_t count, const float *weights, float maximum, const float *x);
+    /* y = factor * exp(x - maximum) - smoothing * weight; weights NULL: 1. */
+    void (*softmax_slope)(int64_t count, const float *weights, float maximum, float factor, float smoothing,
+                          const float *x, float *y);
+    /* The loss of every number, 0 where the target is NaN, and factor times its slope. */
+    void (*binary_cross_entropy)(int64_t count, const float *x, const float *targets, float *y);
+    void (*binary_cross_entropy_slope)(int64_t count, float factor, const float *x, const float *targets,
+                                       float *y);
+    void (*squared_error)(int64_t count, const float *x, const float *targets, float *y);
+    void (*squared_error_slope)(int64_t count, float factor, const float *x, const float *targets, float *y);
+    void (*absolute_error)(int64_t count, const float *x, const float *targets, float *y);
+    void (*absolute_error_slope)(int64_t count, float factor, const float *x, const float *targets, float *y);
+
+    /* ---- conditional random fields (impl/crf.c) ----
+     * alpha: rows x classes, of each row less its maximum. Returns the log of the sum over all paths.
+     * work: classes numbers. */
+    double (*crf_forward)(const at_crf_sequence *sequence, float *work, float *alpha);
+    /* p(class) of every row, and, unless NULL, the expected number of transitions (to, from) is added to
+     * `expected`. work: 4 * classes numbers, and classes^2 more for `expected`. */
+    void (*crf_backward)(const at_crf_sequence *sequence, const float *alpha, float *work, float *marginals,
+                         int64_t marginals_stride, float *expected);
+    /* The best path; of equal ones the first in the order of the classes. work: rows * classes. */
+    void (*crf_best)(const at_crf_sequence *sequence, double *work, int32_t *labels);
 
     /* ---- optimisers (impl/optimizers.c) ---- */
 
