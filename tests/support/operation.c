@@ -40,14 +40,44 @@ static int64_t count_of(const operation_tensor *t) {
     return (t->rows ? t->rows : 1) * (t->depth ? t->depth : 1) * t->columns;
 }
 
-static workbench *bench_create(const operation_case *c) {
+/* A layer's parameters: shapes, and its own starting values, moved a little so
+ * that no bias is 0 and no gain 1. */
+static void add_layer(workbench *b, operation_case *c, test_random *random) {
+    attn_parameters *set;
+    assert_int_equal(attn_parameters_create(test_context(0, 1), c->seed, &set), ATTN_OK);
+    c->build(set, c->user);
+    if (attn_parameters_status(set) != ATTN_OK) fail_msg("%s: %s", c->name, attn_parameters_error(set));
+    c->parameters = (int)attn_parameters_count(set);
+    assert_in_range(c->parameters, 1, OPERATION_TENSORS);
+    for (int p = 0; p < c->parameters; p++) {
+        attn_parameter *parameter = attn_parameters_at(set, p);
+        attn_tensor value = attn_parameter_value(parameter);
+        operation_tensor shape = {.rows = value.rank == 1 ? 0 : value.shape[0],
+                                  .depth = value.rank == 3 ? value.shape[1] : 0,
+                                  .columns = value.shape[value.rank - 1],
+                                  .fixed = attn_parameter_frozen(parameter)};
+        c->parameter[p] = shape;
+        numbers *n = &b->tensor[c->inputs + p];
+        n->count = count_of(&shape);
+        n->f = allocate(n->count, sizeof(float));
+        n->d = allocate(n->count, sizeof(double));
+        for (int64_t i = 0; i < n->count; i++) {
+            n->d[i] = n->f[i] = ((float *)value.data)[i] + 0.2f * random_normal(random);
+        }
+    }
+    attn_parameters_destroy(set);
+}
+
+static workbench *bench_create(operation_case *c) {
     workbench *b = allocate(1, sizeof *b);
     test_random random = {c->seed * 2654435761u + 12345};
     b->c = c;
+    if (c->build) add_layer(b, c, &random);
     b->tensors = c->inputs + c->parameters;
     for (int t = 0; t < b->tensors; t++) {
         const operation_tensor *shape = tensor_of(c, t);
         numbers *n = &b->tensor[t];
+        if (n->f) continue; /* a layer's */
         n->count = t < c->inputs ? shape->rows * shape->columns : count_of(shape);
         n->f = allocate(n->count, sizeof(float));
         n->d = allocate(n->count, sizeof(double));
@@ -112,6 +142,12 @@ typedef struct outcome {
     float *gradient[2 * OPERATION_TENSORS]; /* NULL: none */
 } outcome;
 
+static attn_parameter *fill_parameter(attn_parameter *parameter, const numbers *n) {
+    memcpy(attn_parameter_value(parameter).data, n->f, (size_t)n->count * sizeof(float));
+    attn_parameter_changed(parameter);
+    return parameter;
+}
+
 static attn_parameter *add_parameter(attn_parameters *set, const workbench *b, int p) {
     const operation_tensor *shape = &b->c->parameter[p];
     const numbers *n = &b->tensor[b->c->inputs + p];
@@ -126,9 +162,7 @@ static attn_parameter *add_parameter(attn_parameters *set, const workbench *b, i
                                 : shape->depth > 0 ? attn_parameters_add(set, name, 3, three, &options)
                                                    : attn_parameters_add(set, name, 2, two, &options);
     if (!parameter) fail_msg("%s: %s", b->c->name, attn_parameters_error(set));
-    memcpy(attn_parameter_value(parameter).data, n->f, (size_t)n->count * sizeof(float));
-    attn_parameter_changed(parameter);
-    return parameter;
+    return fill_parameter(parameter, n);
 }
 
 static void copy_result(const workbench *b, const attn_variable *y, float *target) {
@@ -164,7 +198,11 @@ static outcome run_once(const workbench *b, attn_context *context) {
     attn_variable *input[OPERATION_TENSORS];
     assert_int_equal(attn_parameters_create(context, 1, &set), ATTN_OK);
     assert_int_equal(attn_tape_create(context, &tape), ATTN_OK);
-    for (int p = 0; p < c->parameters; p++) parameter[p] = add_parameter(set, b, p);
+    if (c->build) c->build(set, c->user);
+    for (int p = 0; p < c->parameters; p++) {
+        parameter[p] = c->build ? fill_parameter(attn_parameters_at(set, p), &b->tensor[c->inputs + p])
+                                : add_parameter(set, b, p);
+    }
 
     attn_variable *y = run_case(b, tape, ATTN_TAPE_PREDICT, parameter, input);
     copy_result(b, y, o.result);
@@ -270,7 +308,8 @@ static void check_gradient(const workbench *b, int t, int64_t step, const double
     }
 }
 
-void operation_check(const operation_case *c) {
+void operation_check(const operation_case *given) {
+    operation_case own = *given, *c = &own;
     workbench *b = bench_create(c);
     oracle(b, b->result);
     double format = format_error(b);

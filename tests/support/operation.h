@@ -14,6 +14,10 @@
  *   - 1, 2 and 7 threads, bit by bit, results and gradients;
  *   - a tape that records nothing, bit by bit;
  *   - gradients of two backward passes that add up.
+ *
+ * With `build` the parameters are those of a layer: build makes it in the set
+ * that it is given (and keeps it in user, for run), and the oracle finds its
+ * parameters in the order in which the layer added them.
  */
 #ifndef TEST_SUPPORT_OPERATION_H
 #define TEST_SUPPORT_OPERATION_H
@@ -38,6 +42,7 @@ typedef struct operation_case {
     int64_t rows, columns; /* of the result */
     uint64_t seed;
     void *user;
+    void (*build)(attn_parameters *set, void *user);
     attn_variable *(*run)(attn_tape *tape, attn_variable **input, attn_parameter **parameter, void *user);
     void (*reference)(double *const *input, double *const *parameter, double *result, void *user);
     /* Where gradients need not be looked at number by number (the oracle is

@@ -1,0 +1,309 @@
+/* test_blocks.c: whole blocks, number by number, against an oracle in double:
+ * transformer blocks (pre- and post-norm, plain and gated, window, causal,
+ * grouped heads, narrow and wide forms) and decoder blocks with their source.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <attn/attn.h>
+
+#include "support/check.h"
+#include "support/contexts.h"
+#include "support/network.h"
+#include "support/operation.h"
+
+static const int64_t offsets[] = {0, 4, 4, 9, 10};
+static const int64_t source_offsets[] = {0, 3, 4, 6, 11};
+enum { ROWS = 10, SOURCE_ROWS = 11, SEQUENCES = 4 };
+static const attn_ragged batch = {SEQUENCES, offsets}, source_batch = {SEQUENCES, source_offsets};
+
+typedef struct block_case {
+    attn_block_options options;
+    attn_block *block;
+} block_case;
+
+/* Walks through the parameters in the order in which a layer added them. */
+typedef struct reader {
+    double *const *parameter;
+    int next;
+} reader;
+static const double *take(reader *r) { return r->parameter[r->next++]; }
+
+/* ---- multi-head attention, whose parameters are the next of the reader ---- */
+
+static void attend(const attn_multihead_options *o, reader *r, const double *x, const double *source,
+                   int64_t source_rows, const attn_ragged *keys, double *y) {
+    int64_t kv_heads = o->kv_heads ? o->kv_heads : o->heads;
+    int64_t width = o->head_width                ? o->head_width
+                    : o->form == ATTN_HEADS_WIDE ? o->columns
+                                                 : o->columns / o->heads;
+    int64_t q = o->heads * width, kv = kv_heads * width, all = source ? 2 * kv : q + 2 * kv;
+    oracle_attention a = {batch, source ? *keys : batch, o->heads, kv_heads, width, o->left, o->right};
+    double *heads = oracle_numbers(ROWS * q), *query = NULL;
+    double *projected = oracle_numbers((source ? source_rows : ROWS) * all);
+    if (source) {
+        const double *weight[2], *bias[2];
+        for (int w = 0; w < 2; w++) weight[w] = take(r);
+        for (int w = 0; w < 2; w++) bias[w] = take(r);
+        query = oracle_numbers(ROWS * q);
+        oracle_linear(ROWS, o->columns, q, x, weight[0], bias[0], ATTN_IDENTITY, query);
+        oracle_linear(source_rows, o->source_columns, all, source, weight[1], bias[1], ATTN_IDENTITY,
+                      projected);
+        oracle_attend(&a, query, q, projected, all, projected + kv, all, heads);
+    } else if (o->form == ATTN_HEADS_NARROW) {
+        int64_t piece = o->columns / o->heads;
+        double *part = oracle_numbers(ROWS * piece), *result = oracle_numbers(ROWS * 3 * width);
+        for (int64_t h = 0; h < o->heads; h++) {
+            const double *weight = take(r), *bias = take(r);
+            for (int64_t i = 0; i < ROWS; i++)
+                memcpy(part + i * piece, x + i * o->columns + h * piece, (size_t)piece * sizeof *part);
+            oracle_linear(ROWS, piece, 3 * width, part, weight, bias, ATTN_IDENTITY, result);
+            for (int64_t i = 0; i < ROWS; i++)
+                for (int64_t p = 0; p < 3; p++)
+                    memcpy(projected + i * all + p * q + h * width, result + (i * 3 + p) * width,
+                           (size_t)width * sizeof *part);
+        }
+        oracle_attend(&a, projected, all, projected + q, all, projected + 2 * q, all, heads);
+        free(part);
+        free(result);
+    } else {
+        const double *weight = take(r), *bias = take(r);
+        oracle_linear(ROWS, o->columns, all, x, weight, bias, ATTN_IDENTITY, projected);
+        oracle_attend(&a, projected, all, projected + q, all, projected + q + kv, all, heads);
+    }
+    const double *weight = take(r), *bias = take(r);
+    oracle_linear(ROWS, q, o->columns, heads, weight, bias, ATTN_IDENTITY, y);
+    free(heads);
+    free(query);
+    free(projected);
+}
+
+static void feed(int64_t columns, int64_t inner, attn_activation activation, int gated,
+                 const double *weight[2], const double *bias[2], const double *x, double *y) {
+    int64_t rows = gated ? 2 * inner : inner;
+    double *hidden = oracle_numbers(ROWS * rows), *gate = oracle_numbers(ROWS * inner);
+    oracle_linear(ROWS, columns, rows, x, weight[0], bias[0], gated ? ATTN_IDENTITY : activation, hidden);
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t c = 0; c < inner; c++) {
+            double z = hidden[i * rows + c];
+            gate[i * inner + c] = gated ? z / (1.0 + exp(-z)) * hidden[i * rows + inner + c] : z;
+        }
+    }
+    oracle_linear(ROWS, inner, columns, gate, weight[1], bias[1], ATTN_IDENTITY, y);
+    free(hidden);
+    free(gate);
+}
+
+/* ---- a transformer block ---- */
+
+static void build_block(attn_parameters *set, void *user) {
+    block_case *b = user;
+    b->block = attn_block_create(set, "block", &b->options);
+}
+
+static attn_variable *run_block(attn_tape *tape, attn_variable **input, attn_parameter **parameter,
+                                void *user) {
+    block_case *b = user;
+    attn_places places = {.batch = batch};
+    (void)parameter;
+    return attn_block_apply(tape, b->block, input[0], &places);
+}
+
+static void block_oracle(double *const *input, double *const *parameter, double *result, void *user) {
+    const block_case *b = user;
+    const attn_block_options *o = &b->options;
+    attn_multihead_options m = o->mixer.attention;
+    m.columns = o->mixer.columns;
+    if (o->mixer.causal) m.right = 0;
+    int64_t columns = m.columns, count = ROWS * columns;
+    double *normal = oracle_numbers(count), *branch = oracle_numbers(count), *middle = oracle_numbers(count);
+    /* the layer adds: attention, norm 0, norm 1, feed-forward */
+    int attention_parameters = m.form == ATTN_HEADS_NARROW ? 2 * (int)m.heads + 2 : 4;
+    reader attention = {parameter, 0}, rest = {parameter, attention_parameters};
+    const double *gain[2], *bias[2], *weight[2], *feed_bias[2];
+    for (int n = 0; n < 2; n++) {
+        gain[n] = take(&rest);
+        bias[n] = o->norm == ATTN_NORM_LAYER ? take(&rest) : NULL;
+    }
+    for (int w = 0; w < 2; w++) weight[w] = take(&rest);
+    for (int w = 0; w < 2; w++) feed_bias[w] = take(&rest);
+    if (o->norm_first) {
+        oracle_norm(o->norm, ROWS, columns, input[0], gain[0], bias[0], normal);
+        attend(&m, &attention, normal, NULL, 0, NULL, branch);
+        oracle_add(count, input[0], branch, middle);
+        oracle_norm(o->norm, ROWS, columns, middle, gain[1], bias[1], normal);
+        feed(columns, o->inner, o->activation, o->gated, weight, feed_bias, normal, branch);
+        oracle_add(count, middle, branch, result);
+    } else {
+        attend(&m, &attention, input[0], NULL, 0, NULL, branch);
+        oracle_add(count, input[0], branch, middle);
+        oracle_norm(o->norm, ROWS, columns, middle, gain[0], bias[0], normal);
+        feed(columns, o->inner, o->activation, o->gated, weight, feed_bias, normal, branch);
+        oracle_add(count, normal, branch, middle);
+        oracle_norm(o->norm, ROWS, columns, middle, gain[1], bias[1], result);
+    }
+    free(normal);
+    free(branch);
+    free(middle);
+}
+
+static void check_block(const char *name, const attn_block_options *options) {
+    block_case b = {.options = *options};
+    operation_case c = {.name = name,
+                        .inputs = 1,
+                        .input = {{.rows = ROWS, .columns = options->mixer.columns}},
+                        .rows = ROWS,
+                        .columns = options->mixer.columns,
+                        .seed = 5,
+                        .user = &b,
+                        .build = build_block,
+                        .run = run_block,
+                        .reference = block_oracle,
+                        .checked = 60};
+    operation_check(&c);
+}
+
+static attn_block_options small_block(void) {
+    attn_block_options o;
+    attn_block_options_init(&o);
+    o.mixer.columns = 12;
+    o.mixer.attention.heads = 3;
+    o.inner = 20;
+    return o;
+}
+
+static void test_transformer_block(void **state) {
+    (void)state;
+    attn_block_options o = small_block();
+    check_block("pre-norm", &o);
+    o.norm_first = 0;
+    check_block("post-norm", &o);
+    o = small_block();
+    o.norm = ATTN_NORM_RMS;
+    o.gated = 1;
+    o.activation = ATTN_SILU;
+    check_block("rms, gated", &o);
+    o = small_block();
+    o.mixer.causal = 1;
+    o.activation = ATTN_TANH;
+    check_block("causal", &o);
+    o = small_block();
+    o.mixer.attention.left = 2;
+    o.mixer.attention.right = 1;
+    check_block("window", &o);
+    o = small_block();
+    o.mixer.attention.heads = 4;
+    o.mixer.attention.kv_heads = 2;
+    o.mixer.attention.head_width = 5;
+    check_block("grouped heads of their own width", &o);
+}
+
+static void test_forms(void **state) {
+    (void)state;
+    attn_block_options o = small_block();
+    o.mixer.attention.form = ATTN_HEADS_NARROW;
+    check_block("narrow", &o);
+    o.mixer.attention.head_width = 3;
+    check_block("narrow, other width", &o);
+    o = small_block();
+    o.mixer.attention.form = ATTN_HEADS_WIDE;
+    check_block("wide", &o);
+}
+
+/* ---- a decoder block on a source of another width ---- */
+
+typedef struct decoder_case {
+    attn_decoder_options options;
+    attn_decoder *decoder;
+} decoder_case;
+
+static void build_decoder(attn_parameters *set, void *user) {
+    decoder_case *d = user;
+    d->decoder = attn_decoder_create(set, "decoder", &d->options);
+}
+
+static attn_variable *run_decoder(attn_tape *tape, attn_variable **input, attn_parameter **parameter,
+                                  void *user) {
+    decoder_case *d = user;
+    attn_places places = {.batch = batch, .source = input[1], .source_batch = source_batch};
+    (void)parameter;
+    return attn_decoder_apply(tape, d->decoder, input[0], &places);
+}
+
+static void decoder_oracle(double *const *input, double *const *parameter, double *result, void *user) {
+    const attn_decoder_options *o = &((decoder_case *)user)->options;
+    attn_multihead_options m;
+    attn_multihead_options_init(&m);
+    m.columns = o->columns;
+    m.heads = o->heads;
+    int64_t columns = o->columns, count = ROWS * columns;
+    double *x = oracle_numbers(count), *normal = oracle_numbers(count), *branch = oracle_numbers(count);
+    memcpy(x, input[0], (size_t)count * sizeof *x);
+    /* self 0-3, cross 4-9, feed 10-13, norms 14-19, last norm 20-21 */
+    reader self = {parameter, 0}, cross = {parameter, 4};
+    const double *weight[2] = {parameter[10], parameter[11]}, *bias[2] = {parameter[12], parameter[13]};
+    for (int step = 0; step < 3; step++) {
+        const double *gain = parameter[14 + 2 * step], *shift = parameter[15 + 2 * step];
+        if (o->norm_first) {
+            oracle_norm(ATTN_NORM_LAYER, ROWS, columns, x, gain, shift, normal);
+        } else {
+            memcpy(normal, x, (size_t)count * sizeof *x);
+        }
+        attn_multihead_options part = m;
+        if (step == 0) {
+            part.right = 0;
+            attend(&part, &self, normal, NULL, 0, NULL, branch);
+        } else if (step == 1) {
+            part.source_columns = o->source_columns;
+            attend(&part, &cross, normal, input[1], SOURCE_ROWS, &source_batch, branch);
+        } else {
+            feed(columns, o->inner, o->activation, 0, weight, bias, normal, branch);
+        }
+        oracle_add(count, x, branch, x);
+        if (o->norm_first) continue;
+        oracle_norm(ATTN_NORM_LAYER, ROWS, columns, x, gain, shift, normal);
+        memcpy(x, normal, (size_t)count * sizeof *x);
+    }
+    if (o->norm_first) {
+        oracle_norm(ATTN_NORM_LAYER, ROWS, columns, x, parameter[20], parameter[21], result);
+    } else {
+        memcpy(result, x, (size_t)count * sizeof *x);
+    }
+    free(x);
+    free(normal);
+    free(branch);
+}
+
+static void test_decoder_block(void **state) {
+    (void)state;
+    for (int norm_first = 0; norm_first < 2; norm_first++) {
+        decoder_case d;
+        attn_decoder_options_init(&d.options);
+        d.options.columns = 12;
+        d.options.source_columns = 7;
+        d.options.heads = 3;
+        d.options.layers = 1;
+        d.options.inner = 17;
+        d.options.position = ATTN_POSITION_NONE;
+        d.options.norm_first = norm_first;
+        operation_case c = {.name = norm_first ? "decoder, pre-norm" : "decoder, post-norm",
+                            .inputs = 2,
+                            .input = {{.rows = ROWS, .columns = 12}, {.rows = SOURCE_ROWS, .columns = 7}},
+                            .rows = ROWS,
+                            .columns = 12,
+                            .seed = 8,
+                            .user = &d,
+                            .build = build_decoder,
+                            .run = run_decoder,
+                            .reference = decoder_oracle,
+                            .checked = 60};
+        operation_check(&c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_transformer_block), cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_decoder_block)};
+    return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
+}
