@@ -124,6 +124,7 @@ typedef struct at_gemm {
     int64_t pre_activation_row;
     float *c;
     int64_t c_row;
+    int adds; /* not 0: the chain of each element begins with what C holds, so that depth can come in parts */
 } at_gemm;
 
 typedef struct at_kernels {

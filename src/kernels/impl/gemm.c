@@ -75,6 +75,7 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
     int finish = call->bias || call->pre_activation || call->activation != ATTN_IDENTITY;
     for (int64_t k = 0; k < call->depth; k += GEMM_DEPTH) {
         int64_t depth = min64(GEMM_DEPTH, call->depth - k);
+        int goes_on = k || call->adds;
         const float *b = packed;
         if (call->packed) {
             b = call->packed + (panel * call->depth + k) * PANEL;
@@ -93,8 +94,8 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .c = in_place ? c : edge,
                                   .c_row = in_place ? call->c_row : PANEL,
                                   .depth = (int)depth,
-                                  .start = k ? PRODUCT_ADD : PRODUCT_SET};
-            if (!in_place && k) pack_rows(rows, used, c, call->c_row, edge, PANEL);
+                                  .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
+            if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
             product(rows, lanes, &p);
             if (finish && k + depth == call->depth) {
                 for (int r = 0; r < rows; r++) gemm_finish_row(call, i + r, first, used, p.c + r * p.c_row);
