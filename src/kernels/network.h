@@ -18,6 +18,22 @@
 #include "base/random.h"
 #include "kernels/crf.h"
 
+/* One row of one step of a recurrent network: `hidden` units, all gates side by
+ * side in the order of attn/operations.h. */
+typedef struct at_cell {
+    int64_t hidden;
+    float *gates;             /* forward: u in, what backward needs out. Backward: the gradient of u out */
+    float *recurrent;         /* forward: r in. Backward: its gradient out */
+    float *state;             /* forward: h out, for the next product. Backward: what the step after sends */
+    float *h;                 /* the result */
+    float *kept;              /* LSTM: c. GRU: r_2, and then its gradient */
+    const float *h_before;    /* GRU: the result of the step before, or 0 */
+    const float *kept_before; /* LSTM: c of the step before, or 0 */
+    const float *bias;        /* GRU: what r_2 lacks, or NULL */
+    const float *dh;          /* backward: the gradient of h from above */
+    float *carry;             /* backward, in place: the gradient of c (LSTM), of h past the gates (GRU) */
+} at_cell;
+
 typedef struct at_network {
     /* ---- element by element (impl/elements.c); all of them in place ---- */
     void (*add)(int64_t count, const float *a, const float *b, float *y);      /* y = a + b */
@@ -58,6 +74,17 @@ typedef struct at_network {
                    const float *x, float *y);
 
     /* ---- recurrent cells (impl/recurrent.c) ---- */
+    void (*cell_forward[3])(const at_cell *cell); /* by attn_recurrence */
+    void (*cell_backward[3])(const at_cell *cell);
+
+    /* And pooling. y = the maximum of each column over rows >= 1 rows, `at` the
+     * first row that has it; y = sum of weights[i] * row i; y[i] = a . row i. */
+    void (*pool_maximum)(int64_t rows, int64_t columns, const float *x, int64_t stride, float *y,
+                         int32_t *at);
+    void (*pool_weighted_sum)(int64_t rows, int64_t columns, const float *weights, const float *x,
+                              int64_t stride, float *y);
+    void (*pool_dots)(int64_t rows, int64_t columns, const float *a, const float *x, int64_t stride,
+                      float *y);
 
     /* ---- losses (impl/losses.c) ---- */
     void (*logarithm)(int64_t count, const float *x, float *y); /* in place; -inf at 0 */

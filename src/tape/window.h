@@ -1,0 +1,34 @@
+/* window.h (private): the rows around every row of a sequence, side by side.
+ *
+ * Row i of the unfolded matrix is rows i + first, i + first + step, ... of x,
+ * `width` of them, and 0 for those that lie outside the sequence of i. It is
+ * never needed as a whole: a task unfolds the rows and columns that it works on.
+ */
+#ifndef AT_TAPE_WINDOW_H
+#define AT_TAPE_WINDOW_H
+
+#include <attn/ragged.h>
+
+#include "kernels/network.h"
+
+typedef struct at_window {
+    attn_ragged batch;
+    int64_t width; /* rows side by side */
+    int64_t first; /* where the leftmost is, seen from the row */
+    int64_t step;  /* from one to the next; >= 1 */
+} at_window;
+
+/* The sequence of a row of the batch. */
+int64_t at_sequence_of(const attn_ragged *batch, int64_t row);
+
+/* Columns column .. column + count - 1 of the unfolded rows row .. row_end - 1;
+ * x has `columns` of them. */
+void at_unfold(const at_window *window, const float *x, int64_t stride, int64_t columns, int64_t row,
+               int64_t row_end, int64_t column, int64_t count, float *y, int64_t y_stride);
+
+/* The transpose: row j of dx, for row <= j < row_end, is the sum of all that it
+ * was copied to in the unfolded matrix dy, the leftmost place first. */
+void at_fold(const at_network *network, const at_window *window, const float *dy, int64_t dy_stride,
+             int64_t columns, int64_t row, int64_t row_end, float *dx, int64_t dx_stride);
+
+#endif
