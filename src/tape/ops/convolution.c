@@ -14,6 +14,7 @@
  * memory and read again. A task unfolds the few rows (forward and dx) or the
  * few columns (dW) that it multiplies, and they stay in the cache.
  */
+#include "ops/check.h"
 #include "tape/product.h"
 #include "tape/window.h"
 
@@ -283,10 +284,11 @@ static int check_weights(attn_tape *tape, const attn_variable *x, const attn_par
                          const attn_parameter *bias, int64_t width) {
     if (!at_tape_has_parameter(tape, "convolution", "weight", weight, -1, -1)) return 0;
     if (weight->rank != 3 || weight->shape[1] != width || weight->shape[2] != x->columns) {
+        attn_tensor value = attn_parameter_value(weight);
+        char shape[AT_SHAPE_TEXT];
         at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                     "convolution: weight (%s) is %" PRId64 " x %" PRId64 " (rank %d), out x %" PRId64
-                     " x %" PRId64 " is needed",
-                     weight->name, weight->rows, weight->columns, weight->rank, width, x->columns);
+                     "convolution: weight (%s) is %s, out x %" PRId64 " x %" PRId64 " is needed",
+                     weight->name, at_shape_text(&value, shape), width, x->columns);
         return 0;
     }
     if (bias && !at_tape_has_parameter(tape, "convolution", "bias", bias, -1, -1)) return 0;
