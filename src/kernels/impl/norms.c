@@ -31,22 +31,29 @@ static float row_sum(int64_t columns, const float *x) {
     return sum_of_four(s);
 }
 
-/* The sum of (x - centre)^2. */
-static float row_squares(int64_t columns, const float *x, float centre) {
+typedef struct row_moments {
+    float sum, squares; /* of x - centre */
+} row_moments;
+
+VEC_INLINE row_moments moments_about(int64_t columns, const float *x, float centre) {
     const vec m = vec_set(centre);
     vec s[FOUR] = {vec_set(0.0f), vec_set(0.0f), vec_set(0.0f), vec_set(0.0f)};
+    vec q[FOUR] = {vec_set(0.0f), vec_set(0.0f), vec_set(0.0f), vec_set(0.0f)};
     int64_t c = 0;
     for (; c + FOUR * VEC_WIDTH <= columns; c += FOUR * VEC_WIDTH) {
         UNROLL for (int k = 0; k < FOUR; k++) {
             vec d = vec_sub(vec_load(x + c + k * VEC_WIDTH), m);
-            s[k] = vec_fma(d, d, s[k]);
+            s[k] = vec_add(s[k], d);
+            q[k] = vec_fma(d, d, q[k]);
         }
     }
     for (; c < columns; c += VEC_WIDTH) {
         vec d = first_lanes(vec_sub(load_some(x + c, columns - c), m), columns - c);
-        s[0] = vec_fma(d, d, s[0]);
+        s[0] = vec_add(s[0], d);
+        q[0] = vec_fma(d, d, q[0]);
     }
-    return sum_of_four(s);
+    row_moments moments = {sum_of_four(s), sum_of_four(q)};
+    return moments;
 }
 
 /* ---- norms ---- */
@@ -64,20 +71,23 @@ static void normalise(int64_t columns, const float *x, const float *gain, const 
     }
 }
 
+/* The sum has an error that a large mean makes visible; what is left about the
+ * first mean corrects it, and the variance. */
 static void layer_norm(int64_t columns, const float *x, const float *gain, const float *bias, float epsilon,
                        float *y, float *mean, float *inverse) {
     float m = row_sum(columns, x) / (float)columns;
-    float v = 1.0f / sqrtf(row_squares(columns, x, m) / (float)columns + epsilon);
-    normalise(columns, x, gain, bias, m, v, y);
-    *mean = m;
-    *inverse = v;
+    row_moments moments = moments_about(columns, x, m);
+    float rest = moments.sum / (float)columns;
+    float variance = moments.squares / (float)columns - rest * rest;
+    *mean = m + rest;
+    *inverse = 1.0f / sqrtf((variance > 0.0f ? variance : 0.0f) + epsilon);
+    normalise(columns, x, gain, bias, *mean, *inverse, y);
 }
 
 static void rms_norm(int64_t columns, const float *x, const float *gain, float epsilon, float *y,
                      float *inverse) {
-    float v = 1.0f / sqrtf(row_squares(columns, x, 0.0f) / (float)columns + epsilon);
-    normalise(columns, x, gain, NULL, 0.0f, v, y);
-    *inverse = v;
+    *inverse = 1.0f / sqrtf(moments_about(columns, x, 0.0f).squares / (float)columns + epsilon);
+    normalise(columns, x, gain, NULL, 0.0f, *inverse, y);
 }
 
 typedef struct norm_sums {
