@@ -415,7 +415,7 @@ static void test_errors(void **state) {
     expect(tape, attn_tape_concat(tape, parts, 0), ATTN_INVALID_ARGUMENT, "concat: at least one part");
     expect(tape, attn_tape_concat(tape, NULL, 1), ATTN_INVALID_ARGUMENT, "concat: parts is NULL");
     expect(tape, attn_tape_slice(tape, INPUT(2, 5), 3, 3), ATTN_SHAPE_MISMATCH,
-           "slice: columns 3 .. 5 are not in x");
+           "slice: 3 columns from 3 on are not in x, which is 2 x 5");
     expect(tape, attn_tape_dropout(tape, INPUT(2, 5), 1.0f), ATTN_INVALID_ARGUMENT, "a probability of 1");
     expect(tape, attn_tape_dropout(tape, INPUT(2, 5), NAN), ATTN_INVALID_ARGUMENT, "a probability of");
 #undef INPUT

@@ -229,8 +229,9 @@ attn_variable *attn_tape_slice(attn_tape *tape, attn_variable *x, int64_t first,
     if (!at_tape_ready(tape) || !at_tape_has(tape, "slice", "x", x)) return NULL;
     if (first < 0 || columns < 1 || first > x->columns || columns > x->columns - first) {
         return at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                            "slice: columns %" PRId64 " .. %" PRId64 " are not in x, which has %" PRId64,
-                            first, first + columns - 1, x->columns);
+                            "slice: %" PRId64 " columns from %" PRId64 " on are not in x, which is %" PRId64
+                            " x %" PRId64,
+                            columns, first, x->rows, x->columns);
     }
     attn_variable *v = new_variable(tape, x->data + first, x->rows, columns);
     if (!v) return NULL;
