@@ -33,8 +33,9 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
     const vec half = vec_set(0.5f), one = vec_set(1.0f), zero = vec_set(0.0f);
     switch (activation) {
     case ATTN_RELU: return vec_select(vec_less(zero, x), one, zero);
-    case ATTN_GELU: { /* Phi(x) + x phi(x) */
-        vec density = vec_exp(vec_mul(vec_mul(x, x), vec_set(-0.5f)));
+    case ATTN_GELU: { /* Phi(x) + x phi(x); the exponential is the one that vec_normal_cdf has, made once */
+        vec magnitude = vec_abs(vec_mul(x, vec_set(0.70710678118654752440f)));
+        vec density = vec_exp(vec_sub(zero, vec_mul(magnitude, magnitude)));
         return vec_fma(vec_mul(x, vec_set(0.39894228040143267794f)), density, vec_normal_cdf(x));
     }
     case ATTN_GELU_TANH: {
@@ -63,14 +64,16 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
 /* function(activation, ...) with the activation a constant: a loop of its own for each,
  * its constants in registers. */
 #define FOR_ACTIVATION(activation, function, ...)                                                            \
-    switch (activation) {                                                                                    \
-    case ATTN_IDENTITY: function(ATTN_IDENTITY, __VA_ARGS__); break;                                         \
-    case ATTN_RELU: function(ATTN_RELU, __VA_ARGS__); break;                                                 \
-    case ATTN_GELU: function(ATTN_GELU, __VA_ARGS__); break;                                                 \
-    case ATTN_GELU_TANH: function(ATTN_GELU_TANH, __VA_ARGS__); break;                                       \
-    case ATTN_SILU: function(ATTN_SILU, __VA_ARGS__); break;                                                 \
-    case ATTN_TANH: function(ATTN_TANH, __VA_ARGS__); break;                                                 \
-    case ATTN_SIGMOID: function(ATTN_SIGMOID, __VA_ARGS__); break;                                           \
-    }
+    do {                                                                                                     \
+        switch (activation) {                                                                                \
+        case ATTN_IDENTITY: function(ATTN_IDENTITY, __VA_ARGS__); break;                                     \
+        case ATTN_RELU: function(ATTN_RELU, __VA_ARGS__); break;                                             \
+        case ATTN_GELU: function(ATTN_GELU, __VA_ARGS__); break;                                             \
+        case ATTN_GELU_TANH: function(ATTN_GELU_TANH, __VA_ARGS__); break;                                   \
+        case ATTN_SILU: function(ATTN_SILU, __VA_ARGS__); break;                                             \
+        case ATTN_TANH: function(ATTN_TANH, __VA_ARGS__); break;                                             \
+        case ATTN_SIGMOID: function(ATTN_SIGMOID, __VA_ARGS__); break;                                       \
+        }                                                                                                    \
+    } while (0)
 
 #endif

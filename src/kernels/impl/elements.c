@@ -63,5 +63,5 @@ VEC_INLINE void activation_with(attn_activation activation, int64_t count, const
     }
 }
 static void activation_all(attn_activation activation, int64_t count, const float *x, float *y) {
-    FOR_ACTIVATION(activation, activation_with, count, x, y)
+    FOR_ACTIVATION(activation, activation_with, count, x, y);
 }

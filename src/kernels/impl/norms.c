@@ -205,23 +205,28 @@ VEC_INLINE void gated_product_with(attn_activation activation, int64_t count, co
     }
 }
 
-static void gated_product(attn_activation activation, int64_t count, const float *gate_in, const float *value,
-                          float *y){FOR_ACTIVATION(activation, gated_product_with, count, gate_in, value, y)}
+static void gated_product(attn_activation activation, int64_t count, const float *gate, const float *value,
+                          float *y) {
+    FOR_ACTIVATION(activation, gated_product_with, count, gate, value, y);
+}
 
-VEC_INLINE
-    void gated_product_backward_with(attn_activation activation, int64_t count, const float *gate_in,
-                                     const float *value, const float *d, float *d_gate, float *d_value) {
+/* Both are computed whatever is wanted: they share the exponential. */
+VEC_INLINE void gated_product_backward_with(attn_activation activation, int64_t count, const float *gate,
+                                            const float *value, const float *d, float *d_gate,
+                                            float *d_value) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         int64_t left = count - c;
-        vec g = load_some(gate_in + c, left), v = load_some(value + c, left), t = load_some(d + c, left);
-        if (d_value) store_some(d_value + c, vec_mul(t, activate(activation, g)), left);
-        if (d_gate) store_some(d_gate + c, vec_mul(vec_mul(t, v), activation_slope(activation, g)), left);
+        vec g = load_some(gate + c, left), v = load_some(value + c, left), t = load_some(d + c, left);
+        vec to_value = vec_mul(t, activate(activation, g));
+        vec to_gate = vec_mul(vec_mul(t, v), activation_slope(activation, g));
+        if (d_value) store_some(d_value + c, to_value, left);
+        if (d_gate) store_some(d_gate + c, to_gate, left);
     }
 }
 
-static void gated_product_backward(attn_activation activation, int64_t count, const float *gate_in,
+static void gated_product_backward(attn_activation activation, int64_t count, const float *gate,
                                    const float *value, const float *d, float *d_gate, float *d_value) {
-    FOR_ACTIVATION(activation, gated_product_backward_with, count, gate_in, value, d, d_gate, d_value)
+    FOR_ACTIVATION(activation, gated_product_backward_with, count, gate, value, d, d_gate, d_value);
 }
 
 /* ---- dropout ---- */
