@@ -14,12 +14,12 @@
  * memory and read again. A task unfolds the few rows (forward and dx) or the
  * few columns (dW) that it multiplies, and they stay in the cache.
  */
+#include <inttypes.h>
+#include <string.h>
+
 #include "ops/check.h"
 #include "tape/product.h"
 #include "tape/window.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 enum {
     ROWS_OF_TASK = 32,     /* of y and of dx: enough to read the weight for */
