@@ -19,11 +19,10 @@
 #include <float.h>
 #include <math.h>
 
-/* maximum_l = max_k (x_k + m_kl) and, for the lanes l from `first`, the sum over
- * k of exp(x_k + m_kl - maximum_l); the terms themselves to terms_kl unless
- * NULL. m: count x count. */
-VEC_INLINE void crf_column(int64_t count, int64_t first, const float *x, const float *m, float *maximum,
-                           float *sum, float *terms) {
+/* y_l = log sum_k exp(x_k + m_kl) for the lanes l from `first`. m: count x
+ * count. Unless NULL, terms_kl is exp(x_k + m_kl - maximum) and sum_l their sum. */
+VEC_INLINE void crf_column(int64_t count, int64_t first, const float *x, const float *m, float *y, float *sum,
+                           float *terms) {
     const int64_t left = count - first;
     vec highest = vec_set(-FLT_MAX); /* not -inf: its distance to -inf would be NaN, not -inf */
     for (int64_t k = 0; k < count; k++) {
@@ -35,8 +34,8 @@ VEC_INLINE void crf_column(int64_t count, int64_t first, const float *x, const f
         if (terms) store_some(terms + k * count + first, term, left);
         total = vec_add(total, term);
     }
-    store_some(maximum + first, highest, left);
-    store_some(sum + first, total, left);
+    if (sum) store_some(sum + first, total, left);
+    store_some(y + first, vec_add(highest, vec_logarithm(total)), left);
 }
 
 /* Takes the largest of x from all of them and returns it; 0 if it is -inf. */
@@ -49,7 +48,6 @@ VEC_INLINE float crf_less_maximum(int64_t count, float *x) {
 
 static double crf_forward(const at_crf_sequence *s, float *work, float *alpha) {
     const int64_t classes = s->classes;
-    float *sum = work;
     double offset = 0.0;
     for (int64_t t = 0; t < s->rows; t++) {
         const float *emission = s->emissions + t * s->stride;
@@ -58,17 +56,16 @@ static double crf_forward(const at_crf_sequence *s, float *work, float *alpha) {
             for (int64_t c = 0; c < classes; c++) row[c] = emission[c] + (s->start ? s->start[c] : 0.0f);
         } else {
             for (int64_t c = 0; c < classes; c += VEC_WIDTH) {
-                crf_column(classes, c, row - classes, s->transitions, row, sum, NULL);
+                crf_column(classes, c, row - classes, s->transitions, row, NULL, NULL);
             }
-            logarithm(classes, sum, sum);
-            for (int64_t c = 0; c < classes; c++) row[c] = row[c] + sum[c] + emission[c];
+            for (int64_t c = 0; c < classes; c++) row[c] += emission[c];
         }
         offset += (double)crf_less_maximum(classes, row);
     }
     const float *last = alpha + (s->rows - 1) * classes;
-    for (int64_t c = 0; c < classes; c++) sum[c] = last[c] + (s->end ? s->end[c] : 0.0f);
+    for (int64_t c = 0; c < classes; c++) work[c] = last[c] + (s->end ? s->end[c] : 0.0f);
     float maximum, total;
-    exponential_sum(classes, sum, &maximum, &total);
+    exponential_sum(classes, work, &maximum, &total);
     logarithm(1, &total, &total);
     return offset + (double)maximum + (double)total;
 }
@@ -105,8 +102,6 @@ static void crf_backward(const at_crf_sequence *s, const float *alpha, float *wo
         for (int64_t c = 0; c < classes; c += VEC_WIDTH) {
             crf_column(classes, c, ahead, s->transposed, beta, sum, expected ? terms : NULL);
         }
-        logarithm(classes, sum, share);
-        for (int64_t c = 0; c < classes; c++) beta[c] += share[c];
         crf_less_maximum(classes, beta);
     }
 }

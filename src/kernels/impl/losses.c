@@ -31,12 +31,14 @@ enum { SUM_CHAINS = 4, SUM_VECTORS = 32 * SUM_CHAINS };
 #define LN_2_LOW -2.12194440e-4f
 
 /* For x = 0, normal numbers, inf and NaN; smaller ones count as 0. A plain loop
- * over the bits: vectors of it are the compiler's. */
-static void logarithm(int64_t count, const float *x, float *y) {
-    for (int64_t c = 0; c < count; c++) {
-        float value = x[c];
+ * over the bits of as many numbers as a vector has: vectors of it are the
+ * compiler's, without code for what is left over. */
+VEC_INLINE vec vec_logarithm(vec x) {
+    float value[VEC_WIDTH], result[VEC_WIDTH];
+    vec_store(value, x);
+    for (int l = 0; l < VEC_WIDTH; l++) {
         uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
+        memcpy(&bits, &value[l], sizeof bits);
         uint32_t above = bits - 0x3f3504f3u; /* sqrt(1/2), so that the exponent changes there */
         int32_t exponent = (int32_t)above >> 23;
         uint32_t fraction = (above & 0x007fffffu) + 0x3f3504f3u;
@@ -53,9 +55,15 @@ static void logarithm(int64_t count, const float *x, float *y) {
         p = p * t + LOG_P1;
         p = p * t + LOG_P0;
         float tail = p * t * square + e * LN_2_LOW - 0.5f * square;
-        float result = tail + t + e * LN_2_HIGH;
-        result = value < 1.17549435e-38f ? -INFINITY : result;
-        y[c] = value < INFINITY ? result : value; /* inf and NaN stay */
+        result[l] = tail + t + e * LN_2_HIGH;
+    }
+    vec y = vec_select(vec_less(x, vec_set(1.17549435e-38f)), vec_set(-INFINITY), vec_load(result));
+    return vec_select(vec_less(x, vec_set(INFINITY)), y, x); /* inf and NaN stay */
+}
+
+static void logarithm(int64_t count, const float *x, float *y) {
+    for (int64_t c = 0; c < count; c += VEC_WIDTH) {
+        store_some(y + c, vec_logarithm(load_some(x + c, count - c)), count - c);
     }
 }
 

@@ -25,6 +25,7 @@ typedef struct element_loss {
     const float *targets;
     int64_t counted; /* targets that are not missing */
     double *sum;     /* of each task */
+    int *present;    /* targets of each task that are not missing */
     float factor;    /* going back: what arrives / counted */
     at_gradient *gradient;
 } element_loss;
@@ -55,12 +56,17 @@ static void forward_task(void *argument, int64_t task, int worker) {
     if (x->stride == x->columns) {
         s->loss(end - begin, x->data + begin, s->targets + begin, losses);
     } else {
-        for (int64_t at = begin; at < end; at += length) {
+        int64_t at = begin;
+        do { /* no task is empty */
             length = run_length(x, at, end, &row, &column);
-            s->loss(length, x->data + row * x->stride + column, s->targets + at, losses + at - begin);
-        }
+            s->loss(length, x->data + row * x->stride + column, s->targets + at, losses + (at - begin));
+            at += length;
+        } while (at < end);
     }
     s->sum[task] = s->network->sum(end - begin, losses);
+    int present = 0;
+    for (int64_t at = begin; at < end; at++) present += s->targets[at] == s->targets[at];
+    s->present[task] = present;
 }
 
 static void backward_task(void *argument, int64_t task, int worker) {
@@ -99,20 +105,22 @@ static attn_variable *mean_loss(attn_tape *tape, const char *operation, const ch
     if (!at_tape_has(tape, operation, name, x)) return NULL;
     if (!targets && x->rows > 0)
         return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: targets is NULL", operation);
-    const int64_t numbers = x->rows * x->columns;
     attn_variable *y = at_result(tape, 1, 1);
     element_loss *s = at_tape_memory(tape, 1, sizeof *s);
-    float *copy = at_tape_copy(tape, targets, numbers, sizeof *targets);
-    if (!y || !s || !copy) return NULL;
-    element_loss made = {at_tape_network(tape), loss, slope, x, copy, 0, NULL, 0.0f, NULL};
+    if (at_wanted(x)) targets = at_tape_copy(tape, targets, x->rows * x->columns, sizeof *targets);
+    if (!y || !s || attn_tape_status(tape) != ATTN_OK) return NULL;
+    element_loss made = {at_tape_network(tape), loss, slope, x, targets, 0, NULL, NULL, 0.0f, NULL};
     *s = made;
-    for (int64_t i = 0; i < numbers; i++) s->counted += copy[i] == copy[i];
     at_mark mark = at_scratch_mark(tape);
     s->sum = at_scratch_memory(tape, tasks_of(x), sizeof *s->sum);
-    if (!s->sum) return NULL;
+    s->present = at_scratch_memory(tape, tasks_of(x), sizeof *s->present);
+    if (!s->sum || !s->present) return NULL;
     run_all(tape, s, forward_task);
     double total = 0.0;
-    for (int64_t task = 0; task < tasks_of(x); task++) total += s->sum[task];
+    for (int64_t task = 0; task < tasks_of(x); task++) {
+        total += s->sum[task];
+        s->counted += s->present[task];
+    }
     at_scratch_release(tape, mark);
     y->data[0] = s->counted ? (float)(total / (double)s->counted) : 0.0f;
     at_record(tape, y, element_loss_backward, s, 0, x, NULL, NULL);
