@@ -673,11 +673,12 @@ static void statuses_have_pinned_numbers_and_names(void **state) {
     (void)state;
     static const char *const names[] = {
         "ATTN_OK",       "ATTN_INVALID_ARGUMENT", "ATTN_SHAPE_MISMATCH", "ATTN_OUT_OF_MEMORY",
-        "ATTN_OVERFLOW", "ATTN_UNSUPPORTED",      "ATTN_SYSTEM_ERROR"};
-    for (int status = 0; status < 7; status++)
+        "ATTN_OVERFLOW", "ATTN_UNSUPPORTED",      "ATTN_SYSTEM_ERROR",   "ATTN_NOT_FINITE"};
+    for (int status = 0; status < 8; status++)
         assert_string_equal(attn_status_name((attn_status)status), names[status]);
-    assert_string_equal(attn_status_name((attn_status)7), "unknown status");
+    assert_string_equal(attn_status_name((attn_status)8), "unknown status");
     assert_int_equal(ATTN_SYSTEM_ERROR, 6);
+    assert_int_equal(ATTN_NOT_FINITE, 7);
 }
 
 static void the_version_is_that_of_the_header(void **state) {

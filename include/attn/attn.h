@@ -14,6 +14,7 @@
  *     attn/operations.h  the operations
  *     attn/layers.h      operations with their parameters: attention, mixers, blocks
  *     attn/encoder.h     encoders and decoders
+ *     attn/optimizer.h   what changes the parameters
  */
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
@@ -27,6 +28,7 @@
 #include <attn/linear.h>
 #include <attn/machine.h>
 #include <attn/operations.h>
+#include <attn/optimizer.h>
 #include <attn/parameters.h>
 #include <attn/pattern.h>
 #include <attn/ragged.h>

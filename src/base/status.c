@@ -10,6 +10,7 @@ const char *attn_status_name(attn_status status) {
     case ATTN_OVERFLOW: return "ATTN_OVERFLOW";
     case ATTN_UNSUPPORTED: return "ATTN_UNSUPPORTED";
     case ATTN_SYSTEM_ERROR: return "ATTN_SYSTEM_ERROR";
+    case ATTN_NOT_FINITE: return "ATTN_NOT_FINITE";
     }
     return "unknown status";
 }

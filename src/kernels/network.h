@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "kernels/crf.h"
+#include "kernels/optimizers.h"
 
 /* One row of one step of a recurrent network: `hidden` units, all gates side by
  * side in the order of attn/operations.h. */
@@ -116,7 +117,14 @@ typedef struct at_network {
     /* The best path; of equal ones the first in the order of the classes. work: rows * classes. */
     void (*crf_best)(const at_crf_sequence *sequence, double *work, int32_t *labels);
 
-    /* ---- optimisers (impl/optimizers.c) ---- */
+    /* ---- optimisers (impl/optimizers.c); gradient NULL: 0 ---- */
+    double (*sum_of_squares)(int64_t count, const float *x);
+    void (*adamw)(int64_t count, const at_adamw *step, const float *gradient, float *value, float *moment1,
+                  float *moment2);
+    void (*sgd)(int64_t count, const at_sgd *step, const float *gradient, float *value,
+                float *momentum); /* momentum NULL: none */
+    /* average += rest * (value - average) */
+    void (*move_average)(int64_t count, float rest, const float *value, float *average);
 
     int lanes; /* of a vector */
 } at_network;

@@ -1,0 +1,476 @@
+/* optimizer.c: the state of the optimiser, and its step.
+ *
+ * A parameter's state is one block of memory, made when the parameter is first
+ * seen not frozen. The numbers of all parameters together are cut into pieces,
+ * and pieces into tasks of about the same size, by the parameters' sizes alone;
+ * so a step is two loops over tasks, however many parameters there are: one for
+ * the norm, whose parts are added in order, and one that changes them.
+ */
+#include <attn/optimizer.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "kernels/network.h"
+#include "ops/check.h"
+#include "tape/parameters.h"
+#include "train/schedule.h"
+
+enum { PIECE_NUMBERS = 16384 };
+
+typedef enum state_kind { MOMENTUM, MOMENT1, MOMENT2, STEPS, AVERAGE, STATE_KINDS } state_kind;
+
+static const char *const suffixes[STATE_KINDS] = {".momentum", ".moment1", ".moment2", ".steps", ".average"};
+
+/* What is kept for one parameter; memory NULL: nothing. */
+typedef struct entry {
+    attn_parameter *parameter;
+    unsigned char *memory;
+    float *state[STATE_KINDS]; /* NULL: not of this optimiser */
+    char *name[STATE_KINDS];
+    union { /* of the step that is being done */
+        at_adamw adamw;
+        at_sgd sgd;
+    } step;
+} entry;
+
+typedef struct piece {
+    int64_t entry, first, count;
+} piece;
+
+struct attn_optimizer {
+    attn_parameters *parameters;
+    attn_context *context;
+    attn_allocator allocator;
+    attn_optimizer_options options;
+    const at_network *network;
+    int kept[STATE_KINDS]; /* whether this optimiser has it */
+    int kinds;             /* how many it has */
+    int64_t steps;
+    double norm;
+    int swapped;    /* the averages are in the parameters */
+    entry *entries; /* of every parameter, in the order of the set */
+    int64_t count;
+    int stale; /* some entry has state that the lists below lack */
+    unsigned char *lists;
+    int64_t *listed, listed_count; /* the entries that have state */
+    piece *pieces;
+    int64_t piece_count;
+    int64_t *task; /* task t has the pieces task[t] .. task[t + 1] - 1 */
+    int64_t tasks;
+    int64_t numbers;
+    double *square; /* the sum of squares of each piece */
+};
+
+void attn_optimizer_options_init(attn_optimizer_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->kind = ATTN_ADAMW;
+    options->learning_rate = 1e-3;
+    options->beta1 = 0.9;
+    options->beta2 = 0.999;
+    options->epsilon = 1e-8;
+    options->weight_decay = 0.01;
+    options->accumulate = 1;
+}
+
+/* ---- making one ---- */
+
+static int in_range(double x, double low, double below) { return x >= low && x < below; }
+
+static attn_status check_options(attn_context *context, const attn_optimizer_options *o) {
+    if (o->size != sizeof *o)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: call attn_optimizer_options_init first");
+    if ((o->kind != ATTN_SGD && o->kind != ATTN_ADAMW) || (int)o->schedule < ATTN_SCHEDULE_CONSTANT ||
+        (int)o->schedule > ATTN_SCHEDULE_INVERSE_ROOT)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: unknown kind %d or schedule %d",
+                       (int)o->kind, (int)o->schedule);
+    const struct {
+        const char *name;
+        double value, low, below;
+        const char *needed;
+    } ranges[] = {
+        {"learning_rate", o->learning_rate, 0.0, INFINITY, "must be finite and not negative"},
+        {"beta1", o->beta1, 0.0, 1.0, "must be at least 0 and less than 1"},
+        {"beta2", o->beta2, 0.0, 1.0, "must be at least 0 and less than 1"},
+        {"epsilon", o->epsilon, 1e-30, INFINITY, "must be finite and at least 1e-30"},
+        {"weight_decay", o->weight_decay, 0.0, INFINITY, "must be finite and not negative"},
+        {"momentum", o->momentum, 0.0, 1.0, "must be at least 0 and less than 1"},
+        {"clip_norm", o->clip_norm, 0.0, INFINITY, "must be finite and not negative"},
+        {"floor", o->floor, 0.0, 1.0 + 1e-12, "must be in 0 .. 1"},
+        {"average", o->average, 0.0, 1.0, "must be at least 0 and less than 1"},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (!in_range(ranges[i].value, ranges[i].low, ranges[i].below))
+            return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: %s is %g, but %s", ranges[i].name,
+                           ranges[i].value, ranges[i].needed);
+    }
+    if (o->nesterov && o->momentum == 0.0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: nesterov needs a momentum");
+    if (o->accumulate < 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "optimizer: accumulate is %" PRId64 ", but must be at least 1", o->accumulate);
+    int falls = o->schedule == ATTN_SCHEDULE_LINEAR || o->schedule == ATTN_SCHEDULE_COSINE;
+    if (o->warmup_steps < 0 || (falls && o->total_steps <= o->warmup_steps))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "optimizer: warmup_steps is %" PRId64 " and total_steps %" PRId64
+                       ", but the first must not be negative and, with this schedule, less than the second",
+                       o->warmup_steps, o->total_steps);
+    return ATTN_OK;
+}
+
+static void *take(attn_optimizer *o, size_t bytes) {
+    return o->allocator.allocate(o->allocator.user, bytes ? bytes : 1, AT_ALIGNMENT);
+}
+static void give(attn_optimizer *o, void *memory) {
+    if (memory) o->allocator.release(o->allocator.user, memory);
+}
+
+/* Makes the state of one parameter: all 0, the average a copy of the value. */
+static int make_state(attn_optimizer *o, entry *e) {
+    const attn_parameter *p = e->parameter;
+    size_t length = strlen(p->name) + 1;
+    at_layout layout = {0};
+    size_t state_at[STATE_KINDS] = {0}, name_at[STATE_KINDS] = {0};
+    for (int k = 0; k < STATE_KINDS; k++) {
+        if (!o->kept[k]) continue;
+        state_at[k] = at_layout_add(&layout, k == STEPS ? 1 : p->count, sizeof(float));
+        name_at[k] = at_layout_add(&layout, (int64_t)(length + strlen(suffixes[k])), 1);
+    }
+    e->memory = layout.overflow ? NULL : take(o, layout.bytes);
+    if (!e->memory) return 0;
+    if (layout.bytes) memset(e->memory, 0, layout.bytes);
+    for (int k = 0; k < STATE_KINDS; k++) {
+        if (!o->kept[k]) continue;
+        e->state[k] = (float *)(void *)(e->memory + state_at[k]);
+        e->name[k] = (char *)(e->memory + name_at[k]);
+        memcpy(e->name[k], p->name, length - 1);
+        memcpy(e->name[k] + length - 1, suffixes[k], strlen(suffixes[k]) + 1);
+    }
+    if (e->state[AVERAGE]) memcpy(e->state[AVERAGE], p->value, (size_t)p->count * sizeof(float));
+    o->stale = 1;
+    return 1;
+}
+
+/* The pieces and tasks of all entries that have state. */
+static int make_lists(attn_optimizer *o) {
+    int64_t listed = 0, pieces = 0;
+    for (int64_t i = 0; i < o->count; i++) {
+        if (!o->entries[i].memory) continue;
+        listed++;
+        pieces += (o->entries[i].parameter->count + PIECE_NUMBERS - 1) / PIECE_NUMBERS;
+    }
+    at_layout layout = {0};
+    size_t listed_at = at_layout_add(&layout, listed, sizeof *o->listed);
+    size_t pieces_at = at_layout_add(&layout, pieces, sizeof *o->pieces);
+    size_t tasks_at = at_layout_add(&layout, pieces + 1, sizeof *o->task);
+    size_t square_at = at_layout_add(&layout, pieces, sizeof *o->square);
+    unsigned char *lists = layout.overflow ? NULL : take(o, layout.bytes);
+    if (!lists) return 0;
+    give(o, o->lists);
+    o->lists = lists;
+    o->listed = (int64_t *)(void *)(lists + listed_at);
+    o->pieces = (piece *)(void *)(lists + pieces_at);
+    o->task = (int64_t *)(void *)(lists + tasks_at);
+    o->square = (double *)(void *)(lists + square_at);
+    o->listed_count = o->piece_count = o->tasks = o->numbers = 0;
+    int64_t filled = PIECE_NUMBERS; /* of the last task: a piece that finds it full opens the next */
+    for (int64_t i = 0; i < o->count; i++) {
+        if (!o->entries[i].memory) continue;
+        o->listed[o->listed_count++] = i;
+        int64_t count = o->entries[i].parameter->count;
+        o->numbers += count;
+        for (int64_t first = 0; first < count; first += PIECE_NUMBERS) {
+            piece made = {i, first, count - first < PIECE_NUMBERS ? count - first : PIECE_NUMBERS};
+            if (filled + made.count > PIECE_NUMBERS) {
+                o->task[o->tasks++] = o->piece_count;
+                filled = 0;
+            }
+            filled += made.count;
+            o->pieces[o->piece_count++] = made;
+        }
+    }
+    o->task[o->tasks] = o->piece_count;
+    o->stale = 0;
+    return 1;
+}
+
+/* Parameters that are new or no longer frozen get their state. */
+static attn_status follow_parameters(attn_optimizer *o) {
+    const int64_t count = attn_parameters_count(o->parameters);
+    if (count > o->count) {
+        entry *entries = take(o, (size_t)count * sizeof *entries);
+        if (!entries) return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
+        memset(entries, 0, (size_t)count * sizeof *entries);
+        if (o->count) memcpy(entries, o->entries, (size_t)o->count * sizeof *entries);
+        for (int64_t i = o->count; i < count; i++)
+            entries[i].parameter = attn_parameters_at(o->parameters, i);
+        give(o, o->entries);
+        o->entries = entries;
+        o->count = count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        entry *e = &o->entries[i];
+        if (e->memory || e->parameter->frozen || make_state(o, e)) continue;
+        return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for what the optimizer keeps of %s",
+                       e->parameter->name);
+    }
+    if ((o->stale || !o->lists) && !make_lists(o))
+        return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
+    return ATTN_OK;
+}
+
+attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimizer_options *options,
+                                  attn_optimizer **optimizer) {
+    if (!parameters) return ATTN_INVALID_ARGUMENT;
+    attn_context *context = attn_parameters_context(parameters);
+    if (!optimizer) return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer is NULL");
+    if (attn_parameters_status(parameters) != ATTN_OK)
+        return at_fail(context, attn_parameters_status(parameters), "%s", attn_parameters_error(parameters));
+    attn_optimizer_options defaults;
+    attn_optimizer_options_init(&defaults);
+    if (!options) options = &defaults;
+    attn_status status = check_options(context, options);
+    if (status != ATTN_OK) return status;
+    attn_optimizer *o = context->allocator.allocate(context->allocator.user, sizeof *o, AT_ALIGNMENT);
+    if (!o) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
+    memset(o, 0, sizeof *o);
+    o->parameters = parameters;
+    o->context = context;
+    o->allocator = context->allocator;
+    o->options = *options;
+    o->network = at_network_for(context->isa);
+    o->kept[MOMENTUM] = options->kind == ATTN_SGD && options->momentum > 0.0;
+    o->kept[MOMENT1] = o->kept[MOMENT2] = o->kept[STEPS] = options->kind == ATTN_ADAMW;
+    o->kept[AVERAGE] = options->average > 0.0;
+    for (int k = 0; k < STATE_KINDS; k++) o->kinds += o->kept[k];
+    status = follow_parameters(o);
+    if (status != ATTN_OK) {
+        attn_optimizer_destroy(o);
+        return status;
+    }
+    *optimizer = o;
+    return ATTN_OK;
+}
+
+void attn_optimizer_destroy(attn_optimizer *optimizer) {
+    if (!optimizer) return;
+    attn_allocator allocator = optimizer->allocator;
+    for (int64_t i = 0; i < optimizer->count; i++) give(optimizer, optimizer->entries[i].memory);
+    give(optimizer, optimizer->entries);
+    give(optimizer, optimizer->lists);
+    allocator.release(allocator.user, optimizer);
+}
+
+/* ---- a step ---- */
+
+static const float *gradient_of(const attn_parameter *p) { return p->touched ? p->gradient : NULL; }
+
+static void run_tasks(attn_optimizer *o, double operations, at_task_function function) {
+    at_parallel(o->context->pool, at_threads_for(o->context, operations * (double)o->numbers), o->tasks,
+                function, o);
+}
+
+static void square_task(void *argument, int64_t task, int worker) {
+    attn_optimizer *o = argument;
+    (void)worker;
+    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
+        const piece *run = &o->pieces[i];
+        const attn_parameter *p = o->entries[run->entry].parameter;
+        const float *gradient = p->frozen ? NULL : gradient_of(p);
+        o->square[i] = gradient ? o->network->sum_of_squares(run->count, gradient + run->first) : 0.0;
+    }
+}
+
+/* For gradients whose squares f32 cannot hold, and to find one that is not finite. */
+static attn_status careful_square(const attn_optimizer *o, double *square) {
+    *square = 0.0;
+    for (int64_t i = 0; i < o->listed_count; i++) {
+        const attn_parameter *p = o->entries[o->listed[i]].parameter;
+        const float *gradient = p->frozen ? NULL : gradient_of(p);
+        for (int64_t c = 0; gradient && c < p->count; c++) {
+            if (!isfinite(gradient[c]))
+                return at_fail(o->context, ATTN_NOT_FINITE,
+                               "step %" PRId64 ": number %" PRId64 " of the gradient of %s is %g", o->steps,
+                               c, p->name, (double)gradient[c]);
+            *square += (double)gradient[c] * (double)gradient[c];
+        }
+    }
+    return ATTN_OK;
+}
+
+static attn_status find_norm(attn_optimizer *o, double *norm) {
+    double square = 0.0;
+    run_tasks(o, 2.0, square_task);
+    for (int64_t i = 0; i < o->piece_count; i++) square += o->square[i];
+    if (!(square > 1e-30 && square < INFINITY)) {
+        attn_status status = careful_square(o, &square);
+        if (status != ATTN_OK) return status;
+    }
+    *norm = sqrt(square) / (double)o->options.accumulate;
+    return ATTN_OK;
+}
+
+/* The numbers of this step for every parameter. Most have the same t, so its
+ * powers are computed once. */
+static void prepare_step(attn_optimizer *o, double scale) {
+    const attn_optimizer_options *options = &o->options;
+    const double rate = attn_optimizer_learning_rate(o);
+    double known = -1.0, rest1 = 1.0, rest2 = 1.0;
+    for (int64_t i = 0; i < o->listed_count; i++) {
+        entry *e = &o->entries[o->listed[i]];
+        if (e->parameter->frozen) continue;
+        int decays = options->decay_all || e->parameter->kind == ATTN_PARAMETER_WEIGHT;
+        double decay = decays ? options->weight_decay : 0.0;
+        if (options->kind == ATTN_SGD) {
+            at_sgd step = {(float)scale, (float)decay, (float)options->momentum, (float)rate,
+                           options->nesterov != 0};
+            e->step.sgd = step;
+            continue;
+        }
+        double t = (double)e->state[STEPS][0] + 1.0;
+        if (t != known) {
+            rest1 = 1.0 - pow(options->beta1, t);
+            rest2 = 1.0 - pow(options->beta2, t);
+            known = t;
+        }
+        at_adamw step = {(float)scale,
+                         (float)(1.0 - rate * decay),
+                         (float)options->beta1,
+                         (float)(1.0 - options->beta1),
+                         (float)options->beta2,
+                         (float)(1.0 - options->beta2),
+                         (float)(1.0 / sqrt(rest2)),
+                         (float)(rate / rest1),
+                         (float)options->epsilon};
+        e->step.adamw = step;
+    }
+}
+
+static void step_task(void *argument, int64_t task, int worker) {
+    attn_optimizer *o = argument;
+    (void)worker;
+    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
+        const piece *run = &o->pieces[i];
+        const entry *e = &o->entries[run->entry];
+        const attn_parameter *p = e->parameter;
+        if (p->frozen) continue;
+        const float *gradient = gradient_of(p);
+        if (gradient) gradient += run->first;
+        float *value = p->value + run->first;
+        float *average = e->state[AVERAGE] ? e->state[AVERAGE] + run->first : NULL;
+        if (average && o->steps == 0) memcpy(average, value, (size_t)run->count * sizeof(float));
+        if (o->options.kind == ATTN_ADAMW) {
+            o->network->adamw(run->count, &e->step.adamw, gradient, value, e->state[MOMENT1] + run->first,
+                              e->state[MOMENT2] + run->first);
+        } else {
+            o->network->sgd(run->count, &e->step.sgd, gradient, value,
+                            e->state[MOMENTUM] ? e->state[MOMENTUM] + run->first : NULL);
+        }
+        if (average) o->network->move_average(run->count, (float)(1.0 - o->options.average), value, average);
+    }
+}
+
+attn_status attn_optimizer_step(attn_optimizer *optimizer) {
+    attn_optimizer *o = optimizer;
+    if (!o) return ATTN_INVALID_ARGUMENT;
+    if (o->swapped)
+        return at_fail(o->context, ATTN_INVALID_ARGUMENT,
+                       "optimizer: the parameters hold their averages; swap them back before a step");
+    double norm;
+    attn_status status = follow_parameters(o);
+    if (status == ATTN_OK) status = find_norm(o, &norm);
+    if (status != ATTN_OK) return status;
+    double scale = 1.0 / (double)o->options.accumulate;
+    if (o->options.clip_norm > 0.0) {
+        double share = o->options.clip_norm / (norm + 1e-6); /* as torch.nn.utils.clip_grad_norm_ */
+        if (share < 1.0) scale *= share;
+    }
+    prepare_step(o, scale);
+    run_tasks(o, 12.0, step_task);
+    for (int64_t i = 0; i < o->listed_count; i++) {
+        entry *e = &o->entries[o->listed[i]];
+        if (e->parameter->frozen) continue;
+        if (e->state[STEPS]) e->state[STEPS][0] += 1.0f; /* beyond 2^24 it stays, and its powers are 0 */
+        attn_parameter_changed(e->parameter);
+    }
+    attn_parameters_clear_gradients(o->parameters);
+    o->norm = norm;
+    o->steps++;
+    return ATTN_OK;
+}
+
+int64_t attn_optimizer_steps(const attn_optimizer *optimizer) { return optimizer ? optimizer->steps : 0; }
+double attn_optimizer_learning_rate(const attn_optimizer *optimizer) {
+    if (!optimizer) return 0.0;
+    return optimizer->options.learning_rate * at_schedule_factor(&optimizer->options, optimizer->steps);
+}
+double attn_optimizer_gradient_norm(const attn_optimizer *optimizer) {
+    return optimizer ? optimizer->norm : 0.0;
+}
+
+/* ---- the average, and the state ---- */
+
+static void swap_task(void *argument, int64_t task, int worker) {
+    attn_optimizer *o = argument;
+    (void)worker;
+    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
+        const piece *run = &o->pieces[i];
+        float *value = o->entries[run->entry].parameter->value + run->first;
+        float *average = o->entries[run->entry].state[AVERAGE] + run->first;
+        if (o->steps == 0) { /* it has not begun: whatever the parameters are now */
+            memcpy(average, value, (size_t)run->count * sizeof(float));
+            continue;
+        }
+        for (int64_t c = 0; c < run->count; c++) {
+            float kept = value[c];
+            value[c] = average[c];
+            average[c] = kept;
+        }
+    }
+}
+
+attn_status attn_optimizer_swap_average(attn_optimizer *optimizer) {
+    if (!optimizer) return ATTN_INVALID_ARGUMENT;
+    if (!optimizer->kept[AVERAGE])
+        return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: it keeps no average");
+    run_tasks(optimizer, 2.0, swap_task);
+    for (int64_t i = 0; i < optimizer->listed_count; i++) {
+        attn_parameter_changed(optimizer->entries[optimizer->listed[i]].parameter);
+    }
+    optimizer->swapped = !optimizer->swapped;
+    return ATTN_OK;
+}
+
+int64_t attn_optimizer_state_count(const attn_optimizer *optimizer) {
+    return optimizer ? optimizer->listed_count * optimizer->kinds : 0;
+}
+
+attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const char **name,
+                                 attn_tensor *tensor) {
+    if (!optimizer) return ATTN_INVALID_ARGUMENT;
+    const int64_t count = attn_optimizer_state_count(optimizer);
+    if (index < 0 || index >= count || !tensor)
+        return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT,
+                       "optimizer: tensor is NULL or state %" PRId64 " is not one of its %" PRId64, index,
+                       count);
+    const entry *e = &optimizer->entries[optimizer->listed[index / optimizer->kinds]];
+    int64_t place = index % optimizer->kinds, one = 1;
+    int k = 0;
+    while (!optimizer->kept[k] || place-- > 0) k++;
+    if (name) *name = e->name[k];
+    *tensor = k == STEPS ? attn_tensor_view(e->state[k], 1, &one)
+                         : attn_tensor_view(e->state[k], e->parameter->rank, e->parameter->shape);
+    return ATTN_OK;
+}
+
+attn_status attn_optimizer_set_steps(attn_optimizer *optimizer, int64_t steps) {
+    if (!optimizer) return ATTN_INVALID_ARGUMENT;
+    if (steps < 0)
+        return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT,
+                       "optimizer: steps is %" PRId64 ", but must not be negative", steps);
+    optimizer->steps = steps;
+    return ATTN_OK;
+}
