@@ -421,6 +421,7 @@ static void test_forbidden(void **state) {
         field f = new_field(20, 5, 9, 0, 3);
         for (int c = 0; c < 5; c++) f.transitions[c * 5 + c] = -INFINITY; /* no class twice in a row */
         f.transitions[1] = f.transitions[2] = -1e4f;                      /* the usual way to say it */
+        for (int c = 0; c < 5; c++) f.transitions[c * 5 + 3] = -INFINITY; /* class 3 at the start only */
         f.start[4] = -INFINITY;
         int64_t rows = f.offsets[20];
         int32_t labels[200];
@@ -432,6 +433,7 @@ static void test_forbidden(void **state) {
             assert_true(p[f.offsets[b] * 5 + 4] == 0.0f);
             for (int64_t i = f.offsets[b] + 1; i < f.offsets[b + 1]; i++) {
                 assert_int_not_equal(labels[i], labels[i - 1]);
+                assert_true(p[i * 5 + 3] == 0.0f);
                 assert_false(labels[i - 1] == 0 && (labels[i] == 1 || labels[i] == 2));
             }
         }
