@@ -465,8 +465,10 @@ static void test_alone_or_in_a_batch(void **state) {
                 int64_t rows = offsets[b + 1] - offsets[b], own[] = {0, rows};
                 attn_ragged one = {1, own};
                 float *alone = encode(&n, encoder, x + offsets[b] * COLUMNS, one);
-                assert_memory_equal(alone, together + offsets[b] * COLUMNS,
-                                    (size_t)(rows * COLUMNS) * sizeof *alone + (rows == 0));
+                if (rows) {
+                    assert_memory_equal(alone, together + offsets[b] * COLUMNS,
+                                        (size_t)(rows * COLUMNS) * sizeof *alone);
+                }
                 free(alone);
             }
             free(together);
