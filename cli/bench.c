@@ -116,7 +116,7 @@ static void print_machine(const bench *run) {
     fflush(stdout);
 }
 
-static const char *const subjects[] = {"attention", "gemm", "graph", "train", "all"};
+static const char *const subjects[] = {"attention", "gemm", "graph", "train", "tasks", "all"};
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
 
 /* "all", then the parts of attention, then those of graph, then those of train. */
@@ -132,12 +132,13 @@ static bool subject_covers(const char *subject, const char *part) {
 static int run_subject(bench *run, const char *subject, int64_t threads) {
     bool attention = subject_covers(subject, "attention"), graph = subject_covers(subject, "graph"),
          gemm = subject_covers(subject, "gemm") && bench_wants(run, "gemm"),
-         train = subject_covers(subject, "train");
+         train = subject_covers(subject, "train"),
+         tasks = strcmp(subject, "tasks") == 0; /* minutes: not of all */
     read_cpu_name(run->cpu, sizeof run->cpu);
     bool done = open_lanes(run, threads, attention || graph);
     if (done) print_machine(run);
     done = done && (!attention || bench_attention(run)) && (!graph || bench_graph(run)) &&
-           (!gemm || bench_gemm(run)) && (!train || bench_train(run));
+           (!gemm || bench_gemm(run)) && (!train || bench_train(run)) && (!tasks || bench_tasks(run));
     close_lanes(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
@@ -145,7 +146,7 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
 static int unknown_subject(const char *given) {
     arguments_complain("bench", "there is nothing called ", given, " to measure",
                        arguments_nearest(given, subjects, SUBJECT_COUNT));
-    fputs("attn bench [attention|gemm|graph|train|all]; attn bench --help lists the flags.\n", stderr);
+    fputs("attn bench [attention|gemm|graph|train|tasks|all]; attn bench --help lists the flags.\n", stderr);
     return EXIT_MISUSED;
 }
 
@@ -169,16 +170,18 @@ int command_bench(int count, char **arguments) {
         argument_integer("nodes", &run.nodes, "N", "100000", 1, 1 << 24,
                          "nodes of the random graph, a tenth of the hub's"),
         argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "draws the numbers that are multiplied"),
+        argument_integer("steps", &run.steps, "N", "4000", 1, 1 << 24, "of training, for the tasks"),
         argument_switch("json", &run.json, "one JSON object a line"),
         argument_switch("quiet", &run.quiet, "tables only, no heading"),
     };
     argument_list list = {
         .command = "bench",
-        .usage = "[attention|gemm|graph|train|all] [flags]",
+        .usage = "[attention|gemm|graph|train|tasks|all] [flags]",
         .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
                  "run, how near the operators come to them: attention forward and backward,\n"
                  "decoding, short sequences, graphs, additive scores, the matrix products of\n"
-                 "linear layers, and whole training steps. Takes about a minute.\n",
+                 "linear layers, and whole training steps. Takes about a minute. `tasks`, which\n"
+                 "is not part of all, trains small networks to sort, reverse and copy: minutes.\n",
         .examples = "  attn bench attention --threads 1\n"
                     "  attn bench --json > bench.jsonl\n",
         .flags = flags,

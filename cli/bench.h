@@ -34,6 +34,7 @@ typedef struct bench {
     int64_t longest;  /* shapes with more keys than this are left out */
     int64_t nodes;    /* of the random graph */
     int64_t seed;
+    int64_t steps;   /* of training, for the tasks */
     const char *isa; /* as asked for; NULL: the best */
     char cpu[128];
     bench_lane lanes[BENCH_LANES];
@@ -98,6 +99,7 @@ bool bench_attention_special(const bench *run); /* decode, short sequences, work
 bool bench_gemm(const bench *run);
 bool bench_graph(const bench *run); /* edges of graphs, and the additive score */
 bool bench_train(const bench *run); /* whole training steps */
+bool bench_tasks(const bench *run); /* sort, reverse and copy, learned */
 
 /* An attention call on memory of its own; shared by the two attention parts. */
 typedef struct attention_shape {
