@@ -45,7 +45,7 @@ typedef struct at_network {
     void (*add_scaled)(int64_t count, float factor, const float *x, float *y);    /* y += factor * x */
     void (*add_product)(int64_t count, const float *a, const float *b, float *y); /* y += a * b */
     /* For i = 0 .. count - 1 in order, y[to[i]] += factor[i] * x[from[i]], rows of `columns`
-     * numbers; a negative index: nothing. from NULL: i; factor NULL: 1. */
+     * numbers; a negative to[i]: nothing. from NULL: i; factor NULL: 1. */
     void (*add_rows)(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
                      const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride);
 

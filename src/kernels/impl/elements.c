@@ -44,9 +44,8 @@ static void add_rows(int64_t count, int64_t columns, const int64_t *from, const 
             const float *soon = y + to[i + AHEAD] * y_stride;
             for (int64_t c = 0; c < columns; c += LINE) __builtin_prefetch(soon + c, 1);
         }
-        int64_t source = from ? from[i] : i;
-        if (source < 0 || to[i] < 0) continue;
-        const float *row = x + source * x_stride;
+        if (to[i] < 0) continue;
+        const float *row = x + (from ? from[i] : i) * x_stride;
         float *target = y + to[i] * y_stride;
         const vec f = vec_set(factor ? factor[i] : 1.0f);
         for (int64_t c = 0; c < columns; c += VEC_WIDTH) {

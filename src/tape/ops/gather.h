@@ -12,7 +12,7 @@ void at_gather_rows(attn_tape *tape, int64_t count, int64_t columns, const int64
 
 typedef struct at_additions {
     int64_t count, columns;
-    const int64_t *from, *to; /* target row to[i] += factor[i] * source row from[i]; negative: nothing */
+    const int64_t *from, *to; /* target row to[i] += factor[i] * source row from[i]; to[i] < 0: nothing */
     const float *factor;      /* NULL: 1; from NULL: i */
     at_operand source, target;
     int64_t cleared; /* so many rows of the target are set to 0 first */
