@@ -36,7 +36,8 @@ ATTN_API attn_variable *attn_tape_embedding(attn_tape *tape, attn_parameter *tab
 typedef enum attn_bag { ATTN_BAG_SUM = 0, ATTN_BAG_MEAN = 1 } attn_bag;
 
 /* One row a bag: the sum or mean of the table's rows ids[offsets[i]] ..
- * ids[offsets[i+1] - 1]; an empty bag gives 0. Ids as above. */
+ * ids[offsets[i+1] - 1]; an empty bag gives 0. Ids as above: -1 is a row of 0, which
+ * counts in the mean. */
 ATTN_API attn_variable *attn_tape_embedding_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
                                                 const int64_t *offsets, int64_t bags, attn_bag kind);
 

@@ -95,8 +95,9 @@ ATTN_API const float *attn_variable_data(const attn_variable *variable);
  * has none (not asked for, or nothing came back to it: then it is 0). */
 ATTN_API const float *attn_variable_gradient(const attn_variable *variable);
 
-/* Asks, before attn_tape_backward, that the gradient of any variable can be
- * read after it like that of an input. */
+/* Asks, before attn_tape_backward, that the gradient of a variable can be read
+ * after it like that of an input. Does nothing for slices, whose gradient is
+ * part of another's, and for parameters, which have their own. */
 ATTN_API void attn_variable_keep_gradient(attn_variable *variable);
 
 ATTN_END_DECLS
