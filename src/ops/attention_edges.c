@@ -273,6 +273,7 @@ attn_status at_attention_edges_backward(attn_context *context, const at_attentio
     attn_status status = begin(context, &run);
     if (status != ATTN_OK) return status;
     kernel->row_terms = rows_of_numbers(&run, run.row_terms_at, run.checked.query_rows, 2);
+    kernel->row_terms.head = 1; /* first one number of all heads, then the other */
     if (vectors) kernel->vector_partials = (float *)(run.memory + run.vectors_at);
     if (key_vectors) kernel->key_vector_partials = (float *)(run.memory + run.key_vectors_at);
     if (gradients->bias.data) at_clear_tensor(&gradients->bias);

@@ -12,17 +12,53 @@
 /* GAT: the number a . q_i (or b . k_j) of every head, for some rows. */
 static void attention_score_terms(const at_attention *call, int of_keys, int64_t task) {
     const at_sequence *s = sequence_of_task(call, task);
+    const at_rows *rows = of_keys ? &call->key : &call->query;
+    const at_rows *target = of_keys ? &call->key_scores : &call->query_scores, none = {NULL, 0, 0, 0};
     int64_t row = (task - s->first_task) * EDGE_ROWS,
             row_end = min64(row + EDGE_ROWS, of_keys ? s->keys : s->queries);
-    for (int64_t i = row; i < row_end; i++) {
-        for (int64_t h = 0; h < call->heads; h++) {
-            const float *x =
-                of_keys ? key_rows(&call->key, s, i, h / call->group) : query_rows(&call->query, s, i, h);
-            const float *w = (of_keys ? call->key_score_vector : call->score_vector) + h * call->d_k;
-            float *term =
-                of_keys ? key_rows(&call->key_scores, s, i, h) : query_rows(&call->query_scores, s, i, h);
-            *term = pair_dot(call->d_k, x, w);
+    pair_rows p; /* its arrays are not cleared first: that would take as long as the work */
+    p.a_head = call->d_k;
+    p.b_head = rows->head;
+    p.first_head = 0;
+    p.group = of_keys ? call->group : 1;
+    p.heads = (int)call->heads;
+    p.channels = call->d_k;
+    p.part = part_of_rows(call, call->d_k, rows, rows, &none);
+    p.extra = NULL;
+    for (int e = 0; e < EDGE_ROWS; e++) {
+        int64_t i = min64(row + e, row_end - 1);
+        p.a[e] = of_keys ? call->key_score_vector : call->score_vector;
+        p.b[e] = of_keys ? key_rows(rows, s, i, 0) : query_rows(rows, s, i, 0);
+    }
+    dot_sums(&p, (int)(row_end - row), 1.0f,
+             of_keys ? key_rows(target, s, row, 0) : query_rows(target, s, row, 0));
+}
+
+/* One online softmax step over a tile: scores become weights relative to the
+ * running maximum; rescale is what the sums so far have to be multiplied with. */
+static void softmax_edges(const edge_row *row, int edges, const edge_scratch *s) {
+    const int numbers = edges * row->stride, step = row->lanes;
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec m0 = vec_load(s->maximum + l), m1 = m0;
+        int x = l;
+        for (; x + step < numbers; x += 2 * step) {
+            m0 = vec_max(vec_load(s->scores + x), m0);
+            m1 = vec_max(vec_load(s->scores + x + step), m1);
         }
+        if (x < numbers) m0 = vec_max(vec_load(s->scores + x), m0);
+        m0 = fold_heads(row, 1, vec_max(m0, m1));
+        /* where nothing is seen yet, subtract 0 instead of -inf: exp2(-inf) is 0 */
+        vec reference = vec_select(vec_equal(m0, vec_set(-INFINITY)), vec_set(0.0f), m0);
+        vec factor = vec_exp2(vec_sub(vec_load(s->maximum + l), reference));
+        vec_store(s->maximum + l, m0);
+        vec_store(s->rescale + l, factor);
+        vec sum = vec_mul(vec_load(s->sum + l), factor);
+        for (x = l; x < numbers; x += step) {
+            vec p = vec_exp2(vec_sub(vec_load(s->scores + x), reference));
+            vec_store(s->scores + x, p);
+            sum = vec_add(sum, p);
+        }
+        vec_store(s->sum + l, sum);
     }
 }
 
@@ -30,14 +66,13 @@ static void attention_score_terms(const at_attention *call, int of_keys, int64_t
 static void plain_weights(const edge_row *row, int edges, const edge_scratch *s) {
     const attn_weighting weighting = row->call->weighting;
     const int check = edges_may_be_unseen(row);
+    for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
+        vec_store(s->scores + x, plain_weight(weighting, vec_load(s->scores + x)));
+    }
     for (int e = 0; e < edges; e++) {
-        float *scores = s->scores + e * row->lanes;
-        for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-            vec_store(scores + l, plain_weight(weighting, vec_load(scores + l)));
-        }
         for (int t = 0; t < row->heads; t++) {
-            if (check && s->unseen[e * row->lanes + t]) {
-                scores[t] = 0.0f;
+            if (check && s->unseen[e * row->stride + t]) {
+                s->scores[e * row->stride + t] = 0.0f;
             } else {
                 s->sum[t] += 1.0f;
             }
@@ -49,7 +84,7 @@ static void drop_edges(const edge_row *row, int64_t e0, int edges, float *weight
     const at_attention *call = row->call;
     for (int e = 0; e < edges; e++) {
         for (int t = 0; t < row->heads; t++) {
-            float *p = weights + e * row->lanes + t;
+            float *p = weights + e * row->stride + t;
             *p = edge_is_kept(row, e0 + e, t) ? *p * call->dropout_scale : 0.0f;
         }
     }
@@ -62,13 +97,15 @@ static void drop_edges(const edge_row *row, int64_t e0, int edges, float *weight
  * for every head t, with g = t or its key/value head (rows_grouped), and h' = t
  * or its key/value head (out_grouped): then several heads add to one out. */
 typedef struct edge_sum {
-    const float *rows[EDGE_TILE]; /* head 0 */
+    const float *const *rows; /* from the first head on */
     int64_t rows_head;
     int rows_grouped, out_grouped;
     const at_rows *extra; /* by edge number, or NULL */
-    const float *weights, *factor;
+    const float *weights;
+    const float *factor;         /* NULL: 1 */
+    int fresh;                   /* nothing is in out yet */
     const unsigned char *unseen; /* NULL, or pairs to leave out: 0 * NaN */
-    int channels;
+    int channels, part;
     float *out;
     int out_width;
 } edge_sum;
@@ -80,121 +117,168 @@ static inline int64_t sum_place(const edge_row *row, int t, int grouped) {
 }
 
 /* `count` vectors of channels from (head t, channel c) on, heads one after
- * another: as many chains. count and plain (whole vectors, no extra, all seen)
- * are constants where this is inlined. */
-VEC_INLINE void sum_edge_vectors(const int count, const int plain, const edge_row *row, int64_t e0, int edges,
-                                 const edge_sum *u, int t, int c) {
-    const at_attention *call = row->call;
+ * another: as many chains. Where heads share vectors (part), t counts vectors.
+ * count, part and plain (whole vectors, no extra, all seen) are constants where
+ * this is inlined. */
+VEC_INLINE void sum_edge_vectors(const int count, const int part, const int plain, const edge_row *row,
+                                 int64_t e0, int edges, const edge_sum *u, int t, int c) {
+    const int shared = part && part < VEC_WIDTH;
+    const veci index = shared ? spread_index(part) : veci_lanes();
+    const int64_t group = row->call->group;
     vec sum[8];
     int64_t from[8];
     int head[8], channel[8];
     float *out[8];
     UNROLL for (int l = 0; l < count; l++) {
-        int64_t h = row->head + t;
-        head[l] = t;
+        head[l] = shared ? t * (VEC_WIDTH / part) : t;
         channel[l] = c;
-        from[l] = (u->rows_grouped && call->group > 1 ? h / call->group : h) * u->rows_head + c;
-        out[l] = u->out + sum_place(row, t, u->out_grouped) * u->out_width + c;
-        sum[l] = vec_mul(vec_load(out[l]), vec_set(u->factor ? u->factor[t] : 1.0f));
+        int64_t place = u->rows_grouped && group > 1 ? (row->head + t) / group - row->head / group : t;
+        from[l] = shared ? t * VEC_WIDTH : place * u->rows_head + c;
+        out[l] = u->out + (shared ? t * VEC_WIDTH : sum_place(row, t, u->out_grouped) * u->out_width + c);
+        sum[l] = vec_set(0.0f);
+        if (!u->fresh) {
+            sum[l] = vec_load(out[l]);
+            if (u->factor) sum[l] = vec_mul(sum[l], spread_heads(part, u->factor + head[l], index));
+        }
         c += VEC_WIDTH;
-        if (c >= u->channels) {
+        if (shared || c >= u->channels) {
             c = 0;
             t++;
         }
     }
     for (int e = 0; e < edges; e++) {
-        const float *weights = u->weights + e * row->lanes;
+        const float *weights = u->weights + e * row->stride, *x_row = u->rows[e];
         UNROLL for (int l = 0; l < count; l++) {
-            if (!plain && u->unseen && u->unseen[e * row->lanes + head[l]]) continue;
+            if (!plain && u->unseen && u->unseen[e * row->stride + head[l]]) continue;
             int whole = plain || channel[l] + VEC_WIDTH <= u->channels;
-            vec x = whole ? vec_load(u->rows[e] + from[l])
-                          : vec_load_part(u->rows[e] + from[l], u->channels - channel[l]);
+            vec x =
+                whole ? vec_load(x_row + from[l]) : vec_load_part(x_row + from[l], u->channels - channel[l]);
             if (!plain && u->extra) {
                 const float *more = edge_at(u->extra, row->numbers[e0 + e], row->head + head[l]);
                 x = vec_add(x, load_channels(more, channel[l], u->channels));
             }
-            sum[l] = vec_fma(vec_set(weights[head[l]]), x, sum[l]);
+            sum[l] = vec_fma(spread_heads(part, weights + head[l], index), x, sum[l]);
         }
     }
     UNROLL for (int l = 0; l < count; l++) vec_store(out[l], sum[l]);
 }
 
-static void sum_edges(const edge_row *row, int64_t e0, int edges, const edge_sum *u) {
+/* All of them where they are whole vectors. */
+VEC_INLINE void sum_whole_vectors(const int part, const edge_row *row, int64_t e0, int edges,
+                                  const edge_sum *u) {
+    const int vectors = part < VEC_WIDTH ? 1 : u->channels / VEC_WIDTH;
+    const int total = row->heads * u->channels / VEC_WIDTH;
+    int x = 0;
+    for (; x + 8 <= total; x += 8) {
+        sum_edge_vectors(8, part, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    }
+    for (; x + 4 <= total; x += 4) {
+        sum_edge_vectors(4, part, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    }
+    for (; x < total; x++) {
+        sum_edge_vectors(1, part, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    }
+}
+
+static __attribute__((noinline)) void sum_edges(const edge_row *row, int64_t e0, int edges,
+                                                const edge_sum *u) {
     const int vectors = (u->channels + VEC_WIDTH - 1) / VEC_WIDTH, total = row->heads * vectors;
     /* several heads that add to one place must take turns */
     const int together = !(u->out_grouped && row->call->group > 1);
-    const int plain = u->channels % VEC_WIDTH == 0 && !u->extra && !u->unseen;
+    if (together && !u->unseen && !u->extra) {
+        if (u->part == VEC_WIDTH) {
+            sum_whole_vectors(VEC_WIDTH, row, e0, edges, u);
+            return;
+        }
+        if (VEC_PART <= VEC_WIDTH / 2 && u->part == VEC_WIDTH / 2) {
+            sum_whole_vectors(VEC_WIDTH / 2, row, e0, edges, u);
+            return;
+        }
+        if (VEC_PART <= VEC_WIDTH / 4 && u->part == VEC_WIDTH / 4) {
+            sum_whole_vectors(VEC_WIDTH / 4, row, e0, edges, u);
+            return;
+        }
+    }
     int x = 0;
-    for (; together && plain && x + 8 <= total; x += 8) {
-        sum_edge_vectors(8, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
-    }
     for (; together && x + 4 <= total; x += 4) {
-        sum_edge_vectors(4, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+        sum_edge_vectors(4, 0, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
     }
-    for (; x < total; x++) sum_edge_vectors(1, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
+    for (; x < total; x++) sum_edge_vectors(1, 0, 0, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
 }
 
 static void forward_edges(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     edge_scores(row, e0, edges, s);
     if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
-        softmax_tile(s->scores, edges, row->lanes, s->maximum, s->sum, s->rescale);
+        softmax_edges(row, edges, s);
     } else {
         plain_weights(row, edges, s);
     }
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
+    const float **rows = s->value_pairs->b;
+    fill_rows(row, e0, edges, 0, key_rows(&call->value, row->sequence, 0, row->head / call->group),
+              call->value.row, rows);
     edge_sum u;
+    u.rows = rows;
     u.rows_head = call->value.head;
     u.rows_grouped = 1;
     u.out_grouped = 0;
     u.extra = row->numbers && call->edge_value.data ? &call->edge_value : NULL;
     u.weights = s->scores;
     u.factor = s->rescale;
+    u.fresh = e0 == 0;
     u.unseen = edges_may_be_unseen(row) ? s->unseen : NULL;
     u.channels = call->d_v;
+    u.part = s->y_part;
     u.out = s->y;
     u.out_width = s->y_width;
-    for (int e = 0; e < edges; e++) u.rows[e] = key_rows(&call->value, row->sequence, key_of(row, e0 + e), 0);
     sum_edges(row, e0, edges, &u);
 }
 
-static void write_edge_result(const at_attention *call, const at_sequence *sequence, int64_t own,
-                              int64_t head, float maximum, float sum, int sees, const float *out) {
-    float *output = query_rows(&call->output, sequence, own, head);
+/* What the weighted sum of a row has to be multiplied with; writes log_sum_exp.
+ * sees: whether it sees anything. */
+static float finish_edge_result(const at_attention *call, const at_sequence *sequence, int64_t own,
+                                int64_t head, float maximum, float sum, int sees) {
     int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
     if (softmax && sum == 0.0f && sees) sum = NAN; /* 0 / 0 */
-    float factor = softmax || call->average ? (sum == 0.0f ? 0.0f : 1.0f / sum) : 1.0f;
-    for (int c = 0; c < call->d_v; c++) output[c] = out[c] * factor;
-    if (!call->log_sum_exp.data) return;
-    float level = sum == 0.0f ? -INFINITY : (maximum + log2f(sum)) * LN_2;
-    *query_rows(&call->log_sum_exp, sequence, own, head) = softmax ? level : 0.0f;
+    if (call->log_sum_exp.data) {
+        float level = sum == 0.0f ? -INFINITY : (maximum + log2f(sum)) * LN_2;
+        *query_rows(&call->log_sum_exp, sequence, own, head) = softmax ? level : 0.0f;
+    }
+    return softmax || call->average ? (sum == 0.0f ? 0.0f : 1.0f / sum) : 1.0f;
 }
 
 static void forward_edge_row(const edge_row *row, const edge_task *t, const edge_scratch *s) {
     const at_attention *call = row->call;
-    const int softmax = call->weighting == ATTN_WEIGHTS_SOFTMAX;
-    for (int l = 0; l < row->lanes; l++) {
-        s->maximum[l] = softmax ? -INFINITY : 0.0f;
-        s->sum[l] = 0.0f;
-        s->rescale[l] = 1.0f;
+    const vec nothing = vec_set(call->weighting == ATTN_WEIGHTS_SOFTMAX ? -INFINITY : 0.0f);
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->maximum + l, nothing);
+        vec_store(s->sum + l, vec_set(0.0f));
+        vec_store(s->rescale + l, vec_set(1.0f));
     }
-    memset(s->y, 0, (size_t)row->heads * (size_t)s->y_width * sizeof(float));
+    if (row->count == 0) memset(s->y, 0, (size_t)row->heads * (size_t)s->y_width * sizeof(float));
     for (int64_t e = 0; e < row->count; e += EDGE_TILE) {
         forward_edges(row, e, (int)min64(EDGE_TILE, row->count - e), s);
     }
-    for (int h = 0; h < row->heads; h++) {
-        const float *out = s->y + (int64_t)h * s->y_width;
-        if (t->piece && t->piece->partial >= 0) {
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->sum + l, fold_heads(row, 0, vec_load(s->sum + l)));
+    }
+    if (t->piece && t->piece->partial >= 0) {
+        for (int h = 0; h < row->heads; h++) {
             float *partial = call->partials + (t->piece->partial * call->heads + h) * (call->d_v + 2);
             partial[0] = s->maximum[h];
             partial[1] = s->sum[h];
-            memcpy(partial + 2, out, (size_t)call->d_v * sizeof(float));
-        } else {
-            int sees = s->sum[h] == 0.0f && edges_seen(row, h) > 0;
-            write_edge_result(call, row->sequence, row->own, row->head + h, s->maximum[h], s->sum[h], sees,
-                              out);
+            memcpy(partial + 2, s->y + (int64_t)h * s->y_width, (size_t)call->d_v * sizeof(float));
         }
+        return;
     }
+    for (int h = 0; h < row->heads; h++) {
+        int sees = s->sum[h] == 0.0f && edges_seen(row, h) > 0;
+        s->rescale[h] =
+            finish_edge_result(call, row->sequence, row->own, row->head + h, s->maximum[h], s->sum[h], sees);
+    }
+    write_heads(query_rows(&call->output, row->sequence, row->own, row->head), call->output.head, s->y,
+                s->y_width, row->heads, call->d_v, s->y_part, s->rescale);
 }
 
 /* The rows that the edges some way on will read. */
@@ -227,8 +311,7 @@ static void attention_edges_forward(const at_attention *call, int64_t task, void
     }
 }
 
-/* The weights, once log_sum_exp is there. */
-/* `whole` is the row that `row` is a piece of, for the average. */
+/* The weights, once log_sum_exp is there. `whole` is the row that `row` is a piece of, for the average. */
 static void weights_of_piece(const edge_row *row, const edge_row *whole, const edge_scratch *s) {
     const at_attention *call = row->call;
     const at_sequence *sequence = row->sequence;
@@ -239,14 +322,17 @@ static void weights_of_piece(const edge_row *row, const edge_row *whole, const e
         s->maximum[t] = level == -INFINITY ? INFINITY : level;
         s->rescale[t] = softmax || seen == 0 ? 1.0f : 1.0f / (float)seen;
     }
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->maximum + l, load_heads(row, s, s->maximum, l));
+    }
     for (int64_t e0 = 0; e0 < row->count; e0 += EDGE_TILE) {
         int edges = (int)min64(EDGE_TILE, row->count - e0);
         edge_scores(row, e0, edges, s);
         if (softmax) {
-            for (int e = 0; e < edges; e++) {
-                for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-                    float *x = s->scores + e * row->lanes + l;
-                    vec_store(x, vec_exp2(vec_sub(vec_load(x), vec_load(s->maximum + l))));
+            for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+                for (int x = l; x < edges * row->stride; x += row->lanes) {
+                    vec level = vec_load(s->maximum + l);
+                    vec_store(s->scores + x, vec_exp2(vec_sub(vec_load(s->scores + x), level)));
                 }
             }
         } else {
@@ -255,7 +341,7 @@ static void weights_of_piece(const edge_row *row, const edge_row *whole, const e
         if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
         for (int e = 0; e < edges; e++) {
             for (int t = 0; t < row->heads; t++) {
-                float p = s->scores[e * row->lanes + t] * s->rescale[t];
+                float p = s->scores[e * row->stride + t] * s->rescale[t];
                 if (row->numbers) {
                     call->weights[row->numbers[e0 + e] * call->heads + t] = p;
                 } else {
@@ -307,6 +393,8 @@ static void merge_forward(const at_attention *call, const at_graph_hub *hub) {
         edge_task t = {.adjacency = call->by_row, .sequence = call->sequences};
         edge_row row = whole_row_of(call, &t, 0, hub->row, 0);
         int sees = sum == 0.0f && edges_seen(&row, (int)h) > 0;
-        write_edge_result(call, call->sequences, hub->row, h, maximum, sum, sees, out + 2);
+        float factor = finish_edge_result(call, call->sequences, hub->row, h, maximum, sum, sees);
+        float *output = query_rows(&call->output, call->sequences, hub->row, h);
+        for (int c = 0; c < call->d_v; c++) output[c] = out[2 + c] * factor;
     }
 }

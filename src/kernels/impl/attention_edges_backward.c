@@ -16,73 +16,108 @@
  */
 #include "kernels/impl/edges.h"
 
-static void attention_edges_row_terms(const at_attention *call, int64_t task, void *memory) {
-    (void)memory;
-    edge_task t = edge_task_of(call, 0, task);
-    if (t.piece && t.piece->partial >= 0 && t.piece->edge != t.adjacency->offsets[t.row]) return;
-    for (int64_t i = t.row; i < t.row_end; i++) {
-        edge_row row = whole_row_of(call, &t, 0, i, t.head);
-        for (int h = 0; h < row.heads; h++) {
-            int64_t head = row.head + h;
-            float *terms = query_rows(&call->row_terms, t.sequence, i, head);
-            if (call->weighting != ATTN_WEIGHTS_SOFTMAX) {
-                int64_t seen = call->average ? edges_seen(&row, h) : 1;
-                terms[0] = seen ? 1.0f / (float)seen : 0.0f;
-                terms[1] = 0.0f;
-                continue;
-            }
-            float level = *query_rows(&call->log_sum_exp, t.sequence, i, head);
-            terms[0] = level == -INFINITY ? INFINITY : level * LOG2_E;
-            terms[1] = pair_dot(call->d_v, query_rows(&call->output, t.sequence, i, head),
-                                query_rows(&call->d_output, t.sequence, i, head));
+/* The level (log-sum-exp in powers of two, or the factor of the average) of a row. */
+static void row_levels(const edge_row *row, float *levels) {
+    const at_attention *call = row->call;
+    for (int h = 0; h < row->heads; h++) {
+        if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
+            float level = *query_rows(&call->log_sum_exp, row->sequence, row->own, row->head + h);
+            levels[h] = level == -INFINITY ? INFINITY : level * LOG2_E;
+        } else {
+            int64_t seen = call->average ? edges_seen(row, h) : 1;
+            levels[h] = seen ? 1.0f / (float)seen : 0.0f;
         }
     }
 }
 
-/* What is needed of the queries, and dO . (v + edge_value) for every (edge, head). */
+/* The terms of a row: the levels of all heads, then their deltas. */
+static void attention_edges_row_terms(const at_attention *call, int64_t task, void *memory) {
+    edge_scratch s;
+    edges_layout(call, memory, &s);
+    edge_task t = edge_task_of(call, 0, task);
+    if (t.piece && t.piece->partial >= 0 && t.piece->edge != t.adjacency->offsets[t.row]) return;
+    pair_rows *p = s.value_pairs;
+    p->a_head = call->output.head;
+    p->b_head = call->d_output.head;
+    p->first_head = t.head;
+    p->group = 1;
+    p->heads = t.piece ? (int)call->heads : 1;
+    p->channels = call->d_v;
+    p->part = s.y_part == VEC_WIDTH || call->output.head == call->d_v ? s.y_part : 0;
+    p->extra = NULL;
+    for (int64_t i0 = t.row; i0 < t.row_end; i0 += EDGE_TILE) {
+        const int rows = (int)min64(EDGE_TILE, t.row_end - i0);
+        for (int e = 0; e < EDGE_TILE; e++) {
+            int64_t i = i0 + (e < rows ? e : 0);
+            p->a[e] = query_rows(&call->output, t.sequence, i, t.head);
+            p->b[e] = query_rows(&call->d_output, t.sequence, i, t.head);
+        }
+        dot_sums(p, rows, 1.0f, s.flat);
+        for (int e = 0; e < rows; e++) {
+            edge_row row = whole_row_of(call, &t, 0, i0 + e, t.head);
+            float *terms = query_rows(&call->row_terms, t.sequence, i0 + e, t.head);
+            row_levels(&row, terms);
+            for (int h = 0; h < row.heads; h++) {
+                terms[call->heads + h] =
+                    call->weighting == ATTN_WEIGHTS_SOFTMAX ? s.flat[e * row.heads + h] : 0.0f;
+            }
+        }
+    }
+}
+
+/* What is needed of the queries, by column, and dO . (v + edge_value) for every
+ * (edge, head). */
 static void gather_terms(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
-    pair_rows p;
-    p.a_head = call->d_output.head;
-    p.b_head = call->value.head;
-    p.channels = call->d_v;
-    p.extra = row->numbers && call->edge_value.data ? &call->edge_value : NULL;
-    for (int e = 0; e < edges; e++) {
-        int64_t i = query_of(row, e0 + e);
-        const float *terms = query_rows(&call->row_terms, row->sequence, i, row->head);
-        p.a[e] = query_rows(&call->d_output, row->sequence, i, 0);
-        p.b[e] = key_rows(&call->value, row->sequence, key_of(row, e0 + e), 0);
-        for (int t = 0; t < row->heads; t++) {
-            s->levels[e * row->lanes + t] = terms[2 * t];
-            s->deltas[e * row->lanes + t] = terms[2 * t + 1];
-        }
-        for (int t = row->heads; t < row->lanes; t++)
-            s->levels[e * row->lanes + t] = s->deltas[e * row->lanes + t] = 0.0f;
-    }
-    pair_sums(PAIR_DOT, row, e0, edges, &p, 1.0f, s->flat, s->d_weights);
+    pair_rows *p = s->value_pairs;
+    p->channels = call->d_v;
+    p->part = s->y_part;
+    p->extra = row->numbers && call->edge_value.data ? &call->edge_value : NULL;
+    fill_pairs(row, e0, edges, &call->d_output, &call->value, p);
+    tile_sums(PAIR_DOT, row, p, edges, 1.0f, s, s->d_weights);
+    pad_tile(row, edges, s->d_weights, 0.0f);
+    if (!row->by_column) return;
+    const at_rows *terms = &call->row_terms;
+    const float *levels = query_rows(terms, row->sequence, 0, row->head);
+    gather_heads(0, row, e0, edges, levels, terms->row, s->levels);
+    gather_heads(0, row, e0, edges, levels + call->heads, terms->row, s->deltas);
+    pad_tile(row, edges, s->levels, 0.0f);
+    pad_tile(row, edges, s->deltas, 0.0f);
 }
 
 /* Scores become weights (as used: after dropout), d_weights become ds. */
 static void weigh_edges(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     const attn_weighting weighting = call->weighting;
+    const float *terms =
+        query_rows(&call->row_terms, row->sequence, row->by_column ? 0 : row->own, row->head);
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->d_weights);
-    for (int x = 0; x < edges * row->lanes; x += VEC_WIDTH) {
-        vec score = vec_load(s->scores + x), level = vec_load(s->levels + x), g = vec_load(s->d_weights + x),
-            p, ds;
-        if (weighting == ATTN_WEIGHTS_SOFTMAX) {
-            p = vec_exp2(vec_sub(score, level));
-            ds = vec_mul(p, vec_sub(g, vec_load(s->deltas + x)));
-        } else {
-            p = vec_mul(plain_weight(weighting, score), level);
-            ds = vec_mul(vec_mul(g, level), plain_weight_slope(weighting, score));
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec level = vec_set(0.0f), delta = level;
+        if (!row->by_column) { /* the same for all edges */
+            level = load_heads(row, s, terms, l);
+            delta = load_heads(row, s, terms + call->heads, l);
         }
-        vec_store(s->scores + x, p);
-        vec_store(s->d_weights + x, ds);
+        for (int x = l; x < edges * row->stride; x += row->lanes) {
+            vec score = vec_load(s->scores + x), g = vec_load(s->d_weights + x), p, ds;
+            if (row->by_column) {
+                level = vec_load(s->levels + x);
+                delta = vec_load(s->deltas + x);
+            }
+            if (weighting == ATTN_WEIGHTS_SOFTMAX) {
+                p = vec_exp2(vec_sub(score, level));
+                ds = vec_mul(p, vec_sub(g, delta));
+            } else {
+                p = vec_mul(plain_weight(weighting, score), level);
+                ds = vec_mul(vec_mul(g, level), plain_weight_slope(weighting, score));
+            }
+            vec_store(s->scores + x, p);
+            vec_store(s->d_weights + x, ds);
+        }
     }
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
     if (!edges_may_be_unseen(row)) return;
-    for (int x = 0; x < edges * row->lanes; x++) {
+    for (int x = 0; x < edges * row->stride; x++) {
         if (s->unseen[x]) s->scores[x] = s->d_weights[x] = 0.0f;
     }
 }
@@ -92,7 +127,7 @@ static void store_edge_bias_gradients(const edge_row *row, int64_t e0, int edges
     const at_rows *target = &row->call->d_edge_bias;
     for (int e = 0; e < edges; e++) {
         float *bias = target->data + row->numbers[e0 + e] * target->row;
-        for (int t = 0; t < row->heads; t++) bias[t * target->head] = s->d_weights[e * row->lanes + t];
+        for (int t = 0; t < row->heads; t++) bias[t * target->head] = s->d_weights[e * row->stride + t];
     }
 }
 
@@ -100,7 +135,7 @@ static void store_edge_bias_gradients(const edge_row *row, int64_t e0, int edges
 static void add_position_gradients(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     for (int e = 0; e < edges; e++) {
-        float ds = s->d_weights[e * row->lanes];
+        float ds = s->d_weights[e * row->stride];
         int64_t j = row->first + e0 + e, distance = j - row->own - row->sequence->shift;
         if (call->d_bias) {
             call->d_bias[row->sequence->index * call->d_bias_sequence + row->head * call->d_bias_head +
@@ -118,50 +153,89 @@ static void add_position_gradients(const edge_row *row, int64_t e0, int edges, c
 static void chain_inner(const edge_row *row, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     if (call->score == ATTN_SCORE_GAT) {
-        for (int x = 0; x < edges * row->lanes; x += VEC_WIDTH) {
+        for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
             vec positive = vec_select(vec_less(vec_set(0.0f), vec_load(s->inner + x)), vec_set(1.0f),
                                       vec_set(call->leaky_slope));
             vec_store(s->d_weights + x, vec_mul(vec_load(s->d_weights + x), positive));
         }
     } else if (row->numbers && call->softcap > 0.0f) {
-        for (int x = 0; x < edges * row->lanes; x += VEC_WIDTH) {
+        for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
             vec_store(s->d_weights + x, vec_mul(vec_load(s->d_weights + x), vec_load(s->inner + x)));
         }
     }
 }
 
-/* ADDITIVE and GATV2: sum += ds w f'(q + k), vector += ds f(q + k). */
-static void add_inner_gradient(const edge_row *row, int64_t e, int t, float ds, const float *q,
-                               const float *k, float *sum, float *vector) {
+/* ADDITIVE and GATV2, count vectors of channels from (head t, channel c) on, as in
+ * sum_edge_vectors: x += w sum_e ds f'(q + k), vector += sum_e ds f(q + k). The
+ * constants kind, part and plain (no edge vectors, all seen) are also as there. */
+VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int plain, const edge_row *row,
+                                 int edges, const edge_scratch *s, int fresh, int t, int c) {
     const at_attention *call = row->call;
-    int64_t head = row->head + t;
-    const float *w = call->score_vector + head * call->d_k;
-    const float *extra = row->numbers ? edge_at(&call->edge_key, row->numbers[e], head) : NULL;
-    float *d_extra = NULL;
-    if (!row->by_column && row->numbers && call->d_edge_key.data) {
-        d_extra =
-            call->d_edge_key.data + row->numbers[e] * call->d_edge_key.row + head * call->d_edge_key.head;
-    }
-    const vec slope = vec_set(call->leaky_slope), one = vec_set(1.0f);
-    for (int c = 0; c < call->d_k; c += VEC_WIDTH) {
-        int width = call->d_k - c < VEC_WIDTH ? call->d_k - c : VEC_WIDTH;
-        vec x = vec_add(load_channels(q, c, call->d_k), load_channels(k, c, call->d_k)), f, d;
-        if (extra) x = vec_add(x, load_channels(extra, c, call->d_k));
-        if (call->score == ATTN_SCORE_ADDITIVE) {
-            f = vec_tanh(x);
+    const pair_rows *p = s->pairs;
+    const int shared = part && part < VEC_WIDTH, channels = shared ? VEC_WIDTH : call->d_k;
+    const int head = shared ? t * (VEC_WIDTH / part) : t,
+              rows = shared ? row->heads * part / VEC_WIDTH : row->heads;
+    const int width = round_up(channels, VEC_WIDTH),
+              used = channels - c < VEC_WIDTH ? channels - c : VEC_WIDTH;
+    const int64_t kv = call->group == 1 ? t : (row->head + t) / call->group - row->head / call->group;
+    const int64_t a_at = shared ? t * VEC_WIDTH : t * p->a_head + c,
+                  b_at = shared ? t * VEC_WIDTH : kv * p->b_head + c;
+    const veci index = shared ? spread_index(part) : veci_lanes();
+    const vec slope = vec_set(call->leaky_slope), one = vec_set(1.0f), zero = vec_set(0.0f);
+    const vec w = load_channels(p->w + t * channels, c, channels);
+    const at_rows *d_extra =
+        plain || row->by_column || !row->numbers || !call->d_edge_key.data ? NULL : &call->d_edge_key;
+    vec sum = zero, vector = zero;
+    for (int e = 0; e < edges; e++) {
+        if (!plain && edges_may_be_unseen(row) && s->unseen[e * row->stride + head]) continue;
+        vec ds = spread_heads(part, s->d_weights + e * row->stride + head, index), f, d;
+        if (kind == PAIR_ADDITIVE) {
+            f = vec_load(p->inner + ((int64_t)e * rows + t) * width + c);
             d = vec_sub(one, vec_mul(f, f));
         } else {
+            vec x = vec_add(load_channels(p->a[e] + a_at, 0, used), load_channels(p->b[e] + b_at, 0, used));
+            if (!plain && p->extra) {
+                x = vec_add(x, load_channels(edge_at(p->extra, p->numbers[e], row->head + t), c, channels));
+            }
             f = leaky(x, slope);
-            d = vec_select(vec_less(vec_set(0.0f), x), one, slope);
+            d = vec_select(vec_less(zero, x), one, slope);
         }
-        vec part = vec_mul(vec_mul(vec_set(ds), load_channels(w, c, call->d_k)), d);
-        vec_store(sum + c, vec_add(vec_load(sum + c), part));
-        if (d_extra) vec_store_part(d_extra + c, part, width);
-        if (vector) {
-            vec v = vec_fma(vec_set(ds), f,
-                            width == VEC_WIDTH ? vec_load(vector + c) : vec_load_part(vector + c, width));
-            vec_store_part(vector + c, v, width);
+        sum = vec_fma(ds, d, sum);
+        vector = vec_fma(ds, f, vector);
+        if (d_extra) {
+            float *target = d_extra->data + p->numbers[e] * d_extra->row + (row->head + t) * d_extra->head;
+            vec_store_part(target + c, vec_mul(vec_mul(ds, w), d), used);
         }
+    }
+    float *x = s->x + (shared ? t * VEC_WIDTH : sum_place(row, t, row->by_column) * s->x_width + c);
+    vec_store(x, vec_fma(w, sum, fresh ? zero : vec_load(x)));
+    if (row->by_column || !call->vector_partials) return;
+    float *place = s->vector + t * channels + c;
+    vec_store_part(place, vec_add(load_channels(place, 0, used), vector), used);
+}
+
+VEC_INLINE void add_inner_vectors(const pair_kind kind, const int part, const int plain, const edge_row *row,
+                                  int edges, const edge_scratch *s, int fresh) {
+    const int shared = part && part < VEC_WIDTH, channels = shared ? VEC_WIDTH : row->call->d_k;
+    const int rows = shared ? row->heads * part / VEC_WIDTH : row->heads;
+    for (int t = 0; t < rows; t++) {
+        for (int c = 0; c < channels; c += VEC_WIDTH) {
+            add_inner_vector(kind, part, plain, row, edges, s, fresh, t, c);
+        }
+    }
+}
+
+VEC_INLINE void add_inner_gradients(const pair_kind kind, const edge_row *row, int edges,
+                                    const edge_scratch *s, int fresh) {
+    const int plain = !s->pairs->extra && !edges_may_be_unseen(row);
+    if (plain && s->x_part == VEC_WIDTH) {
+        add_inner_vectors(kind, VEC_WIDTH, 1, row, edges, s, fresh);
+    } else if (VEC_PART <= VEC_WIDTH / 2 && plain && s->x_part == VEC_WIDTH / 2) {
+        add_inner_vectors(kind, VEC_WIDTH / 2, 1, row, edges, s, fresh);
+    } else if (VEC_PART <= VEC_WIDTH / 4 && plain && s->x_part == VEC_WIDTH / 4) {
+        add_inner_vectors(kind, VEC_WIDTH / 4, 1, row, edges, s, fresh);
+    } else {
+        add_inner_vectors(kind, 0, 0, row, edges, s, fresh);
     }
 }
 
@@ -181,10 +255,11 @@ static void store_edge_vector_gradients(const edge_row *row, int64_t e0, int edg
             const float *query = query_rows(&call->query, row->sequence, row->own, t);
             const float *d_out = query_rows(&call->d_output, row->sequence, row->own, t);
             if (call->d_edge_value.data) {
-                store_scaled(&call->d_edge_value, number, t, s->scores[e * row->lanes + t], d_out, call->d_v);
+                store_scaled(&call->d_edge_value, number, t, s->scores[e * row->stride + t], d_out,
+                             call->d_v);
             }
             if (call->d_edge_key.data && call->score == ATTN_SCORE_DOT) {
-                store_scaled(&call->d_edge_key, number, t, s->d_weights[e * row->lanes + t] * call->scale,
+                store_scaled(&call->d_edge_key, number, t, s->d_weights[e * row->stride + t] * call->scale,
                              query, call->d_k);
             }
         }
@@ -192,70 +267,95 @@ static void store_edge_vector_gradients(const edge_row *row, int64_t e0, int edg
 }
 
 /* Everything that a tile adds to the sums of its row. */
-static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
+static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const edge_scratch *s, int fresh) {
     const at_attention *call = row->call;
-    const unsigned char *unseen = edges_may_be_unseen(row) ? s->unseen : NULL;
-    if (!row->by_column && row->numbers) store_edge_vector_gradients(row, e0, edges, s);
+    edge_sum u;
+    u.factor = NULL;
+    u.fresh = fresh;
+    u.unseen = edges_may_be_unseen(row) ? s->unseen : NULL;
+    u.out_grouped = row->by_column;
+    if (!row->by_column && row->numbers && (call->d_edge_key.data || call->d_edge_value.data)) {
+        store_edge_vector_gradients(row, e0, edges, s);
+    }
     if (call->score == ATTN_SCORE_DOT) {
-        edge_sum u;
+        u.rows = row->by_column ? s->pairs->a : s->pairs->b;
         u.rows_head = row->by_column ? call->query.head : call->key.head;
         u.rows_grouped = !row->by_column;
-        u.out_grouped = row->by_column;
         u.extra = !row->by_column && row->numbers && call->edge_key.data ? &call->edge_key : NULL;
         u.weights = s->d_weights;
-        u.factor = NULL;
-        u.unseen = unseen;
         u.channels = call->d_k;
+        u.part = s->x_part;
         u.out = s->x;
         u.out_width = s->x_width;
-        for (int e = 0; e < edges; e++) {
-            u.rows[e] = row->by_column ? query_rows(&call->query, row->sequence, query_of(row, e0 + e), 0)
-                                       : key_rows(&call->key, row->sequence, key_of(row, e0 + e), 0);
-        }
         sum_edges(row, e0, edges, &u);
     } else if (call->score == ATTN_SCORE_GAT) {
-        for (int e = 0; e < edges; e++) {
-            for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-                vec_store(s->sum + l,
-                          vec_add(vec_load(s->sum + l), vec_load(s->d_weights + e * row->lanes + l)));
+        for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+            vec sum = vec_load(s->sum + l);
+            for (int x = l; x < edges * row->stride; x += row->lanes) {
+                sum = vec_add(sum, vec_load(s->d_weights + x));
             }
+            vec_store(s->sum + l, sum);
         }
-    } else if (call->score != ATTN_SCORE_NONE) {
-        for (int e = 0; e < edges; e++) {
-            const float *query = query_rows(&call->query, row->sequence, query_of(row, e0 + e), 0);
-            const float *key = key_rows(&call->key, row->sequence, key_of(row, e0 + e), 0);
-            for (int t = 0; t < row->heads; t++) {
-                if (unseen && unseen[e * row->lanes + t]) continue;
-                int64_t head = row->head + t;
-                float *vector = !row->by_column && call->vector_partials ? s->vector + t * call->d_k : NULL;
-                add_inner_gradient(row, e0 + e, t, s->d_weights[e * row->lanes + t],
-                                   query + head * call->query.head, key + head / call->group * call->key.head,
-                                   s->x + sum_place(row, t, row->by_column) * s->x_width, vector);
-            }
-        }
+    } else if (call->score == ATTN_SCORE_ADDITIVE) {
+        add_inner_gradients(PAIR_ADDITIVE, row, edges, s, fresh);
+    } else if (call->score == ATTN_SCORE_GATV2) {
+        add_inner_gradients(PAIR_LEAKY, row, edges, s, fresh);
     }
     if (!row->by_column) return;
-    edge_sum u;
+    u.rows = s->value_pairs->a;
     u.rows_head = call->d_output.head;
     u.rows_grouped = 0;
-    u.out_grouped = 1;
     u.extra = NULL;
     u.weights = s->scores;
-    u.factor = NULL;
-    u.unseen = unseen;
     u.channels = call->d_v;
+    u.part = s->y_part;
     u.out = s->y;
     u.out_width = s->y_width;
-    for (int e = 0; e < edges; e++)
-        u.rows[e] = query_rows(&call->d_output, row->sequence, query_of(row, e0 + e), 0);
     sum_edges(row, e0, edges, &u);
 }
 
-/* All neighbours of a row, added to the sums. vector_of: where in s->vector the
- * gradient of the score vector of the row's first head stands. */
-static void backward_edge_row(const edge_row *row, const edge_scratch *s, int64_t vector_of) {
+/* GAT: what the sum over the edges makes of the row's own numbers. */
+static void add_own_gradients(const edge_row *row, const edge_scratch *s, int64_t vector_of, int fresh) {
     const at_attention *call = row->call;
-    for (int l = 0; l < row->lanes; l++) s->sum[l] = 0.0f;
+    const int shared = s->x_part && s->x_part < VEC_WIDTH, channels = shared ? VEC_WIDTH : call->d_k;
+    const int rows = shared ? row->heads * s->x_part / VEC_WIDTH : row->heads;
+    const veci index = spread_index(shared ? s->x_part : 1);
+    const float *own = row->by_column ? key_rows(&call->key, row->sequence, row->own, row->head / call->group)
+                                      : query_rows(&call->query, row->sequence, row->own, row->head);
+    const float *own_vector =
+        (row->by_column ? call->key_score_vector : call->score_vector) + row->head * call->d_k;
+    const int64_t own_head = shared ? VEC_WIDTH : (row->by_column ? call->key.head : call->query.head);
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->sum + l, fold_heads(row, 0, vec_load(s->sum + l)));
+    }
+    for (int t = 0; t < rows; t++) {
+        int64_t kv =
+            row->by_column && call->group > 1 ? (row->head + t) / call->group - row->head / call->group : t;
+        vec u = shared ? vec_pick(vec_load(s->sum + t * (VEC_WIDTH / s->x_part)), index) : vec_set(s->sum[t]);
+        float *x = s->x + (shared ? t * VEC_WIDTH : sum_place(row, t, row->by_column) * s->x_width);
+        float *vector = s->vector + vector_of * call->d_k + t * channels;
+        for (int c = 0; c < channels; c += VEC_WIDTH) {
+            int used = channels - c < VEC_WIDTH ? channels - c : VEC_WIDTH;
+            vec part = load_channels(own_vector + t * channels, c, channels);
+            vec_store(x + c, vec_fma(u, part, fresh ? vec_set(0.0f) : vec_load(x + c)));
+            vec_store_part(vector + c,
+                           vec_fma(u, load_channels(own + kv * own_head, c, channels),
+                                   load_channels(vector, c, channels)),
+                           used);
+        }
+    }
+}
+
+/* All neighbours of a row, added to the sums, or (fresh) in their place.
+ * vector_of: where in s->vector the gradient of the score vector of the row's
+ * first head stands. by_column is a constant where this is inlined. */
+VEC_INLINE void backward_edge_row(const int by_column, const edge_row *given, const edge_scratch *s,
+                                  int64_t vector_of, int fresh) {
+    edge_row known = *given;
+    const edge_row *row = &known;
+    known.by_column = by_column;
+    const at_attention *call = row->call;
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) vec_store(s->sum + l, vec_set(0.0f));
     for (int64_t e0 = 0; e0 < row->count; e0 += EDGE_TILE) {
         int edges = (int)min64(EDGE_TILE, row->count - e0);
         edge_scores(row, e0, edges, s);
@@ -266,21 +366,9 @@ static void backward_edge_row(const edge_row *row, const edge_scratch *s, int64_
         if (edge_bias && call->score != ATTN_SCORE_GAT) store_edge_bias_gradients(row, e0, edges, s);
         chain_inner(row, edges, s);
         if (edge_bias && call->score == ATTN_SCORE_GAT) store_edge_bias_gradients(row, e0, edges, s);
-        add_edge_gradients(row, e0, edges, s);
+        add_edge_gradients(row, e0, edges, s, fresh && e0 == 0);
     }
-    if (call->score != ATTN_SCORE_GAT) return;
-    const float *own_vector = row->by_column ? call->key_score_vector : call->score_vector;
-    for (int t = 0; t < row->heads; t++) {
-        int64_t head = row->head + t, kv = head / call->group;
-        const float *own = row->by_column ? key_rows(&call->key, row->sequence, row->own, kv)
-                                          : query_rows(&call->query, row->sequence, row->own, head);
-        float *x = s->x + sum_place(row, t, row->by_column) * s->x_width,
-              *vector = s->vector + (vector_of + t) * call->d_k;
-        for (int c = 0; c < call->d_k; c++) {
-            x[c] += s->sum[t] * own_vector[head * call->d_k + c];
-            vector[c] += s->sum[t] * own[c];
-        }
-    }
+    if (call->score == ATTN_SCORE_GAT) add_own_gradients(row, s, vector_of, fresh);
 }
 
 /* The sums of heads (or key/value heads) from `head` on to where they belong:
@@ -288,25 +376,25 @@ static void backward_edge_row(const edge_row *row, const edge_scratch *s, int64_
 static void write_edge_sums(const at_attention *call, const edge_task *t, int by_column, int64_t own,
                             int64_t head, int64_t heads, const edge_scratch *s) {
     const at_rows *x = by_column ? &call->d_key : &call->d_query, *y = by_column ? &call->d_value : NULL;
-    const float factor = call->score == ATTN_SCORE_DOT ? call->scale : 1.0f;
-    float *partial = NULL;
+    const float *factors = call->score == ATTN_SCORE_DOT ? s->rescale : NULL;
+    int64_t first_row = by_column ? t->sequence->key_row : t->sequence->query_row,
+            numbers = heads * call->d_k;
     if (t->piece && t->piece->partial >= 0) {
-        partial = call->partials + t->piece->partial * (heads * (call->d_k + (y ? call->d_v : 0)));
+        float *partial = call->partials + t->piece->partial * (numbers + (y ? heads * call->d_v : 0));
+        write_heads(partial, call->d_k, s->x, s->x_width, (int)heads, call->d_k, s->x_part, factors);
+        if (y) {
+            write_heads(partial + numbers, call->d_v, s->y, s->y_width, (int)heads, call->d_v, s->y_part,
+                        NULL);
+        }
+        return;
     }
-    for (int64_t h = 0; h < heads; h++) {
-        const float *sum = s->x + h * s->x_width;
-        float *target =
-            partial
-                ? partial + h * call->d_k
-                : (x->data ? rows_at(x, t->sequence,
-                                     by_column ? t->sequence->key_row : t->sequence->query_row, own, head + h)
-                           : NULL);
-        for (int c = 0; target && c < call->d_k; c++) target[c] = factor * sum[c];
-        if (!y) continue;
-        const float *y_sum = s->y + h * s->y_width;
-        float *y_target = partial ? partial + heads * call->d_k + h * call->d_v
-                                  : (y->data ? key_rows(y, t->sequence, own, head + h) : NULL);
-        if (y_target) memcpy(y_target, y_sum, (size_t)call->d_v * sizeof(float));
+    if (x->data) {
+        write_heads(rows_at(x, t->sequence, first_row, own, head), x->head, s->x, s->x_width, (int)heads,
+                    call->d_k, s->x_part, factors);
+    }
+    if (y && y->data) {
+        write_heads(rows_at(y, t->sequence, first_row, own, head), y->head, s->y, s->y_width, (int)heads,
+                    call->d_v, s->y_part, NULL);
     }
 }
 
@@ -324,7 +412,7 @@ VEC_INLINE void prefetch_backward(const at_attention *call, const edge_task *t, 
         }
         if (by_column) {
             prefetch_edge(&call->d_output, index, call->heads, call->d_v);
-            prefetch_edge(&call->row_terms, index, call->heads, 2);
+            prefetch_edge(&call->row_terms, index, 2 * call->heads, 1);
         } else {
             prefetch_edge(&call->value, index, call->kv_heads, call->d_v);
         }
@@ -342,19 +430,29 @@ static void attention_edges_backward(const at_attention *call, int by_column, in
     int64_t heads = t.piece ? (by_column ? call->kv_heads : call->heads) : 1;
     int64_t asked = t.piece ? t.piece->edge : 0;
     memset(s.vector, 0, (size_t)(call->heads * call->d_k) * sizeof(float));
+    for (int64_t h = 0; h < (t.piece ? call->heads : 1); h++) s.rescale[h] = call->scale;
     for (int64_t i = t.row; i < t.row_end; i++) {
-        memset(s.x, 0, (size_t)(heads * s.x_width) * sizeof(float));
-        memset(s.y, 0, (size_t)(heads * s.y_width) * sizeof(float));
         int64_t turns = t.piece || !by_column ? 1 : call->group; /* the query heads of a key/value head */
+        int fresh = 1;
         for (int64_t g = 0; g < turns; g++) {
             edge_row row = edge_row_of(call, &t, by_column, i, by_column ? t.head * call->group + g : t.head);
+            /* several heads may add to one sum, or nothing at all */
+            if (g == 0 && (row.count == 0 || call->group > 1 || call->score == ATTN_SCORE_NONE)) {
+                memset(s.x, 0, (size_t)(heads * s.x_width) * sizeof(float));
+                memset(s.y, 0, (size_t)(heads * s.y_width) * sizeof(float));
+                fresh = 0;
+            }
             if (t.piece) {
                 int64_t to = min64(row.neighbours - t.adjacency->neighbours + row.count + EDGES_AHEAD,
                                    t.piece->edge_end);
                 if (asked < to) prefetch_backward(call, &t, by_column, asked, to);
                 asked = max64(asked, to);
             }
-            backward_edge_row(&row, &s, g);
+            if (by_column) {
+                backward_edge_row(1, &row, &s, g, fresh);
+            } else {
+                backward_edge_row(0, &row, &s, g, fresh);
+            }
         }
         write_edge_sums(call, &t, by_column, i, t.piece ? 0 : t.head, heads, &s);
     }

@@ -3,8 +3,16 @@
  * A row is a query with the keys that it sees, or (by_column) a key with the
  * queries that see it. Its neighbours are the edges of a graph, all heads at
  * once, or a run of positions, one head at a time. Neighbours are taken
- * EDGE_TILE at a time; scores, weights and their gradients of a tile are
- * [edges][lanes], heads on the lanes, so that the softmax needs no shuffles.
+ * EDGE_TILE at a time.
+ *
+ * Scores, weights and their gradients of a tile are [edges][stride], heads on
+ * the lanes, so that the softmax needs few shuffles. Where the heads divide a
+ * vector (or the other way round) they stand without gaps, stride = heads, and
+ * a vector holds several edges. What there is once a head and row, such as the
+ * maximum, then stands on the lanes as often: lane l belongs to head l % heads.
+ *
+ * Channels: where heads narrower than a vector stand side by side in memory,
+ * several of them share a vector (`part` lanes each), and a row is whole vectors.
  */
 #ifndef AT_KERNELS_IMPL_EDGES_H
 #define AT_KERNELS_IMPL_EDGES_H
@@ -13,7 +21,7 @@
 #include "kernels/impl/weighting.h"
 
 enum {
-    EDGE_TILE = 32,
+    EDGE_TILE = 32,  /* whole vectors of edges, on every instruction set */
     EDGE_ROWS = 16,  /* rows of a task, on positions */
     EDGES_AHEAD = 24 /* how many edges ahead rows are asked for */
 };
@@ -24,43 +32,99 @@ typedef struct edge_row {
     int by_column;
     int64_t own;               /* the query, or the key */
     int64_t head;              /* first of the heads */
-    int heads, lanes;          /* lanes: whole vectors */
+    int heads, stride, lanes;  /* lanes: whole vectors */
     const int32_t *neighbours; /* NULL: first, first + 1, ... */
     const int64_t *numbers;    /* of the edges; NULL on positions */
     int64_t first, count;
 } edge_row;
 
+/* What the scores sum over the channels. */
+typedef enum pair_kind { PAIR_DOT, PAIR_ADDITIVE, PAIR_LEAKY } pair_kind;
+
+/* The operands of the sums of a tile: for every edge a row on the query's and
+ * one on the key's side, from the first head on; steps from head to head. */
+typedef struct pair_rows {
+    const float *a[EDGE_TILE], *b[EDGE_TILE];
+    int64_t a_head, b_head;
+    int64_t first_head, group; /* head t belongs to the key/value head (first_head + t) / group */
+    int heads, channels;
+    int part;       /* lanes of a head in a vector; 0: the channels are not whole vectors */
+    const float *w; /* [heads][channels]: the score vector */
+    float leaky_slope;
+    const at_rows *extra;   /* by edge number, added to b; NULL: none */
+    const int64_t *numbers; /* of the edges, for extra */
+    float *inner; /* ADDITIVE: keeps the tanh, [edges][heads][channels; in whole vectors if part is 0] */
+} pair_rows;
+
 typedef struct edge_scratch {
-    float *scores, *d_weights, *inner, *levels, *deltas; /* [EDGE_TILE][lanes] */
+    float *scores, *d_weights, *inner, *levels, *deltas; /* [EDGE_TILE][stride] */
     unsigned char *unseen;                               /* likewise */
-    float *positions, *line;        /* [EDGE_TILE]: scores of one head, positions on the lanes */
-    float *flat;                    /* [EDGE_TILE * heads], in whole vectors */
-    float *maximum, *sum, *rescale; /* [lanes] */
-    float *x, *y;                   /* sums: [heads][width of d_k], [heads][width of d_v] */
-    float *vector;                  /* [heads][d_k]: gradient of the score vector */
+    float *line;                                         /* biases of a run of positions */
+    float *flat;                                         /* [EDGE_TILE][heads] */
+    float *maximum, *sum, *rescale;                      /* [lanes] */
+    uint32_t *repeat;                                    /* [VEC_WIDTH]: the head of a lane */
+    float *x, *y;                                        /* sums: [heads][x_width], [heads][y_width] */
+    float *vector;                                       /* [heads][d_k]: gradient of the score vector */
     int x_width, y_width;
+    int x_part, y_part; /* of the rows of d_k and of d_v channels: see pair_rows.part */
+    pair_rows *pairs, *value_pairs;
 } edge_scratch;
+
+/* Heads next to each other without gaps: see above. */
+static inline int edge_stride(int heads) {
+    return VEC_WIDTH % heads == 0 || heads % VEC_WIDTH == 0 ? heads : round_up(heads, VEC_WIDTH);
+}
+
+/* Whether a score of -inf may mean "not seen" on a graph. */
+static inline int graph_edges_may_be_unseen(const at_attention *call) {
+    return call->edge_bias.data && call->score != ATTN_SCORE_GAT;
+}
+
+/* The lanes that a head has in a vector, if all of these rows are whole
+ * vectors; else 0. */
+static int part_of_rows(const at_attention *call, int channels, const at_rows *a, const at_rows *b,
+                        const at_rows *extra) {
+    if (extra->data) return 0;
+    if (channels % VEC_WIDTH == 0) return VEC_WIDTH;
+    int side_by_side = (!a->data || a->head == channels) && (!b->data || b->head == channels);
+    int whole = channels >= VEC_PART && VEC_WIDTH % channels == 0 && call->heads * channels % VEC_WIDTH == 0;
+    int alone = call->by_row && call->group == 1 && !graph_edges_may_be_unseen(call);
+    return side_by_side && whole && alone ? channels : 0;
+}
 
 static size_t edges_layout(const at_attention *call, unsigned char *base, edge_scratch *e) {
     scratch_pieces pieces = {base, 0};
-    int64_t lanes = round_up((int)call->heads, VEC_WIDTH), tile = EDGE_TILE * lanes;
-    e->x_width = round_up(call->d_k, VEC_WIDTH);
-    e->y_width = round_up(call->d_v, VEC_WIDTH);
+    int64_t heads = call->by_row ? call->heads : 1, lanes = round_up((int)heads, VEC_WIDTH);
+    int64_t tile = EDGE_TILE * edge_stride((int)heads) + 2 * VEC_WIDTH,
+            pairs = sizeof(pair_rows) / sizeof(float);
+    e->x_part = part_of_rows(call, call->d_k, &call->query, &call->key, &call->edge_key);
+    e->y_part = part_of_rows(call, call->d_v, &call->value, &call->d_output, &call->edge_value);
+    e->x_width = e->x_part ? call->d_k : round_up(call->d_k, VEC_WIDTH);
+    e->y_width = e->y_part ? call->d_v : round_up(call->d_v, VEC_WIDTH);
     e->scores = scratch_take(&pieces, tile);
     e->d_weights = scratch_take(&pieces, tile);
     e->inner = scratch_take(&pieces, tile);
     e->levels = scratch_take(&pieces, tile);
     e->deltas = scratch_take(&pieces, tile);
     e->unseen = scratch_take(&pieces, tile);
-    e->positions = scratch_take(&pieces, EDGE_TILE + VEC_WIDTH);
     e->line = scratch_take(&pieces, EDGE_TILE + 2 * VEC_WIDTH);
-    e->flat = scratch_take(&pieces, tile + VEC_WIDTH);
-    e->maximum = scratch_take(&pieces, lanes);
-    e->sum = scratch_take(&pieces, lanes);
-    e->rescale = scratch_take(&pieces, lanes);
-    e->x = scratch_take(&pieces, call->heads * e->x_width);
-    e->y = scratch_take(&pieces, call->heads * e->y_width);
+    e->flat = scratch_take(&pieces, EDGE_TILE * heads + VEC_WIDTH);
+    e->maximum = scratch_take(&pieces, lanes + VEC_WIDTH);
+    e->sum = scratch_take(&pieces, lanes + VEC_WIDTH);
+    e->rescale = scratch_take(&pieces, lanes + VEC_WIDTH);
+    e->repeat = scratch_take(&pieces, VEC_WIDTH);
+    e->x = scratch_take(&pieces, call->heads * round_up(call->d_k, VEC_WIDTH) + VEC_WIDTH);
+    e->y = scratch_take(&pieces, call->heads * round_up(call->d_v, VEC_WIDTH) + VEC_WIDTH);
     e->vector = scratch_take(&pieces, call->heads * call->d_k);
+    e->pairs = scratch_take(&pieces, pairs);
+    e->value_pairs = scratch_take(&pieces, pairs);
+    float *inner = call->score == ATTN_SCORE_ADDITIVE
+                       ? scratch_take(&pieces, EDGE_TILE * heads * round_up(call->d_k, VEC_WIDTH))
+                       : NULL;
+    if (!base) return pieces.used;
+    for (int l = 0; l < VEC_WIDTH; l++) e->repeat[l] = (uint32_t)(l % heads);
+    e->pairs->inner = inner;
+    e->value_pairs->inner = NULL;
     return pieces.used;
 }
 
@@ -82,17 +146,100 @@ VEC_INLINE vec load_channels(const float *p, int c, int channels) {
     return c + VEC_WIDTH <= channels ? vec_load(p + c) : vec_load_part(p + c, channels - c);
 }
 
+/* ---- numbers with heads on the lanes ---- */
+
+/* Numbers of a head, p[0 .. heads), on the lanes from l on as often as the heads
+ * of edges are. */
+VEC_INLINE vec load_heads(const edge_row *row, const edge_scratch *s, const float *p, int l) {
+    vec x = load_channels(p, l, row->heads);
+    return row->stride < VEC_WIDTH ? vec_pick(x, veci_load(s->repeat)) : x;
+}
+
+/* Every lane the sum (or the maximum) of those of its head. */
+VEC_INLINE vec fold_heads(const edge_row *row, int maximum, vec x) {
+    for (int step = row->stride; step < VEC_WIDTH; step *= 2) {
+        vec other = vec_pick(x, veci_add(veci_lanes(), veci_set((uint32_t)step)));
+        x = maximum ? vec_max(other, x) : vec_add(other, x);
+    }
+    return x;
+}
+
+/* Fills the last vector of a tile. */
+VEC_INLINE void pad_tile(const edge_row *row, int edges, float *tile, float x) {
+    if (edges * row->stride % VEC_WIDTH) vec_store(tile + edges * row->stride, vec_set(x));
+}
+
+/* target[e][t] = base[index * step + t]; the index is the neighbour or the number
+ * of the edge (by_number, a constant). */
+VEC_INLINE void gather_heads(const int by_number, const edge_row *row, int64_t e0, int edges,
+                             const float *base, int64_t step, float *target) {
+    const int heads = row->heads;
+#define GATHERED(e) (base + (by_number ? row->numbers[e0 + (e)] : neighbour(row, e0 + (e))) * step)
+    if (heads == 1 && row->stride == 1) {
+        for (int e = 0; e < edges; e++) target[e] = *GATHERED(e);
+    } else if (2 * heads == VEC_WIDTH) {
+        for (int e = 0; e < edges; e += 2) {
+            int last = e + 1 < edges ? e + 1 : e;
+            vec_store(target + e * heads, vec_load_halves(GATHERED(e), GATHERED(last)));
+        }
+    } else { /* what is written too much is written again, or padding */
+        for (int e = 0; e < edges; e++) {
+            const float *from = GATHERED(e);
+            for (int l = 0; l < heads; l += VEC_WIDTH) {
+                vec_store(target + e * row->stride + l, load_channels(from, l, heads));
+            }
+        }
+    }
+#undef GATHERED
+}
+
+/* Which head's number goes to a lane where every head has `part` lanes. */
+VEC_INLINE veci spread_index(const int part) {
+    int shift = 0;
+    while (part >> (shift + 1)) shift++;
+    return veci_shift_right(veci_lanes(), shift);
+}
+/* The number of every head in a vector, on all its lanes. */
+VEC_INLINE vec spread_heads(const int part, const float *numbers, veci index) {
+    return part && part < VEC_WIDTH ? vec_pick(vec_load(numbers), index) : vec_set(*numbers);
+}
+
+/* target[h] = factors[h] source[h], or without factors. */
+static void write_heads(float *target, int64_t target_head, const float *source, int width, int heads,
+                        int channels, int part, const float *factors) {
+    if (part && part < VEC_WIDTH && target_head == channels) {
+        const veci index = part == VEC_WIDTH / 2 ? spread_index(VEC_WIDTH / 2) : spread_index(part);
+        for (int v = 0; v * VEC_WIDTH < heads * channels; v++) {
+            vec x = vec_load(source + v * VEC_WIDTH);
+            if (factors) x = vec_mul(x, vec_pick(vec_load(factors + v * (VEC_WIDTH / part)), index));
+            vec_store(target + v * VEC_WIDTH, x);
+        }
+        return;
+    }
+    for (int h = 0; h < heads; h++, target += target_head, source += width) {
+        const vec factor = vec_set(factors ? factors[h] : 1.0f);
+        for (int c = 0; c < channels; c += VEC_WIDTH) {
+            vec x = vec_mul(vec_load(source + c), factor);
+            if (c + VEC_WIDTH <= channels) {
+                vec_store(target + c, x);
+            } else {
+                vec_store_part(target + c, x, channels - c);
+            }
+        }
+    }
+}
+
+/* ---- sums over the channels ---- */
+
 VEC_INLINE vec leaky(vec x, vec slope) {
     return vec_select(vec_less(vec_set(0.0f), x), x, vec_mul(x, slope));
 }
 
-/* What the scores sum over the channels. */
-typedef enum pair_kind { PAIR_DOT, PAIR_ADDITIVE, PAIR_LEAKY } pair_kind;
-
 /* The sum over the vectors of channels, not yet over their lanes, of q k,
- * w tanh(q + k) or w leaky(q + k); extra: added to k, or NULL. */
+ * w tanh(q + k) or w leaky(q + k); extra: added to k, or NULL; inner: where the
+ * tanh is kept, or NULL. */
 VEC_INLINE vec pair_vector(pair_kind kind, int channels, const float *q, const float *k, const float *extra,
-                           const float *w, float leaky_slope) {
+                           const float *w, float leaky_slope, float *inner) {
     vec sum = vec_set(0.0f);
     for (int c = 0; c < channels; c += VEC_WIDTH) {
         vec a = load_channels(q, c, channels), b = load_channels(k, c, channels);
@@ -102,109 +249,207 @@ VEC_INLINE vec pair_vector(pair_kind kind, int channels, const float *q, const f
         } else {
             vec x = vec_add(a, b);
             vec f = kind == PAIR_ADDITIVE ? vec_tanh(x) : leaky(x, vec_set(leaky_slope));
+            if (kind == PAIR_ADDITIVE) vec_store(inner + c, f);
             sum = vec_fma(load_channels(w, c, channels), f, sum);
         }
     }
     return sum;
 }
-VEC_INLINE float pair_dot(int channels, const float *a, const float *b) {
-    return vec_sum(pair_vector(PAIR_DOT, channels, a, b, NULL, NULL, 0.0f));
-}
 
-/* The operands of the sums of a tile: for every edge a row on the query's and
- * one on the key's side, head 0; steps from head to head. */
-typedef struct pair_rows {
-    const float *a[EDGE_TILE], *b[EDGE_TILE];
-    int64_t a_head, b_head;
-    int channels;
-    const at_rows *extra; /* by edge number, added to b; NULL: none */
-} pair_rows;
-
-/* target[e][t] = factor * sum, for all (edge, head) of a tile: VEC_WIDTH of them
- * at a time are summed over their lanes together. kind, one (the channels are one
- * whole vector) and plain (no extra) are constants where this is inlined. */
-VEC_INLINE void pair_sums_of(pair_kind kind, const int one, const int plain, const edge_row *row, int64_t e0,
-                             int edges, const pair_rows *p, float factor, float *flat, float *target) {
-    const at_attention *call = row->call;
-    const int pairs = edges * row->heads;
-    const int channels = one ? VEC_WIDTH : p->channels;
+/* target[e][t] = factor * sum, [edges][heads], for the (edge, head) of a tile:
+ * VEC_WIDTH of them at a time are summed over their lanes together. kind is a
+ * constant where this is inlined. */
+VEC_INLINE void pair_sums_any(pair_kind kind, const pair_rows *p, int edges, float factor, float *target) {
+    const int pairs = edges * p->heads, width = p->part ? p->channels : round_up(p->channels, VEC_WIDTH);
     int e = 0, t = 0;
     for (int x = 0; x < pairs; x += VEC_WIDTH) {
         vec sums[VEC_WIDTH];
-        UNROLL for (int l = 0; l < VEC_WIDTH; l++) {
-            int64_t head = row->head + t, kv = call->group == 1 ? head : head / call->group;
-            const float *extra = plain ? NULL : edge_at(p->extra, row->numbers[e0 + e], head);
-            const float *w = kind == PAIR_DOT ? NULL : call->score_vector + head * call->d_k;
-            sums[l] = pair_vector(kind, channels, p->a[e] + head * p->a_head, p->b[e] + kv * p->b_head, extra,
-                                  w, call->leaky_slope);
+        for (int l = 0; l < VEC_WIDTH; l++) {
+            int64_t kv = p->group == 1 ? t : (p->first_head + t) / p->group - p->first_head / p->group;
+            const float *extra = p->extra ? edge_at(p->extra, p->numbers[e], p->first_head + t) : NULL;
+            sums[l] =
+                pair_vector(kind, p->channels, p->a[e] + t * p->a_head, p->b[e] + kv * p->b_head, extra,
+                            kind == PAIR_DOT ? NULL : p->w + (int64_t)t * p->channels, p->leaky_slope,
+                            kind == PAIR_ADDITIVE ? p->inner + ((int64_t)e * p->heads + t) * width : NULL);
             int last = x + l >= pairs - 1; /* past the last pair: once more the last */
             t += !last;
-            if (t == row->heads) {
+            if (t == p->heads) {
                 t = 0;
                 e++;
             }
         }
-        vec_store(flat + x, vec_mul(vec_sums(sums), vec_set(factor)));
-    }
-    for (e = 0; e < edges; e++) {
-        for (int l = 0; l < row->heads; l += VEC_WIDTH) {
-            vec_store(target + e * row->lanes + l, load_channels(flat + e * row->heads, l, row->heads));
+        vec result = vec_mul(vec_sums(sums), vec_set(factor));
+        if (x + VEC_WIDTH <= pairs) {
+            vec_store(target + x, result);
+        } else {
+            vec_store_part(target + x, result, pairs - x);
         }
     }
 }
 
-VEC_INLINE void pair_sums(pair_kind kind, const edge_row *row, int64_t e0, int edges, const pair_rows *p,
-                          float factor, float *flat, float *target) {
-    if (edges == 0 || row->heads == 0) return;
-    if (p->extra) {
-        pair_sums_of(kind, 0, 0, row, e0, edges, p, factor, flat, target);
-    } else if (p->channels == VEC_WIDTH) {
-        pair_sums_of(kind, 1, 1, row, e0, edges, p, factor, flat, target);
-    } else {
-        pair_sums_of(kind, 0, 1, row, e0, edges, p, factor, flat, target);
+/* The same where rows are whole vectors, and their heads fill vectors. Here also
+ * the number of heads (0: a multiple of the vector width), the part and one (a
+ * head has not more than one vector) are constants: no turn of a loop asks where
+ * its operands are. Operands past the last edge are those of some edge. */
+VEC_INLINE void pair_sums_whole(pair_kind kind, const int heads, const int part, const int one,
+                                const pair_rows *p, int edges, float factor, float *target) {
+    const int all = heads ? heads : p->heads,
+              rows = all * part / VEC_WIDTH; /* of an edge, each a sum a part */
+    const int channels = one ? VEC_WIDTH : p->channels;
+    const int64_t a_step = part < VEC_WIDTH ? VEC_WIDTH : p->a_head,
+                  b_step = part < VEC_WIDTH ? VEC_WIDTH : p->b_head;
+    int e = 0, first = 0;
+    for (int x = 0; x < edges * all; x += VEC_WIDTH) {
+        vec sums[VEC_WIDTH];
+        UNROLL for (int l = 0; l < part; l++) {
+            int edge = heads ? e + l / rows : e, r = heads ? l % rows : first + l;
+            sums[l] =
+                pair_vector(kind, channels, p->a[edge] + r * a_step, p->b[edge] + r * b_step, NULL,
+                            kind == PAIR_DOT ? NULL : p->w + (int64_t)r * channels, p->leaky_slope,
+                            kind == PAIR_ADDITIVE ? p->inner + ((int64_t)edge * rows + r) * channels : NULL);
+        }
+        if (heads) {
+            e += part / rows;
+        } else if ((first += part) == rows) {
+            first = 0;
+            e++;
+        }
+        vec result = vec_mul(vec_part_sums(part, sums), vec_set(factor));
+        if (x + VEC_WIDTH <= edges * all) {
+            vec_store(target + x, result);
+        } else {
+            vec_store_part(target + x, result, edges * all - x);
+        }
     }
 }
+
+VEC_INLINE int pair_sums_of_part(pair_kind kind, const int part, const int one, const pair_rows *p, int edges,
+                                 float factor, float *target) {
+    if (p->heads % VEC_WIDTH == 0) {
+        pair_sums_whole(kind, 0, part, one, p, edges, factor, target);
+    } else if (VEC_WIDTH > 8 && p->heads == 8) {
+        pair_sums_whole(kind, 8, part, one, p, edges, factor, target);
+    } else if (VEC_WIDTH > 4 && p->heads == 4) {
+        pair_sums_whole(kind, 4, part, one, p, edges, factor, target);
+    } else if (part == VEC_WIDTH && p->heads == 1) {
+        pair_sums_whole(kind, 1, part, one, p, edges, factor, target);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+VEC_INLINE void pair_sums_of(pair_kind kind, const pair_rows *p, int edges, float factor, float *target) {
+    if (edges == 0 || p->heads == 0) return;
+    int done = 0;
+    if (!p->extra && (p->group == 1 || p->heads == 1)) {
+        if (p->part == VEC_WIDTH && kind == PAIR_DOT && p->channels == VEC_WIDTH) {
+            done = pair_sums_of_part(kind, VEC_WIDTH, 1, p, edges, factor, target);
+        } else if (p->part == VEC_WIDTH) {
+            done = pair_sums_of_part(kind, VEC_WIDTH, 0, p, edges, factor, target);
+        } else if (VEC_PART <= VEC_WIDTH / 2 && p->part == VEC_WIDTH / 2) {
+            done = pair_sums_of_part(kind, VEC_WIDTH / 2, 1, p, edges, factor, target);
+        } else if (VEC_PART <= VEC_WIDTH / 4 && p->part == VEC_WIDTH / 4) {
+            done = pair_sums_of_part(kind, VEC_WIDTH / 4, 1, p, edges, factor, target);
+        }
+    }
+    if (!done) pair_sums_any(kind, p, edges, factor, target);
+}
+static __attribute__((noinline)) void dot_sums(const pair_rows *p, int edges, float factor, float *target) {
+    pair_sums_of(PAIR_DOT, p, edges, factor, target);
+}
+static __attribute__((noinline)) void additive_sums(const pair_rows *p, int edges, float *target) {
+    pair_sums_of(PAIR_ADDITIVE, p, edges, LOG2_E, target);
+}
+static __attribute__((noinline)) void leaky_sums(const pair_rows *p, int edges, float *target) {
+    pair_sums_of(PAIR_LEAKY, p, edges, LOG2_E, target);
+}
+
+/* The same for a tile, as that stands. */
+static void tile_sums(pair_kind kind, const edge_row *row, const pair_rows *p, int edges, float factor,
+                      const edge_scratch *s, float *tile) {
+    float *target = row->stride == row->heads ? tile : s->flat;
+    if (kind == PAIR_DOT) {
+        dot_sums(p, edges, factor, target);
+    } else if (kind == PAIR_ADDITIVE) {
+        additive_sums(p, edges, target);
+    } else {
+        leaky_sums(p, edges, target);
+    }
+    for (int e = 0; target != tile && e < edges; e++) {
+        for (int l = 0; l < row->heads; l += VEC_WIDTH) {
+            vec_store(tile + e * row->stride + l, load_channels(s->flat + e * row->heads, l, row->heads));
+        }
+    }
+}
+
+/* The rows of a tile: those of the neighbours, or always the row's own. */
+VEC_INLINE void fill_rows(const edge_row *row, int64_t e0, int edges, int own, const float *base,
+                          int64_t step, const float **rows) {
+    for (int e = 0; e < edges; e++) rows[e] = base + (own ? row->own : neighbour(row, e0 + e)) * step;
+    for (int e = edges; e * row->stride % VEC_WIDTH; e++) rows[e] = rows[edges - 1];
+}
+
+static void fill_pairs(const edge_row *row, int64_t e0, int edges, const at_rows *a, const at_rows *b,
+                       pair_rows *p) {
+    const at_attention *call = row->call;
+    p->a_head = a->head;
+    p->b_head = b->head;
+    p->first_head = row->head;
+    p->group = call->group;
+    p->heads = row->heads;
+    p->w = call->score_vector ? call->score_vector + row->head * call->d_k : NULL;
+    p->leaky_slope = call->leaky_slope;
+    p->numbers = row->numbers ? row->numbers + e0 : NULL;
+    fill_rows(row, e0, edges, !row->by_column, query_rows(a, row->sequence, 0, row->head), a->row, p->a);
+    fill_rows(row, e0, edges, row->by_column, key_rows(b, row->sequence, 0, row->head / call->group), b->row,
+              p->b);
+}
+
+/* ---- scores ---- */
 
 /* Scores of GAT: heads on the lanes. inner keeps what went into the leaky. */
 static void gat_scores(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
+    const at_rows *queries = &call->query_scores, *keys = &call->key_scores;
+    const float *all_queries = query_rows(queries, row->sequence, 0, row->head),
+                *all_keys = key_rows(keys, row->sequence, 0, row->head);
+    const float *own =
+        row->by_column ? all_keys + row->own * keys->row : all_queries + row->own * queries->row;
+    gather_heads(0, row, e0, edges, row->by_column ? all_queries : all_keys,
+                 row->by_column ? queries->row : keys->row, s->inner);
+    const int extra = row->numbers && call->edge_bias.data;
+    if (extra) {
+        gather_heads(1, row, e0, edges, call->edge_bias.data + row->head * call->edge_bias.head,
+                     call->edge_bias.row, s->scores);
+    }
     const vec slope = vec_set(call->leaky_slope);
-    for (int e = 0; e < edges; e++) {
-        const float *a = query_rows(&call->query_scores, row->sequence, query_of(row, e0 + e), row->head);
-        const float *b = key_rows(&call->key_scores, row->sequence, key_of(row, e0 + e), row->head);
-        const float *extra = row->numbers ? edge_at(&call->edge_bias, row->numbers[e0 + e], row->head) : NULL;
-        for (int l = 0; l < row->heads; l += VEC_WIDTH) {
-            vec x = vec_add(load_channels(a, l, row->heads), load_channels(b, l, row->heads));
-            if (extra) x = vec_add(x, load_channels(extra, l, row->heads));
-            vec_store(s->inner + e * row->lanes + l, x);
-            vec_store(s->scores + e * row->lanes + l, vec_mul(leaky(x, slope), vec_set(LOG2_E)));
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        const vec mine = load_heads(row, s, own, l);
+        for (int x = l; x < edges * row->stride; x += row->lanes) {
+            vec inner = vec_add(vec_load(s->inner + x), mine);
+            if (extra) inner = vec_add(inner, vec_load(s->scores + x));
+            vec_store(s->inner + x, inner);
+            vec_store(s->scores + x, vec_mul(leaky(inner, slope), vec_set(LOG2_E)));
         }
     }
 }
 
 static void product_scores(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
-    pair_rows p; /* its arrays are not cleared first: that would take as long as the work */
-    p.a_head = call->query.head;
-    p.b_head = call->key.head;
-    p.channels = call->d_k;
-    p.extra = row->numbers && call->edge_key.data ? &call->edge_key : NULL;
-    for (int e = 0; e < edges; e++) {
-        p.a[e] = query_rows(&call->query, row->sequence, query_of(row, e0 + e), 0);
-        p.b[e] = key_rows(&call->key, row->sequence, key_of(row, e0 + e), 0);
-    }
-    if (call->score == ATTN_SCORE_DOT) {
-        pair_sums(PAIR_DOT, row, e0, edges, &p, call->scale * LOG2_E, s->flat, s->scores);
-    } else if (call->score == ATTN_SCORE_ADDITIVE) {
-        pair_sums(PAIR_ADDITIVE, row, e0, edges, &p, LOG2_E, s->flat, s->scores);
-    } else {
-        pair_sums(PAIR_LEAKY, row, e0, edges, &p, LOG2_E, s->flat, s->scores);
-    }
+    pair_rows *p = s->pairs;
+    p->channels = call->d_k;
+    p->part = s->x_part;
+    p->extra = row->numbers && call->edge_key.data ? &call->edge_key : NULL;
+    fill_pairs(row, e0, edges, &call->query, &call->key, p);
+    pair_kind kind = call->score == ATTN_SCORE_DOT        ? PAIR_DOT
+                     : call->score == ATTN_SCORE_ADDITIVE ? PAIR_ADDITIVE
+                                                          : PAIR_LEAKY;
+    tile_sums(kind, row, p, edges, call->scale * LOG2_E, s, s->scores);
 }
 
 /* Biases, reach and mask of a run of positions. */
 static void adjust_positions(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
-    for (int e = 0; e < edges; e++) s->positions[e] = s->scores[e * row->lanes];
     int64_t first = row->first + e0;
     score_tile t = {.call = row->call,
                     .sequence = row->sequence,
@@ -215,53 +460,53 @@ static void adjust_positions(const edge_row *row, int64_t e0, int edges, const e
                     .rows = 1,
                     .lanes = round_up(edges, VEC_WIDTH),
                     .lanes_used = edges,
-                    .scores = s->positions,
+                    .scores = s->scores,
                     .stride = EDGE_TILE,
                     .line = s->line};
     adjust_scores(&t);
-    for (int e = 0; e < edges; e++) s->scores[e * row->lanes] = s->positions[e];
 }
 
 /* Whether a score of -inf may mean "not seen" here. */
 static inline int edges_may_be_unseen(const edge_row *row) {
     const at_attention *call = row->call;
-    return row->numbers ? call->edge_bias.data && call->score != ATTN_SCORE_GAT : scores_are_adjusted(call);
+    return row->numbers ? graph_edges_may_be_unseen(call) : scores_are_adjusted(call);
 }
 
 /* Softcap, on a graph (on positions adjust_scores does it), and its slope in
  * `inner`. */
 static void cap_edges(const edge_row *row, int edges, const edge_scratch *s) {
     const float cap = row->call->softcap * LOG2_E;
-    for (int x = 0; x < edges * row->lanes; x += VEC_WIDTH) {
+    for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
         vec u = vec_tanh(vec_mul(vec_load(s->scores + x), vec_set(1.0f / cap)));
         vec_store(s->inner + x, vec_sub(vec_set(1.0f), vec_mul(u, u)));
         vec_store(s->scores + x, vec_mul(u, vec_set(cap)));
     }
 }
 
-/* All scores of a tile, in powers of two; fills unseen. */
+/* All scores of a tile, in powers of two, filled up with -inf; fills unseen. */
 static void edge_scores(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
-    memset(s->scores, 0, (size_t)(edges * row->lanes) * sizeof(float));
+    const int numbers = edges * row->stride;
     if (call->score == ATTN_SCORE_GAT) {
         gat_scores(row, e0, edges, s);
     } else if (call->score != ATTN_SCORE_NONE) {
         product_scores(row, e0, edges, s);
+    } else {
+        memset(s->scores, 0, (size_t)numbers * sizeof(float));
     }
     if (row->numbers && call->softcap > 0.0f) cap_edges(row, edges, s);
-    if (row->numbers && call->edge_bias.data && call->score != ATTN_SCORE_GAT) {
-        for (int e = 0; e < edges; e++) {
-            const float *bias = edge_at(&call->edge_bias, row->numbers[e0 + e], row->head);
-            for (int l = 0; l < row->heads; l += VEC_WIDTH) {
-                float *x = s->scores + e * row->lanes + l;
-                vec_store(x, add_bias(vec_load(x), load_channels(bias, l, row->heads)));
-            }
+    if (row->numbers && graph_edges_may_be_unseen(call)) {
+        gather_heads(1, row, e0, edges, call->edge_bias.data + row->head * call->edge_bias.head,
+                     call->edge_bias.row, s->levels);
+        for (int x = 0; x < numbers; x += VEC_WIDTH) {
+            vec_store(s->scores + x, add_bias(vec_load(s->scores + x), vec_load(s->levels + x)));
         }
     }
     if (!row->numbers && scores_are_adjusted(call)) adjust_positions(row, e0, edges, s);
     if (edges_may_be_unseen(row)) {
-        for (int x = 0; x < edges * row->lanes; x++) s->unseen[x] = s->scores[x] == -INFINITY;
+        for (int x = 0; x < numbers; x++) s->unseen[x] = s->scores[x] == -INFINITY;
     }
+    pad_tile(row, edges, s->scores, -INFINITY);
 }
 
 /* Whether the weight of (edge, head t) is kept by the dropout. */
@@ -333,6 +578,7 @@ static edge_row edge_row_of(const at_attention *call, const edge_task *t, int by
                     row.first;
     }
     row.lanes = round_up(row.heads, VEC_WIDTH);
+    row.stride = edge_stride(row.heads);
     return row;
 }
 

@@ -12,6 +12,7 @@
 #define VEC_ROWS 6
 #define VEC_COLUMNS 2
 #define ATTENTION_COLUMNS 2
+#define VEC_PART 4
 
 typedef __m256 vec;
 typedef __m256i veci;
@@ -24,6 +25,10 @@ VEC_INLINE vec vec_load(const float *p) { return _mm256_loadu_ps(p); }
 VEC_INLINE void vec_store(float *p, vec v) { _mm256_storeu_ps(p, v); }
 VEC_INLINE vec vec_load_part(const float *p, int n) { return _mm256_maskload_ps(p, vec_first_lanes(n)); }
 VEC_INLINE void vec_store_part(float *p, vec v, int n) { _mm256_maskstore_ps(p, vec_first_lanes(n), v); }
+/* The first half of a vector from one place, the second from another. */
+VEC_INLINE vec vec_load_halves(const float *p, const float *q) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
+}
 VEC_INLINE vec vec_set(float x) { return _mm256_set1_ps(x); }
 VEC_INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
 VEC_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
@@ -77,6 +82,9 @@ VEC_INLINE vecb veci_at_least(veci a, veci b) {
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a));
 }
 
+/* Lane l of the result is lane index[l] (modulo VEC_WIDTH) of a. */
+VEC_INLINE vec vec_pick(vec a, veci index) { return _mm256_permutevar8x32_ps(a, index); }
+
 /* Keeps a loaded vector in its register: without it gcc folds the load into
  * every use. */
 VEC_INLINE vec vec_keep(vec a) {
@@ -101,14 +109,22 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
     }
 }
 
+/* Lane q of every 128 bits: the sum of those 128 bits of r[q]. */
+VEC_INLINE __m256 vec_sums_of_4(const vec r[4]) {
+    return _mm256_hadd_ps(_mm256_hadd_ps(r[0], r[1]), _mm256_hadd_ps(r[2], r[3]));
+}
+
 /* Lane l of the result is the sum of the lanes of r[l]. */
 VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
-    __m256 z[2];
-    UNROLL for (int i = 0; i < 2; i++) {
-        __m256 x = _mm256_hadd_ps(r[4 * i], r[4 * i + 1]), y = _mm256_hadd_ps(r[4 * i + 2], r[4 * i + 3]);
-        z[i] = _mm256_hadd_ps(x, y);
-    }
-    return _mm256_add_ps(_mm256_permute2f128_ps(z[0], z[1], 0x20), _mm256_permute2f128_ps(z[0], z[1], 0x31));
+    __m256 a = vec_sums_of_4(r), b = vec_sums_of_4(r + 4);
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+}
+
+/* The sums of parts of `part` lanes (a constant, VEC_PART .. VEC_WIDTH) of as
+ * many vectors, one after another. */
+VEC_INLINE vec vec_part_sums(int part, const vec *r) {
+    if (part == VEC_WIDTH) return vec_sums(r);
+    return _mm256_permutevar8x32_ps(vec_sums_of_4(r), _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
 }
 
 #endif

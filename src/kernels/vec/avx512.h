@@ -12,6 +12,7 @@
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
 #define ATTENTION_COLUMNS 2
+#define VEC_PART 4
 
 typedef __m512 vec;
 typedef __m512i veci;
@@ -24,6 +25,10 @@ VEC_INLINE vec vec_load_part(const float *p, int n) {
 }
 VEC_INLINE void vec_store_part(float *p, vec v, int n) {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), v);
+}
+/* The first half of a vector from one place, the second from another. */
+VEC_INLINE vec vec_load_halves(const float *p, const float *q) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(p)), _mm256_loadu_ps(q), 1);
 }
 VEC_INLINE vec vec_set(float x) { return _mm512_set1_ps(x); }
 VEC_INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
@@ -73,6 +78,9 @@ VEC_INLINE veci veci_shift_right_lanes(veci a, veci n) { return _mm512_srlv_epi3
 VEC_INLINE vecb veci_bit0(veci a) { return _mm512_test_epi32_mask(a, _mm512_set1_epi32(1)); }
 VEC_INLINE vecb veci_at_least(veci a, veci b) { return _mm512_cmpge_epu32_mask(a, b); }
 
+/* Lane l of the result is lane index[l] (modulo VEC_WIDTH) of a. */
+VEC_INLINE vec vec_pick(vec a, veci index) { return _mm512_permutexvar_ps(index, a); }
+
 /* Keeps a loaded vector in its register: without it gcc folds the load into
  * every use. */
 VEC_INLINE vec vec_keep(vec a) {
@@ -105,21 +113,34 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
     }
 }
 
+/* Lane q of every 128 bits: the sum of those 128 bits of r[q]. */
+VEC_INLINE __m512 vec_sums_of_4(const vec r[4]) {
+    __m512d a =
+        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(r[0], r[1]), _mm512_unpackhi_ps(r[0], r[1])));
+    __m512d b =
+        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(r[2], r[3]), _mm512_unpackhi_ps(r[2], r[3])));
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+}
+VEC_INLINE __m512 vec_sums_of_8(const vec r[8]) {
+    __m512 a = vec_sums_of_4(r), b = vec_sums_of_4(r + 4);
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
 /* Lane l of the result is the sum of the lanes of r[l]. */
 VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
-    __m512 x[8], z[4];
-    UNROLL for (int i = 0; i < 8; i++) {
-        x[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]),
-                             _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
-    }
-    UNROLL for (int i = 0; i < 4; i++) {
-        __m512d a = _mm512_castps_pd(x[2 * i]), b = _mm512_castps_pd(x[2 * i + 1]);
-        z[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
-                             _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-    }
-    __m512 u = _mm512_add_ps(_mm512_shuffle_f32x4(z[0], z[1], 0x88), _mm512_shuffle_f32x4(z[0], z[1], 0xdd));
-    __m512 v = _mm512_add_ps(_mm512_shuffle_f32x4(z[2], z[3], 0x88), _mm512_shuffle_f32x4(z[2], z[3], 0xdd));
+    __m512 u = vec_sums_of_8(r), v = vec_sums_of_8(r + 8);
     return _mm512_add_ps(_mm512_shuffle_f32x4(u, v, 0x88), _mm512_shuffle_f32x4(u, v, 0xdd));
+}
+
+/* The sums of parts of `part` lanes (a constant, VEC_PART .. VEC_WIDTH) of as
+ * many vectors, one after another. */
+VEC_INLINE vec vec_part_sums(int part, const vec *r) {
+    const __m512i from_8 = _mm512_set_epi32(15, 11, 14, 10, 13, 9, 12, 8, 7, 3, 6, 2, 5, 1, 4, 0);
+    const __m512i from_4 = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    if (part == 4) return _mm512_permutexvar_ps(from_4, vec_sums_of_4(r));
+    if (part == 8) return _mm512_permutexvar_ps(from_8, vec_sums_of_8(r));
+    return vec_sums(r);
 }
 
 #endif

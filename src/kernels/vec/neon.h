@@ -12,6 +12,7 @@
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
 #define ATTENTION_COLUMNS 2
+#define VEC_PART VEC_WIDTH
 
 typedef float32x4_t vec;
 typedef uint32x4_t veci;
@@ -28,6 +29,10 @@ VEC_INLINE void vec_store_part(float *p, vec v, int n) {
     float lanes[4];
     vst1q_f32(lanes, v);
     for (int i = 0; i < n && i < 4; i++) p[i] = lanes[i];
+}
+/* The first half of a vector from one place, the second from another. */
+VEC_INLINE vec vec_load_halves(const float *p, const float *q) {
+    return vcombine_f32(vld1_f32(p), vld1_f32(q));
 }
 VEC_INLINE vec vec_set(float x) { return vdupq_n_f32(x); }
 VEC_INLINE vec vec_add(vec a, vec b) { return vaddq_f32(a, b); }
@@ -74,6 +79,13 @@ VEC_INLINE veci veci_shift_right_lanes(veci a, veci n) {
 VEC_INLINE vecb veci_bit0(veci a) { return vtstq_u32(a, vdupq_n_u32(1)); }
 VEC_INLINE vecb veci_at_least(veci a, veci b) { return vcgeq_u32(a, b); }
 
+/* Lane l of the result is lane index[l] (modulo VEC_WIDTH) of a. */
+VEC_INLINE vec vec_pick(vec a, veci index) {
+    /* every index as that of four bytes */
+    uint32x4_t bytes = vmlaq_n_u32(vdupq_n_u32(0x03020100u), vandq_u32(index, vdupq_n_u32(3)), 0x04040404u);
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(a), vreinterpretq_u8_u32(bytes)));
+}
+
 /* Keeps a loaded vector in its register. */
 VEC_INLINE vec vec_keep(vec a) {
     __asm__("" : "+w"(a));
@@ -93,6 +105,13 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
 /* Lane l of the result is the sum of the lanes of r[l]. */
 VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
     return vpaddq_f32(vpaddq_f32(r[0], r[1]), vpaddq_f32(r[2], r[3]));
+}
+
+/* The sums of parts of `part` lanes (a constant, VEC_PART .. VEC_WIDTH) of as
+ * many vectors, one after another. */
+VEC_INLINE vec vec_part_sums(int part, const vec *r) {
+    (void)part;
+    return vec_sums(r);
 }
 
 #endif

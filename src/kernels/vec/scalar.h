@@ -9,6 +9,7 @@
 #define VEC_ROWS 4
 #define VEC_COLUMNS 4
 #define ATTENTION_COLUMNS 4
+#define VEC_PART VEC_WIDTH
 
 typedef float vec;
 typedef uint32_t veci;
@@ -19,6 +20,10 @@ VEC_INLINE void vec_store(float *p, vec v) { *p = v; }
 VEC_INLINE vec vec_load_part(const float *p, int n) { return n > 0 ? *p : 0.0f; }
 VEC_INLINE void vec_store_part(float *p, vec v, int n) {
     if (n > 0) *p = v;
+}
+VEC_INLINE vec vec_load_halves(const float *p, const float *q) {
+    (void)q;
+    return *p;
 }
 VEC_INLINE vec vec_set(float x) { return x; }
 VEC_INLINE vec vec_add(vec a, vec b) { return a + b; }
@@ -60,9 +65,17 @@ VEC_INLINE veci veci_shift_right_lanes(veci a, veci n) { return a >> n; }
 VEC_INLINE vecb veci_bit0(veci a) { return (int)(a & 1u); }
 VEC_INLINE vecb veci_at_least(veci a, veci b) { return a >= b; }
 
+VEC_INLINE vec vec_pick(vec a, veci index) {
+    (void)index;
+    return a;
+}
 VEC_INLINE vec vec_keep(vec a) { return a; }
 VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) { (void)r; }
 
 VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) { return r[0]; }
+VEC_INLINE vec vec_part_sums(int part, const vec *r) {
+    (void)part;
+    return r[0];
+}
 
 #endif

@@ -17,6 +17,8 @@
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
  *
+ *     VEC_PART                 the least part of vec_part_sums; VEC_WIDTH: no parts
+ *
  * NaN: vec_max(a, b) and vec_min(a, b) give b if either is NaN.
  */
 #ifndef AT_KERNELS_VEC_VEC_H
