@@ -17,18 +17,21 @@ static void attention_score_terms(const at_attention *call, int of_keys, int64_t
     int64_t row = (task - s->first_task) * EDGE_ROWS,
             row_end = min64(row + EDGE_ROWS, of_keys ? s->keys : s->queries);
     pair_rows p; /* its arrays are not cleared first: that would take as long as the work */
-    p.a_head = call->d_k;
-    p.b_head = rows->head;
+    p.own = of_keys ? call->key_score_vector : call->score_vector;
+    p.own_head = call->d_k;
+    p.rows_head = rows->head;
+    p.own_grouped = 0;
+    p.rows_grouped = of_keys;
     p.first_head = 0;
-    p.group = of_keys ? call->group : 1;
+    p.group = call->group;
+    p.padded = 0;
     p.heads = (int)call->heads;
     p.channels = call->d_k;
     p.part = part_of_rows(call, call->d_k, rows, rows, &none);
     p.extra = NULL;
     for (int e = 0; e < EDGE_ROWS; e++) {
         int64_t i = min64(row + e, row_end - 1);
-        p.a[e] = of_keys ? call->key_score_vector : call->score_vector;
-        p.b[e] = of_keys ? key_rows(rows, s, i, 0) : query_rows(rows, s, i, 0);
+        p.rows[e] = of_keys ? key_rows(rows, s, i, 0) : query_rows(rows, s, i, 0);
     }
     dot_sums(&p, (int)(row_end - row), 1.0f,
              of_keys ? key_rows(target, s, row, 0) : query_rows(target, s, row, 0));
@@ -116,6 +119,12 @@ static inline int64_t sum_place(const edge_row *row, int t, int grouped) {
     return grouped && row->call->group > 1 ? (row->head + t) / row->call->group : t;
 }
 
+/* The numbers of the heads of an edge, which are at most a vector; what comes
+ * after them does not matter. Read as they were written: no more than a half. */
+VEC_INLINE vec load_shared(const edge_row *row, const float *p) {
+    return 2 * row->stride == VEC_WIDTH ? vec_load_halves(p, p) : vec_load(p);
+}
+
 /* `count` vectors of channels from (head t, channel c) on, heads one after
  * another: as many chains. Where heads share vectors (part), t counts vectors.
  * count, part and plain (whole vectors, no extra, all seen) are constants where
@@ -126,12 +135,14 @@ VEC_INLINE void sum_edge_vectors(const int count, const int part, const int plai
     const veci index = shared ? spread_index(part) : veci_lanes();
     const int64_t group = row->call->group;
     vec sum[8];
+    veci indices[8]; /* of the heads of a vector, among the numbers from the first head on */
     int64_t from[8];
     int head[8], channel[8];
     float *out[8];
     UNROLL for (int l = 0; l < count; l++) {
         head[l] = shared ? t * (VEC_WIDTH / part) : t;
         channel[l] = c;
+        indices[l] = veci_add(index, veci_set((uint32_t)(head[l] - head[0])));
         int64_t place = u->rows_grouped && group > 1 ? (row->head + t) / group - row->head / group : t;
         from[l] = shared ? t * VEC_WIDTH : place * u->rows_head + c;
         out[l] = u->out + (shared ? t * VEC_WIDTH : sum_place(row, t, u->out_grouped) * u->out_width + c);
@@ -148,6 +159,7 @@ VEC_INLINE void sum_edge_vectors(const int count, const int part, const int plai
     }
     for (int e = 0; e < edges; e++) {
         const float *weights = u->weights + e * row->stride, *x_row = u->rows[e];
+        const vec shares = shared ? load_shared(row, weights + head[0]) : vec_set(0.0f);
         UNROLL for (int l = 0; l < count; l++) {
             if (!plain && u->unseen && u->unseen[e * row->stride + head[l]]) continue;
             int whole = plain || channel[l] + VEC_WIDTH <= u->channels;
@@ -157,7 +169,8 @@ VEC_INLINE void sum_edge_vectors(const int count, const int part, const int plai
                 const float *more = edge_at(u->extra, row->numbers[e0 + e], row->head + head[l]);
                 x = vec_add(x, load_channels(more, channel[l], u->channels));
             }
-            sum[l] = vec_fma(spread_heads(part, weights + head[l], index), x, sum[l]);
+            vec weight = shared ? vec_pick(shares, indices[l]) : vec_set(weights[head[l]]);
+            sum[l] = vec_fma(weight, x, sum[l]);
         }
     }
     UNROLL for (int l = 0; l < count; l++) vec_store(out[l], sum[l]);
@@ -169,7 +182,7 @@ VEC_INLINE void sum_whole_vectors(const int part, const edge_row *row, int64_t e
     const int vectors = part < VEC_WIDTH ? 1 : u->channels / VEC_WIDTH;
     const int total = row->heads * u->channels / VEC_WIDTH;
     int x = 0;
-    for (; x + 8 <= total; x += 8) {
+    for (; part >= 8 && x + 8 <= total; x += 8) { /* not more heads than lanes */
         sum_edge_vectors(8, part, 1, row, e0, edges, u, x / vectors, x % vectors * VEC_WIDTH);
     }
     for (; x + 4 <= total; x += 4) {
@@ -215,8 +228,8 @@ static void forward_edges(const edge_row *row, int64_t e0, int edges, const edge
         plain_weights(row, edges, s);
     }
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
-    const float **rows = s->value_pairs->b;
-    fill_rows(row, e0, edges, 0, key_rows(&call->value, row->sequence, 0, row->head / call->group),
+    const float **rows = s->value_pairs->rows;
+    fill_rows(row, e0, edges, key_rows(&call->value, row->sequence, 0, row->head / call->group),
               call->value.row, rows);
     edge_sum u;
     u.rows = rows;

@@ -37,10 +37,13 @@ static void attention_edges_row_terms(const at_attention *call, int64_t task, vo
     edge_task t = edge_task_of(call, 0, task);
     if (t.piece && t.piece->partial >= 0 && t.piece->edge != t.adjacency->offsets[t.row]) return;
     pair_rows *p = s.value_pairs;
-    p->a_head = call->output.head;
-    p->b_head = call->d_output.head;
+    p->own = NULL;
+    p->own_head = call->output.head;
+    p->rows_head = call->d_output.head;
+    p->own_grouped = p->rows_grouped = 0;
     p->first_head = t.head;
     p->group = 1;
+    p->padded = 0;
     p->heads = t.piece ? (int)call->heads : 1;
     p->channels = call->d_v;
     p->part = s.y_part == VEC_WIDTH || call->output.head == call->d_v ? s.y_part : 0;
@@ -49,8 +52,8 @@ static void attention_edges_row_terms(const at_attention *call, int64_t task, vo
         const int rows = (int)min64(EDGE_TILE, t.row_end - i0);
         for (int e = 0; e < EDGE_TILE; e++) {
             int64_t i = i0 + (e < rows ? e : 0);
-            p->a[e] = query_rows(&call->output, t.sequence, i, t.head);
-            p->b[e] = query_rows(&call->d_output, t.sequence, i, t.head);
+            p->others[e] = query_rows(&call->output, t.sequence, i, t.head);
+            p->rows[e] = query_rows(&call->d_output, t.sequence, i, t.head);
         }
         dot_sums(p, rows, 1.0f, s.flat);
         for (int e = 0; e < rows; e++) {
@@ -74,26 +77,29 @@ static void gather_terms(const edge_row *row, int64_t e0, int edges, const edge_
     p->part = s->y_part;
     p->extra = row->numbers && call->edge_value.data ? &call->edge_value : NULL;
     fill_pairs(row, e0, edges, &call->d_output, &call->value, p);
-    tile_sums(PAIR_DOT, row, p, edges, 1.0f, s, s->d_weights);
-    pad_tile(row, edges, s->d_weights, 0.0f);
+    tile_sums(PAIR_DOT, row, p, edges, 1.0f, 0.0f, s, s->d_weights);
     if (!row->by_column) return;
     const at_rows *terms = &call->row_terms;
     const float *levels = query_rows(terms, row->sequence, 0, row->head);
     gather_heads(0, row, e0, edges, levels, terms->row, s->levels);
     gather_heads(0, row, e0, edges, levels + call->heads, terms->row, s->deltas);
+    if (2 * row->heads == VEC_WIDTH) return; /* then the last edge stands there once more */
     pad_tile(row, edges, s->levels, 0.0f);
     pad_tile(row, edges, s->deltas, 0.0f);
 }
 
-/* Scores become weights (as used: after dropout), d_weights become ds. */
+/* Scores become weights (as used: after dropout), d_weights become ds, for GAT
+ * that inside the leaky; sum is that of the ds. */
 static void weigh_edges(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     const attn_weighting weighting = call->weighting;
+    const int gat = call->score == ATTN_SCORE_GAT, check = edges_may_be_unseen(row);
+    const vec zero = vec_set(0.0f), slope = vec_set(call->leaky_slope);
     const float *terms =
         query_rows(&call->row_terms, row->sequence, row->by_column ? 0 : row->own, row->head);
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->d_weights);
     for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-        vec level = vec_set(0.0f), delta = level;
+        vec level = zero, delta = zero, sum = vec_load(s->sum + l);
         if (!row->by_column) { /* the same for all edges */
             level = load_heads(row, s, terms, l);
             delta = load_heads(row, s, terms + call->heads, l);
@@ -111,15 +117,23 @@ static void weigh_edges(const edge_row *row, int64_t e0, int edges, const edge_s
                 p = vec_mul(plain_weight(weighting, score), level);
                 ds = vec_mul(vec_mul(g, level), plain_weight_slope(weighting, score));
             }
+            if (check) {
+                vecb unseen = vec_equal(score, vec_set(-INFINITY));
+                p = vec_select(unseen, zero, p);
+                ds = vec_select(unseen, zero, ds);
+            }
+            if (!row->by_column && !row->numbers) vec_store(s->levels + x, ds); /* for the biases */
+            if (gat) {
+                vecb positive = vec_less(zero, vec_load(s->inner + x));
+                ds = vec_mul(ds, vec_select(positive, vec_set(1.0f), slope));
+            }
             vec_store(s->scores + x, p);
             vec_store(s->d_weights + x, ds);
+            sum = vec_add(sum, ds);
         }
+        vec_store(s->sum + l, sum);
     }
     if (call->dropout_threshold) drop_edges(row, e0, edges, s->scores);
-    if (!edges_may_be_unseen(row)) return;
-    for (int x = 0; x < edges * row->stride; x++) {
-        if (s->unseen[x]) s->scores[x] = s->d_weights[x] = 0.0f;
-    }
 }
 
 /* The gradient of the edge bias is ds itself (for GAT, that inside the leaky). */
@@ -135,7 +149,7 @@ static void store_edge_bias_gradients(const edge_row *row, int64_t e0, int edges
 static void add_position_gradients(const edge_row *row, int64_t e0, int edges, const edge_scratch *s) {
     const at_attention *call = row->call;
     for (int e = 0; e < edges; e++) {
-        float ds = s->d_weights[e * row->stride];
+        float ds = s->levels[e];
         int64_t j = row->first + e0 + e, distance = j - row->own - row->sequence->shift;
         if (call->d_bias) {
             call->d_bias[row->sequence->index * call->d_bias_sequence + row->head * call->d_bias_head +
@@ -149,19 +163,10 @@ static void add_position_gradients(const edge_row *row, int64_t e0, int edges, c
     }
 }
 
-/* ds through what lies between the score and its inner part. */
-static void chain_inner(const edge_row *row, int edges, const edge_scratch *s) {
-    const at_attention *call = row->call;
-    if (call->score == ATTN_SCORE_GAT) {
-        for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
-            vec positive = vec_select(vec_less(vec_set(0.0f), vec_load(s->inner + x)), vec_set(1.0f),
-                                      vec_set(call->leaky_slope));
-            vec_store(s->d_weights + x, vec_mul(vec_load(s->d_weights + x), positive));
-        }
-    } else if (row->numbers && call->softcap > 0.0f) {
-        for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
-            vec_store(s->d_weights + x, vec_mul(vec_load(s->d_weights + x), vec_load(s->inner + x)));
-        }
+/* ds through the softcap of a graph. */
+static void chain_softcap(const edge_row *row, int edges, const edge_scratch *s) {
+    for (int x = 0; x < edges * row->stride; x += VEC_WIDTH) {
+        vec_store(s->d_weights + x, vec_mul(vec_load(s->d_weights + x), vec_load(s->inner + x)));
     }
 }
 
@@ -177,9 +182,8 @@ VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int
               rows = shared ? row->heads * part / VEC_WIDTH : row->heads;
     const int width = round_up(channels, VEC_WIDTH),
               used = channels - c < VEC_WIDTH ? channels - c : VEC_WIDTH;
-    const int64_t kv = call->group == 1 ? t : (row->head + t) / call->group - row->head / call->group;
-    const int64_t a_at = shared ? t * VEC_WIDTH : t * p->a_head + c,
-                  b_at = shared ? t * VEC_WIDTH : kv * p->b_head + c;
+    const int64_t at = shared ? t * VEC_WIDTH : pair_place(p, t, p->rows_grouped) * p->rows_head + c,
+                  own_at = shared ? t * VEC_WIDTH : pair_place(p, t, p->own_grouped) * p->own_head + c;
     const veci index = shared ? spread_index(part) : veci_lanes();
     const vec slope = vec_set(call->leaky_slope), one = vec_set(1.0f), zero = vec_set(0.0f);
     const vec w = load_channels(p->w + t * channels, c, channels);
@@ -193,7 +197,7 @@ VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int
             f = vec_load(p->inner + ((int64_t)e * rows + t) * width + c);
             d = vec_sub(one, vec_mul(f, f));
         } else {
-            vec x = vec_add(load_channels(p->a[e] + a_at, 0, used), load_channels(p->b[e] + b_at, 0, used));
+            vec x = vec_add(load_channels(p->rows[e] + at, 0, used), load_channels(p->own + own_at, 0, used));
             if (!plain && p->extra) {
                 x = vec_add(x, load_channels(edge_at(p->extra, p->numbers[e], row->head + t), c, channels));
             }
@@ -278,7 +282,7 @@ static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const
         store_edge_vector_gradients(row, e0, edges, s);
     }
     if (call->score == ATTN_SCORE_DOT) {
-        u.rows = row->by_column ? s->pairs->a : s->pairs->b;
+        u.rows = s->pairs->rows;
         u.rows_head = row->by_column ? call->query.head : call->key.head;
         u.rows_grouped = !row->by_column;
         u.extra = !row->by_column && row->numbers && call->edge_key.data ? &call->edge_key : NULL;
@@ -288,21 +292,13 @@ static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const
         u.out = s->x;
         u.out_width = s->x_width;
         sum_edges(row, e0, edges, &u);
-    } else if (call->score == ATTN_SCORE_GAT) {
-        for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-            vec sum = vec_load(s->sum + l);
-            for (int x = l; x < edges * row->stride; x += row->lanes) {
-                sum = vec_add(sum, vec_load(s->d_weights + x));
-            }
-            vec_store(s->sum + l, sum);
-        }
     } else if (call->score == ATTN_SCORE_ADDITIVE) {
         add_inner_gradients(PAIR_ADDITIVE, row, edges, s, fresh);
     } else if (call->score == ATTN_SCORE_GATV2) {
         add_inner_gradients(PAIR_LEAKY, row, edges, s, fresh);
     }
     if (!row->by_column) return;
-    u.rows = s->value_pairs->a;
+    u.rows = s->value_pairs->rows;
     u.rows_head = call->d_output.head;
     u.rows_grouped = 0;
     u.extra = NULL;
@@ -363,9 +359,9 @@ VEC_INLINE void backward_edge_row(const int by_column, const edge_row *given, co
         weigh_edges(row, e0, edges, s);
         const int edge_bias = !row->by_column && row->numbers && call->d_edge_bias.data;
         if (!row->by_column && !row->numbers) add_position_gradients(row, e0, edges, s);
-        if (edge_bias && call->score != ATTN_SCORE_GAT) store_edge_bias_gradients(row, e0, edges, s);
-        chain_inner(row, edges, s);
-        if (edge_bias && call->score == ATTN_SCORE_GAT) store_edge_bias_gradients(row, e0, edges, s);
+        if (edge_bias) store_edge_bias_gradients(row, e0, edges, s);
+        if (row->numbers && call->softcap > 0.0f && call->score != ATTN_SCORE_GAT)
+            chain_softcap(row, edges, s);
         add_edge_gradients(row, e0, edges, s, fresh && e0 == 0);
     }
     if (call->score == ATTN_SCORE_GAT) add_own_gradients(row, s, vector_of, fresh);

@@ -23,7 +23,7 @@
 enum {
     EDGE_TILE = 32,  /* whole vectors of edges, on every instruction set */
     EDGE_ROWS = 16,  /* rows of a task, on positions */
-    EDGES_AHEAD = 24 /* how many edges ahead rows are asked for */
+    EDGES_AHEAD = 32 /* how many edges ahead rows are asked for */
 };
 
 typedef struct edge_row {
@@ -41,19 +41,24 @@ typedef struct edge_row {
 /* What the scores sum over the channels. */
 typedef enum pair_kind { PAIR_DOT, PAIR_ADDITIVE, PAIR_LEAKY } pair_kind;
 
-/* The operands of the sums of a tile: for every edge a row on the query's and
- * one on the key's side, from the first head on; steps from head to head. */
+/* The operands of the sums of a tile: for every edge a row on one side and one
+ * on the other, mostly the row's own, from the first head on; steps from head to
+ * head. Which of them is the key's only matters where something is added to it. */
 typedef struct pair_rows {
-    const float *a[EDGE_TILE], *b[EDGE_TILE];
-    int64_t a_head, b_head;
-    int64_t first_head, group; /* head t belongs to the key/value head (first_head + t) / group */
+    const float *rows[EDGE_TILE], *others[EDGE_TILE];
+    const float *own; /* instead of others, or NULL */
+    int64_t rows_head, own_head;
+    int rows_grouped, own_grouped; /* keys: head t is row first_head + t, or that / group */
+    int64_t first_head, group;
     int heads, channels;
     int part;       /* lanes of a head in a vector; 0: the channels are not whole vectors */
     const float *w; /* [heads][channels]: the score vector */
     float leaky_slope;
-    const at_rows *extra;   /* by edge number, added to b; NULL: none */
+    const at_rows *extra;   /* by edge number, added to the key; NULL: none */
     const int64_t *numbers; /* of the edges, for extra */
-    float *inner; /* ADDITIVE: keeps the tanh, [edges][heads][channels; in whole vectors if part is 0] */
+    float *inner;  /* ADDITIVE: keeps the tanh, [edges][heads][channels; in whole vectors if part is 0] */
+    int padded;    /* the sums may fill their last vector, */
+    float padding; /* with this */
 } pair_rows;
 
 typedef struct edge_scratch {
@@ -168,6 +173,12 @@ VEC_INLINE vec fold_heads(const edge_row *row, int maximum, vec x) {
 VEC_INLINE void pad_tile(const edge_row *row, int edges, float *tile, float x) {
     if (edges * row->stride % VEC_WIDTH) vec_store(tile + edges * row->stride, vec_set(x));
 }
+/* x with padding after the first `used` lanes: for a vector that is then read as
+ * a whole, which is slow after two stores. */
+VEC_INLINE vec pad_vector(vec x, int used, float padding) {
+    static const float lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return vec_select(vec_less(vec_load(lanes), vec_set((float)used)), x, vec_set(padding));
+}
 
 /* target[e][t] = base[index * step + t]; the index is the neighbour or the number
  * of the edge (by_number, a constant). */
@@ -256,6 +267,23 @@ VEC_INLINE vec pair_vector(pair_kind kind, int channels, const float *q, const f
     return sum;
 }
 
+/* One vector of sums, of which the first numbers are wanted. */
+VEC_INLINE void store_sums(const pair_rows *p, vec sums, float factor, int wanted, float *target) {
+    sums = vec_mul(sums, vec_set(factor));
+    if (wanted >= VEC_WIDTH) {
+        vec_store(target, sums);
+    } else if (p->padded) {
+        vec_store(target, pad_vector(sums, wanted, p->padding));
+    } else {
+        vec_store_part(target, sums, wanted);
+    }
+}
+
+/* The place of head t in rows from the first head on. */
+static inline int64_t pair_place(const pair_rows *p, int t, int grouped) {
+    return grouped && p->group > 1 ? (p->first_head + t) / p->group - p->first_head / p->group : t;
+}
+
 /* target[e][t] = factor * sum, [edges][heads], for the (edge, head) of a tile:
  * VEC_WIDTH of them at a time are summed over their lanes together. kind is a
  * constant where this is inlined. */
@@ -265,10 +293,13 @@ VEC_INLINE void pair_sums_any(pair_kind kind, const pair_rows *p, int edges, flo
     for (int x = 0; x < pairs; x += VEC_WIDTH) {
         vec sums[VEC_WIDTH];
         for (int l = 0; l < VEC_WIDTH; l++) {
-            int64_t kv = p->group == 1 ? t : (p->first_head + t) / p->group - p->first_head / p->group;
             const float *extra = p->extra ? edge_at(p->extra, p->numbers[e], p->first_head + t) : NULL;
+            const float *a = p->rows[e] + pair_place(p, t, p->rows_grouped) * p->rows_head;
+            const float *b =
+                (p->own ? p->own : p->others[e]) + pair_place(p, t, p->own_grouped) * p->own_head;
+            const float *key = p->rows_grouped ? a : b, *query = p->rows_grouped ? b : a;
             sums[l] =
-                pair_vector(kind, p->channels, p->a[e] + t * p->a_head, p->b[e] + kv * p->b_head, extra,
+                pair_vector(kind, p->channels, query, key, extra,
                             kind == PAIR_DOT ? NULL : p->w + (int64_t)t * p->channels, p->leaky_slope,
                             kind == PAIR_ADDITIVE ? p->inner + ((int64_t)e * p->heads + t) * width : NULL);
             int last = x + l >= pairs - 1; /* past the last pair: once more the last */
@@ -278,12 +309,7 @@ VEC_INLINE void pair_sums_any(pair_kind kind, const pair_rows *p, int edges, flo
                 e++;
             }
         }
-        vec result = vec_mul(vec_sums(sums), vec_set(factor));
-        if (x + VEC_WIDTH <= pairs) {
-            vec_store(target + x, result);
-        } else {
-            vec_store_part(target + x, result, pairs - x);
-        }
+        store_sums(p, vec_sums(sums), factor, pairs - x, target + x);
     }
 }
 
@@ -296,15 +322,16 @@ VEC_INLINE void pair_sums_whole(pair_kind kind, const int heads, const int part,
     const int all = heads ? heads : p->heads,
               rows = all * part / VEC_WIDTH; /* of an edge, each a sum a part */
     const int channels = one ? VEC_WIDTH : p->channels;
-    const int64_t a_step = part < VEC_WIDTH ? VEC_WIDTH : p->a_head,
-                  b_step = part < VEC_WIDTH ? VEC_WIDTH : p->b_head;
+    const int64_t a_step = part < VEC_WIDTH ? VEC_WIDTH : p->rows_head,
+                  b_step = part < VEC_WIDTH ? VEC_WIDTH : p->own_head;
     int e = 0, first = 0;
     for (int x = 0; x < edges * all; x += VEC_WIDTH) {
         vec sums[VEC_WIDTH];
         UNROLL for (int l = 0; l < part; l++) {
             int edge = heads ? e + l / rows : e, r = heads ? l % rows : first + l;
+            const float *b = p->own ? p->own : p->others[edge];
             sums[l] =
-                pair_vector(kind, channels, p->a[edge] + r * a_step, p->b[edge] + r * b_step, NULL,
+                pair_vector(kind, channels, p->rows[edge] + r * a_step, b + r * b_step, NULL,
                             kind == PAIR_DOT ? NULL : p->w + (int64_t)r * channels, p->leaky_slope,
                             kind == PAIR_ADDITIVE ? p->inner + ((int64_t)edge * rows + r) * channels : NULL);
         }
@@ -314,12 +341,27 @@ VEC_INLINE void pair_sums_whole(pair_kind kind, const int heads, const int part,
             first = 0;
             e++;
         }
-        vec result = vec_mul(vec_part_sums(part, sums), vec_set(factor));
-        if (x + VEC_WIDTH <= edges * all) {
-            vec_store(target + x, result);
-        } else {
-            vec_store_part(target + x, result, edges * all - x);
+        store_sums(p, vec_part_sums(part, sums), factor, edges * all - x, target + x);
+    }
+}
+
+/* The same for products with one row, a vector a head or less: that row stays in
+ * registers. */
+VEC_INLINE void own_dot_sums(const int heads, const int part, const pair_rows *p, int edges, float factor,
+                             float *target) {
+    enum { MOST = 8 };
+    const int rows = heads * part / VEC_WIDTH;
+    const int64_t a_step = part < VEC_WIDTH ? VEC_WIDTH : p->rows_head,
+                  b_step = part < VEC_WIDTH ? VEC_WIDTH : p->own_head;
+    vec own[MOST];
+    UNROLL for (int r = 0; r < rows; r++) own[r] = vec_load(p->own + r * b_step);
+    int e = 0;
+    for (int x = 0; x < edges * heads; x += VEC_WIDTH, e += part / rows) {
+        vec sums[VEC_WIDTH];
+        UNROLL for (int l = 0; l < part; l++) {
+            sums[l] = vec_mul(vec_load(p->rows[e + l / rows] + l % rows * a_step), own[l % rows]);
         }
+        store_sums(p, vec_part_sums(part, sums), factor, edges * heads - x, target + x);
     }
 }
 
@@ -342,6 +384,16 @@ VEC_INLINE int pair_sums_of_part(pair_kind kind, const int part, const int one, 
 VEC_INLINE void pair_sums_of(pair_kind kind, const pair_rows *p, int edges, float factor, float *target) {
     if (edges == 0 || p->heads == 0) return;
     int done = 0;
+    if (kind == PAIR_DOT && VEC_WIDTH == 16 && p->own && p->heads == 8 && p->group == 1 && !p->extra) {
+        if (p->part == VEC_WIDTH && p->channels == VEC_WIDTH) {
+            own_dot_sums(8, VEC_WIDTH, p, edges, factor, target);
+            return;
+        }
+        if (p->part == VEC_WIDTH / 2) {
+            own_dot_sums(8, VEC_WIDTH / 2, p, edges, factor, target);
+            return;
+        }
+    }
     if (!p->extra && (p->group == 1 || p->heads == 1)) {
         if (p->part == VEC_WIDTH && kind == PAIR_DOT && p->channels == VEC_WIDTH) {
             done = pair_sums_of_part(kind, VEC_WIDTH, 1, p, edges, factor, target);
@@ -365,10 +417,12 @@ static __attribute__((noinline)) void leaky_sums(const pair_rows *p, int edges, 
     pair_sums_of(PAIR_LEAKY, p, edges, LOG2_E, target);
 }
 
-/* The same for a tile, as that stands. */
-static void tile_sums(pair_kind kind, const edge_row *row, const pair_rows *p, int edges, float factor,
-                      const edge_scratch *s, float *tile) {
+/* The same for a tile, as that stands, filled up with padding. */
+static void tile_sums(pair_kind kind, const edge_row *row, pair_rows *p, int edges, float factor,
+                      float padding, const edge_scratch *s, float *tile) {
     float *target = row->stride == row->heads ? tile : s->flat;
+    p->padded = 1;
+    p->padding = padding;
     if (kind == PAIR_DOT) {
         dot_sums(p, edges, factor, target);
     } else if (kind == PAIR_ADDITIVE) {
@@ -383,27 +437,32 @@ static void tile_sums(pair_kind kind, const edge_row *row, const pair_rows *p, i
     }
 }
 
-/* The rows of a tile: those of the neighbours, or always the row's own. */
-VEC_INLINE void fill_rows(const edge_row *row, int64_t e0, int edges, int own, const float *base,
-                          int64_t step, const float **rows) {
-    for (int e = 0; e < edges; e++) rows[e] = base + (own ? row->own : neighbour(row, e0 + e)) * step;
+/* The rows of the neighbours of a tile. */
+VEC_INLINE void fill_rows(const edge_row *row, int64_t e0, int edges, const float *base, int64_t step,
+                          const float **rows) {
+    for (int e = 0; e < edges; e++) rows[e] = base + neighbour(row, e0 + e) * step;
     for (int e = edges; e * row->stride % VEC_WIDTH; e++) rows[e] = rows[edges - 1];
 }
 
-static void fill_pairs(const edge_row *row, int64_t e0, int edges, const at_rows *a, const at_rows *b,
-                       pair_rows *p) {
+static void fill_pairs(const edge_row *row, int64_t e0, int edges, const at_rows *queries,
+                       const at_rows *keys, pair_rows *p) {
     const at_attention *call = row->call;
-    p->a_head = a->head;
-    p->b_head = b->head;
+    const float *query = query_rows(queries, row->sequence, 0, row->head),
+                *key =
+                    key_rows(keys, row->sequence, 0, call->group == 1 ? row->head : row->head / call->group);
+    p->rows_head = row->by_column ? queries->head : keys->head;
+    p->own_head = row->by_column ? keys->head : queries->head;
+    p->own = row->by_column ? key + row->own * keys->row : query + row->own * queries->row;
+    p->rows_grouped = !row->by_column;
+    p->own_grouped = row->by_column;
     p->first_head = row->head;
     p->group = call->group;
     p->heads = row->heads;
     p->w = call->score_vector ? call->score_vector + row->head * call->d_k : NULL;
     p->leaky_slope = call->leaky_slope;
     p->numbers = row->numbers ? row->numbers + e0 : NULL;
-    fill_rows(row, e0, edges, !row->by_column, query_rows(a, row->sequence, 0, row->head), a->row, p->a);
-    fill_rows(row, e0, edges, row->by_column, key_rows(b, row->sequence, 0, row->head / call->group), b->row,
-              p->b);
+    fill_rows(row, e0, edges, row->by_column ? query : key, row->by_column ? queries->row : keys->row,
+              p->rows);
 }
 
 /* ---- scores ---- */
@@ -424,13 +483,16 @@ static void gat_scores(const edge_row *row, int64_t e0, int edges, const edge_sc
                      call->edge_bias.row, s->scores);
     }
     const vec slope = vec_set(call->leaky_slope);
+    const int numbers = edges * row->stride;
     for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
         const vec mine = load_heads(row, s, own, l);
-        for (int x = l; x < edges * row->stride; x += row->lanes) {
+        for (int x = l; x < numbers; x += row->lanes) {
             vec inner = vec_add(vec_load(s->inner + x), mine);
             if (extra) inner = vec_add(inner, vec_load(s->scores + x));
             vec_store(s->inner + x, inner);
-            vec_store(s->scores + x, vec_mul(leaky(inner, slope), vec_set(LOG2_E)));
+            vec score = vec_mul(leaky(inner, slope), vec_set(LOG2_E));
+            if (x + VEC_WIDTH > numbers) score = pad_vector(score, numbers - x, -INFINITY);
+            vec_store(s->scores + x, score);
         }
     }
 }
@@ -445,7 +507,7 @@ static void product_scores(const edge_row *row, int64_t e0, int edges, const edg
     pair_kind kind = call->score == ATTN_SCORE_DOT        ? PAIR_DOT
                      : call->score == ATTN_SCORE_ADDITIVE ? PAIR_ADDITIVE
                                                           : PAIR_LEAKY;
-    tile_sums(kind, row, p, edges, call->scale * LOG2_E, s, s->scores);
+    tile_sums(kind, row, p, edges, call->scale * LOG2_E, -INFINITY, s, s->scores);
 }
 
 /* Biases, reach and mask of a run of positions. */
@@ -494,6 +556,7 @@ static void edge_scores(const edge_row *row, int64_t e0, int edges, const edge_s
     } else {
         memset(s->scores, 0, (size_t)numbers * sizeof(float));
     }
+    const int padded = call->score != ATTN_SCORE_NONE && !edges_may_be_unseen(row) && call->softcap == 0.0f;
     if (row->numbers && call->softcap > 0.0f) cap_edges(row, edges, s);
     if (row->numbers && graph_edges_may_be_unseen(call)) {
         gather_heads(1, row, e0, edges, call->edge_bias.data + row->head * call->edge_bias.head,
@@ -506,7 +569,7 @@ static void edge_scores(const edge_row *row, int64_t e0, int edges, const edge_s
     if (edges_may_be_unseen(row)) {
         for (int x = 0; x < numbers; x++) s->unseen[x] = s->scores[x] == -INFINITY;
     }
-    pad_tile(row, edges, s->scores, -INFINITY);
+    if (!padded) pad_tile(row, edges, s->scores, -INFINITY);
 }
 
 /* Whether the weight of (edge, head t) is kept by the dropout. */
