@@ -261,6 +261,53 @@ static float finish_edge_result(const at_attention *call, const at_sequence *seq
     return softmax || call->average ? (sum == 0.0f ? 0.0f : 1.0f / sum) : 1.0f;
 }
 
+/* log2 of a vector of numbers that are 1 or more; a NaN stays one. In plain C,
+ * which the compiler turns into vectors: with x = 2^e m, m around 1, log2 m is the
+ * series of artanh((m - 1) / (m + 1)) (error < 2^-23 of its largest value, 1/2). */
+static __attribute__((noinline)) void log2_lanes(const float *restrict x, float *restrict y) {
+    for (int l = 0; l < VEC_WIDTH; l++) {
+        int32_t bits, exponent;
+        float m;
+        memcpy(&bits, x + l, sizeof bits);
+        exponent = (bits - 0x3f3504f3) >> 23; /* m is from sqrt(1/2) to sqrt(2) */
+        bits -= exponent * (1 << 23);
+        memcpy(&m, &bits, sizeof m);
+        float s = (m - 1.0f) / (m + 1.0f), t = s * s;
+        float series =
+            s * (2.8853901f + t * (0.9617967f + t * (0.5770780f + t * (0.4121986f + t * 0.3205989f))));
+        y[l] = (float)exponent + series + (x[l] - x[l]); /* + 0, or NaN: a branch would not become vectors */
+    }
+}
+
+/* The same for all heads of a row: the factors are left in rescale. */
+static void finish_edge_heads(const edge_row *row, const edge_scratch *s) {
+    const at_attention *call = row->call;
+    const at_rows *target = &call->log_sum_exp;
+    int ordinary = call->weighting == ATTN_WEIGHTS_SOFTMAX;
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        ordinary &= vec_all(vec_less(vec_set(0.5f), vec_load(s->sum + l)));
+    }
+    for (int h = 0; !ordinary && h < row->heads; h++) {
+        int sees = s->sum[h] == 0.0f && edges_seen(row, h) > 0;
+        s->rescale[h] =
+            finish_edge_result(call, row->sequence, row->own, row->head + h, s->maximum[h], s->sum[h], sees);
+    }
+    for (int l = 0; ordinary && l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->rescale + l, vec_div(vec_set(1.0f), vec_load(s->sum + l)));
+        if (!target->data) continue;
+        float *levels = query_rows(target, row->sequence, row->own, row->head + l);
+        int used = row->heads - l < VEC_WIDTH ? row->heads - l : VEC_WIDTH;
+        log2_lanes(s->sum + l, s->flat);
+        vec level = vec_mul(vec_add(vec_load(s->maximum + l), vec_load(s->flat)), vec_set(LN_2));
+        if (target->head == 1) {
+            vec_store_part(levels, level, used);
+        } else {
+            vec_store(s->flat, level);
+            for (int h = 0; h < used; h++) levels[h * target->head] = s->flat[h];
+        }
+    }
+}
+
 static void forward_edge_row(const edge_row *row, const edge_task *t, const edge_scratch *s) {
     const at_attention *call = row->call;
     const vec nothing = vec_set(call->weighting == ATTN_WEIGHTS_SOFTMAX ? -INFINITY : 0.0f);
@@ -285,11 +332,7 @@ static void forward_edge_row(const edge_row *row, const edge_task *t, const edge
         }
         return;
     }
-    for (int h = 0; h < row->heads; h++) {
-        int sees = s->sum[h] == 0.0f && edges_seen(row, h) > 0;
-        s->rescale[h] =
-            finish_edge_result(call, row->sequence, row->own, row->head + h, s->maximum[h], s->sum[h], sees);
-    }
+    finish_edge_heads(row, s);
     write_heads(query_rows(&call->output, row->sequence, row->own, row->head), call->output.head, s->y,
                 s->y_width, row->heads, call->d_v, s->y_part, s->rescale);
 }
@@ -312,8 +355,13 @@ static void attention_edges_forward(const at_attention *call, int64_t task, void
     edges_layout(call, memory, &s);
     edge_task t = edge_task_of(call, 0, task);
     int64_t asked = t.piece ? t.piece->edge : 0;
+    edge_row row;
     for (int64_t i = t.row; i < t.row_end; i++) {
-        edge_row row = edge_row_of(call, &t, 0, i, t.head);
+        if (!t.piece || i == t.row) {
+            row = edge_row_of(call, &t, 0, i, t.head);
+        } else {
+            next_edge_row(&t, &row);
+        }
         if (t.piece) {
             int64_t to =
                 min64(row.neighbours - t.adjacency->neighbours + row.count + EDGES_AHEAD, t.piece->edge_end);

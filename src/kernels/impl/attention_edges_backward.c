@@ -16,17 +16,22 @@
  */
 #include "kernels/impl/edges.h"
 
-/* The level (log-sum-exp in powers of two, or the factor of the average) of a row. */
-static void row_levels(const edge_row *row, float *levels) {
-    const at_attention *call = row->call;
-    for (int h = 0; h < row->heads; h++) {
-        if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
-            float level = *query_rows(&call->log_sum_exp, row->sequence, row->own, row->head + h);
+/* The levels (log-sum-exp in powers of two, or the factor of the average) of some
+ * heads of row i. */
+static void row_levels(const at_attention *call, const edge_task *t, int64_t i, int heads, float *levels) {
+    const at_rows *given = &call->log_sum_exp;
+    if (call->weighting == ATTN_WEIGHTS_SOFTMAX) {
+        const float *from = query_rows(given, t->sequence, i, t->head);
+        for (int h = 0; h < heads; h++) {
+            float level = from[h * given->head];
             levels[h] = level == -INFINITY ? INFINITY : level * LOG2_E;
-        } else {
-            int64_t seen = call->average ? edges_seen(row, h) : 1;
-            levels[h] = seen ? 1.0f / (float)seen : 0.0f;
         }
+        return;
+    }
+    edge_row row = whole_row_of(call, t, 0, i, t->head);
+    for (int h = 0; h < heads; h++) {
+        int64_t seen = call->average ? edges_seen(&row, h) : 1;
+        levels[h] = seen ? 1.0f / (float)seen : 0.0f;
     }
 }
 
@@ -57,12 +62,11 @@ static void attention_edges_row_terms(const at_attention *call, int64_t task, vo
         }
         dot_sums(p, rows, 1.0f, s.flat);
         for (int e = 0; e < rows; e++) {
-            edge_row row = whole_row_of(call, &t, 0, i0 + e, t.head);
             float *terms = query_rows(&call->row_terms, t.sequence, i0 + e, t.head);
-            row_levels(&row, terms);
-            for (int h = 0; h < row.heads; h++) {
+            row_levels(call, &t, i0 + e, p->heads, terms);
+            for (int h = 0; h < p->heads; h++) {
                 terms[call->heads + h] =
-                    call->weighting == ATTN_WEIGHTS_SOFTMAX ? s.flat[e * row.heads + h] : 0.0f;
+                    call->weighting == ATTN_WEIGHTS_SOFTMAX ? s.flat[e * p->heads + h] : 0.0f;
             }
         }
     }
@@ -310,35 +314,50 @@ static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const
     sum_edges(row, e0, edges, &u);
 }
 
-/* GAT: what the sum over the edges makes of the row's own numbers. */
-static void add_own_gradients(const edge_row *row, const edge_scratch *s, int64_t vector_of, int fresh) {
+/* GAT: what the sum over the edges makes of the row's own numbers: x += u w, and
+ * vector += u own. part is a constant where this is inlined. */
+VEC_INLINE void add_own_vectors(const int part, const edge_row *row, const edge_scratch *s, int64_t vector_of,
+                                int fresh) {
     const at_attention *call = row->call;
-    const int shared = s->x_part && s->x_part < VEC_WIDTH, channels = shared ? VEC_WIDTH : call->d_k;
-    const int rows = shared ? row->heads * s->x_part / VEC_WIDTH : row->heads;
-    const veci index = spread_index(shared ? s->x_part : 1);
+    const int shared = part && part < VEC_WIDTH, channels = shared ? VEC_WIDTH : call->d_k;
+    const int rows = shared ? row->heads * part / VEC_WIDTH : row->heads;
+    const veci index = shared ? spread_index(part) : veci_lanes();
     const float *own = row->by_column ? key_rows(&call->key, row->sequence, row->own, row->head / call->group)
                                       : query_rows(&call->query, row->sequence, row->own, row->head);
-    const float *own_vector =
-        (row->by_column ? call->key_score_vector : call->score_vector) + row->head * call->d_k;
+    const float *w = (row->by_column ? call->key_score_vector : call->score_vector) + row->head * call->d_k;
     const int64_t own_head = shared ? VEC_WIDTH : (row->by_column ? call->key.head : call->query.head);
+    float *vector = s->vector + vector_of * call->d_k;
+    for (int t = 0; t < rows; t++, w += channels, vector += channels) {
+        int64_t kv =
+            row->by_column && call->group > 1 ? (row->head + t) / call->group - row->head / call->group : t;
+        const vec u = spread_heads(part, s->sum + (shared ? t * (VEC_WIDTH / part) : t), index);
+        float *x = s->x + (shared ? t * VEC_WIDTH : sum_place(row, t, row->by_column) * s->x_width);
+        for (int c = 0; c < channels; c += VEC_WIDTH) {
+            const int used = part ? VEC_WIDTH : channels - c;
+            vec old = fresh ? vec_set(0.0f) : vec_load(x + c);
+            vec_store(x + c, vec_fma(u, load_channels(w + c, 0, used), old));
+            vec sum = vec_fma(u, load_channels(own + kv * own_head + c, 0, used),
+                              load_channels(vector + c, 0, used));
+            if (used >= VEC_WIDTH) {
+                vec_store(vector + c, sum);
+            } else {
+                vec_store_part(vector + c, sum, used);
+            }
+        }
+    }
+}
+static void add_own_gradients(const edge_row *row, const edge_scratch *s, int64_t vector_of, int fresh) {
     for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
         vec_store(s->sum + l, fold_heads(row, 0, vec_load(s->sum + l)));
     }
-    for (int t = 0; t < rows; t++) {
-        int64_t kv =
-            row->by_column && call->group > 1 ? (row->head + t) / call->group - row->head / call->group : t;
-        vec u = shared ? vec_pick(vec_load(s->sum + t * (VEC_WIDTH / s->x_part)), index) : vec_set(s->sum[t]);
-        float *x = s->x + (shared ? t * VEC_WIDTH : sum_place(row, t, row->by_column) * s->x_width);
-        float *vector = s->vector + vector_of * call->d_k + t * channels;
-        for (int c = 0; c < channels; c += VEC_WIDTH) {
-            int used = channels - c < VEC_WIDTH ? channels - c : VEC_WIDTH;
-            vec part = load_channels(own_vector + t * channels, c, channels);
-            vec_store(x + c, vec_fma(u, part, fresh ? vec_set(0.0f) : vec_load(x + c)));
-            vec_store_part(vector + c,
-                           vec_fma(u, load_channels(own + kv * own_head, c, channels),
-                                   load_channels(vector, c, channels)),
-                           used);
-        }
+    if (s->x_part == VEC_WIDTH) {
+        add_own_vectors(VEC_WIDTH, row, s, vector_of, fresh);
+    } else if (VEC_PART <= VEC_WIDTH / 2 && s->x_part == VEC_WIDTH / 2) {
+        add_own_vectors(VEC_WIDTH / 2, row, s, vector_of, fresh);
+    } else if (VEC_PART <= VEC_WIDTH / 4 && s->x_part == VEC_WIDTH / 4) {
+        add_own_vectors(VEC_WIDTH / 4, row, s, vector_of, fresh);
+    } else {
+        add_own_vectors(0, row, s, vector_of, fresh);
     }
 }
 
@@ -425,13 +444,18 @@ static void attention_edges_backward(const at_attention *call, int by_column, in
     int64_t slots = t.piece ? call->heads : (by_column ? call->group : 1);
     int64_t heads = t.piece ? (by_column ? call->kv_heads : call->heads) : 1;
     int64_t asked = t.piece ? t.piece->edge : 0;
+    edge_row row;
     memset(s.vector, 0, (size_t)(call->heads * call->d_k) * sizeof(float));
     for (int64_t h = 0; h < (t.piece ? call->heads : 1); h++) s.rescale[h] = call->scale;
     for (int64_t i = t.row; i < t.row_end; i++) {
         int64_t turns = t.piece || !by_column ? 1 : call->group; /* the query heads of a key/value head */
         int fresh = 1;
         for (int64_t g = 0; g < turns; g++) {
-            edge_row row = edge_row_of(call, &t, by_column, i, by_column ? t.head * call->group + g : t.head);
+            if (!t.piece || i == t.row) {
+                row = edge_row_of(call, &t, by_column, i, by_column ? t.head * call->group + g : t.head);
+            } else {
+                next_edge_row(&t, &row);
+            }
             /* several heads may add to one sum, or nothing at all */
             if (g == 0 && (row.count == 0 || call->group > 1 || call->score == ATTN_SCORE_NONE)) {
                 memset(s.x, 0, (size_t)(heads * s.x_width) * sizeof(float));

@@ -206,8 +206,7 @@ VEC_INLINE void gather_heads(const int by_number, const edge_row *row, int64_t e
 
 /* Which head's number goes to a lane where every head has `part` lanes. */
 VEC_INLINE veci spread_index(const int part) {
-    int shift = 0;
-    while (part >> (shift + 1)) shift++;
+    const int shift = part == 4 ? 2 : part == 8 ? 3 : 4; /* part is one of these where it is used */
     return veci_shift_right(veci_lanes(), shift);
 }
 /* The number of every head in a vector, on all its lanes. */
@@ -215,16 +214,25 @@ VEC_INLINE vec spread_heads(const int part, const float *numbers, veci index) {
     return part && part < VEC_WIDTH ? vec_pick(vec_load(numbers), index) : vec_set(*numbers);
 }
 
+/* The same for heads that share vectors, in a place of whole vectors. */
+VEC_INLINE void write_shared_heads(const int part, float *target, const float *source, int numbers,
+                                   const float *factors) {
+    const veci index = spread_index(part);
+    for (int x = 0; x < numbers; x += VEC_WIDTH) {
+        vec y = vec_load(source + x);
+        vec_store(target + x, factors ? vec_mul(y, spread_heads(part, factors + x / part, index)) : y);
+    }
+}
+
 /* target[h] = factors[h] source[h], or without factors. */
 static void write_heads(float *target, int64_t target_head, const float *source, int width, int heads,
                         int channels, int part, const float *factors) {
-    if (part && part < VEC_WIDTH && target_head == channels) {
-        const veci index = part == VEC_WIDTH / 2 ? spread_index(VEC_WIDTH / 2) : spread_index(part);
-        for (int v = 0; v * VEC_WIDTH < heads * channels; v++) {
-            vec x = vec_load(source + v * VEC_WIDTH);
-            if (factors) x = vec_mul(x, vec_pick(vec_load(factors + v * (VEC_WIDTH / part)), index));
-            vec_store(target + v * VEC_WIDTH, x);
-        }
+    if (VEC_PART <= VEC_WIDTH / 2 && part == VEC_WIDTH / 2 && target_head == channels) {
+        write_shared_heads(VEC_WIDTH / 2, target, source, heads * channels, factors);
+        return;
+    }
+    if (VEC_PART <= VEC_WIDTH / 4 && part == VEC_WIDTH / 4 && target_head == channels) {
+        write_shared_heads(VEC_WIDTH / 4, target, source, heads * channels, factors);
         return;
     }
     for (int h = 0; h < heads; h++, target += target_head, source += width) {
@@ -643,6 +651,14 @@ static edge_row edge_row_of(const at_attention *call, const edge_task *t, int by
     row.lanes = round_up(row.heads, VEC_WIDTH);
     row.stride = edge_stride(row.heads);
     return row;
+}
+
+/* The next row of a graph. */
+static inline void next_edge_row(const edge_task *t, edge_row *row) {
+    row->neighbours += row->count;
+    row->numbers += row->count;
+    row->own++;
+    row->count = t->adjacency->offsets[row->own + 1] - t->adjacency->offsets[row->own];
 }
 
 /* The row, also where the task has only a piece of it. */
