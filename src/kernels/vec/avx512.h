@@ -113,15 +113,23 @@ VEC_INLINE void vec_transpose(vec r[VEC_WIDTH]) {
     }
 }
 
-/* Lane q of every 128 bits: the sum of those 128 bits of r[q]. */
-VEC_INLINE __m512 vec_sums_of_4(const vec r[4]) {
-    __m512d a =
-        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(r[0], r[1]), _mm512_unpackhi_ps(r[0], r[1])));
-    __m512d b =
-        _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(r[2], r[3]), _mm512_unpackhi_ps(r[2], r[3])));
-    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
-                         _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+/* Half of the lanes of the result are sums of neighbouring parts of a, half of b:
+ * a blend and one shuffle, of which fewer are done in a cycle. */
+VEC_INLINE __m512 vec_fold_64(__m512 a,
+                              __m512 b) { /* of every 128 bits: a0 + a2, a1 + a3, b0 + b2, b1 + b3 */
+    return _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, a, b), _mm512_shuffle_ps(a, b, 0x4e));
 }
+VEC_INLINE __m512 vec_fold_32(__m512 a, __m512 b) { /* a0 + a1, b0 + b1, a2 + a3, b2 + b3 */
+    __m512 straight = _mm512_mask_blend_ps(0xaaaa, a, b), crossed = _mm512_mask_blend_ps(0x5555, a, b);
+    return _mm512_add_ps(straight, _mm512_permute_ps(crossed, 0xb1));
+}
+
+/* Of every 128 bits: the sums of those of r[0], r[2], r[1], r[3]. */
+VEC_INLINE __m512 vec_sums_of_4(const vec r[4]) {
+    return vec_fold_32(vec_fold_64(r[0], r[1]), vec_fold_64(r[2], r[3]));
+}
+/* Of 128 bits each: the sums of the first halves of r[0 .. 3], in the order of
+ * vec_sums_of_4, of their second halves, and the same of r[4 .. 7]. */
 VEC_INLINE __m512 vec_sums_of_8(const vec r[8]) {
     __m512 a = vec_sums_of_4(r), b = vec_sums_of_4(r + 4);
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
@@ -130,14 +138,15 @@ VEC_INLINE __m512 vec_sums_of_8(const vec r[8]) {
 /* Lane l of the result is the sum of the lanes of r[l]. */
 VEC_INLINE vec vec_sums(const vec r[VEC_WIDTH]) {
     __m512 u = vec_sums_of_8(r), v = vec_sums_of_8(r + 8);
-    return _mm512_add_ps(_mm512_shuffle_f32x4(u, v, 0x88), _mm512_shuffle_f32x4(u, v, 0xdd));
+    __m512 sums = _mm512_add_ps(_mm512_shuffle_f32x4(u, v, 0x88), _mm512_shuffle_f32x4(u, v, 0xdd));
+    return _mm512_permute_ps(sums, 0xd8);
 }
 
 /* The sums of parts of `part` lanes (a constant, VEC_PART .. VEC_WIDTH) of as
  * many vectors, one after another. */
 VEC_INLINE vec vec_part_sums(int part, const vec *r) {
-    const __m512i from_8 = _mm512_set_epi32(15, 11, 14, 10, 13, 9, 12, 8, 7, 3, 6, 2, 5, 1, 4, 0);
-    const __m512i from_4 = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i from_8 = _mm512_set_epi32(15, 11, 13, 9, 14, 10, 12, 8, 7, 3, 5, 1, 6, 2, 4, 0);
+    const __m512i from_4 = _mm512_set_epi32(15, 11, 7, 3, 13, 9, 5, 1, 14, 10, 6, 2, 12, 8, 4, 0);
     if (part == 4) return _mm512_permutexvar_ps(from_4, vec_sums_of_4(r));
     if (part == 8) return _mm512_permutexvar_ps(from_8, vec_sums_of_8(r));
     return vec_sums(r);
