@@ -4,7 +4,7 @@
  * against double over all of their range (tests/test_math.c):
  *
  *     exp2   2^round(x) * P6(x - round(x)), |x - round(x)| <= 1/2   < 1.5 ulp
- *     tanh   |x| < 0.625: x * P5(x^2); else 1 - 2 / (e^2|x| + 1)    < 3 ulp
+ *     tanh   u / (u + 2), u = e^2|x| - 1 = 2^n (r + r^2 P4(r)) + 2^n - 1   < 3 ulp
  *     erf    |x| < 1: x * P5(x^2); else 1 - e^-x^2 t P7(t),
  *            t = 1 / (1 + |x| / 2); as the normal distribution
  *            function < 4 ulp for x > 0, and 2^-24 more for x < 0
@@ -39,18 +39,21 @@ VEC_INLINE vec vec_exp2(vec x) { return vec_exp2_finite(vec_max(vec_set(VEC_POWE
 /* e^x for any x. */
 VEC_INLINE vec vec_exp(vec x) { return vec_exp2(vec_min(vec_set(127.0f), vec_mul(x, vec_set(LOG2_E)))); }
 
+/* u / (u + 2) for u = e^2|x| - 1. With 2|x| = n ln 2 + r, u is 2^n q + (2^n - 1),
+ * q = e^r - 1 = r + r^2 P(r): as exact near 0 as elsewhere, and without a branch. */
 VEC_INLINE vec vec_tanh(vec x) {
-    vec magnitude = vec_abs(x);
-    vec square = vec_mul(x, x);
-    vec p = vec_set(-5.659989e-3f);
-    p = vec_fma(p, square, vec_set(2.0590989e-2f));
-    p = vec_fma(p, square, vec_set(-5.3721067e-2f));
-    p = vec_fma(p, square, vec_set(1.3331127e-1f));
-    p = vec_fma(p, square, vec_set(-3.333326e-1f));
-    vec small = vec_fma(vec_mul(p, square), x, x);
-    vec power = vec_exp(vec_add(magnitude, magnitude));
-    vec large = vec_sub(vec_set(1.0f), vec_div(vec_set(2.0f), vec_add(power, vec_set(1.0f))));
-    return vec_select(vec_less(magnitude, vec_set(0.625f)), small, vec_copysign(large, x));
+    vec y = vec_min(vec_set(19.0f), vec_mul(vec_set(2.0f), vec_abs(x))); /* tanh is 1; a NaN passes */
+    vec whole = vec_round(vec_mul(y, vec_set(LOG2_E)));
+    vec r = vec_fma(whole, vec_set(-0.693145752f), y); /* ln 2 in two parts: n times the first is exact */
+    r = vec_fma(whole, vec_set(-1.42860677e-6f), r);
+    vec p = vec_set(1.3909228e-3f);
+    p = vec_fma(p, r, vec_set(8.3666751e-3f));
+    p = vec_fma(p, r, vec_set(4.1666735e-2f));
+    p = vec_fma(p, r, vec_set(1.6666542e-1f));
+    p = vec_fma(p, r, vec_set(0.5f));
+    vec q = vec_fma(p, vec_mul(r, r), r), power = vec_scale2(vec_set(1.0f), whole);
+    vec u = vec_fma(q, power, vec_sub(power, vec_set(1.0f)));
+    return vec_copysign(vec_div(u, vec_add(u, vec_set(2.0f))), x);
 }
 
 VEC_INLINE vec vec_sigmoid(vec x) {
