@@ -19,6 +19,7 @@ from ctypes import (
     POINTER,
     byref,
     c_char_p,
+    c_double,
     c_float,
     c_int,
     c_int32,
@@ -40,6 +41,9 @@ NORMS = ("layer", "rms", "none")
 POSITIONS = ("none", "sinusoidal", "learned", "one_hot", "rotary", "alibi", "relative")
 FORMS = ("standard", "narrow", "wide", "raw")
 MIXERS = ("attention", "rnn", "cnn", "fc")
+OPTIMIZERS = ("sgd", "adamw")
+SCHEDULES = ("constant", "linear", "cosine", "inverse_root")
+KINDS = ("weight", "bias", "norm", "embedding")  # of parameters
 
 
 class Ragged(ctypes.Structure):
@@ -185,6 +189,28 @@ class DecoderOptions(ctypes.Structure):
     ]
 
 
+class OptimizerOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("learning_rate", c_double),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("weight_decay", c_double),
+        ("decay_all", c_int),
+        ("momentum", c_double),
+        ("nesterov", c_int),
+        ("clip_norm", c_double),
+        ("accumulate", c_int64),
+        ("schedule", c_int),
+        ("warmup_steps", c_int64),
+        ("total_steps", c_int64),
+        ("floor", c_double),
+        ("average", c_double),
+    ]
+
+
 def bind():
     pointer, number, text = c_void_p, c_int64, c_char_p
     batch, places = POINTER(Ragged), POINTER(Places)
@@ -272,6 +298,15 @@ def bind():
         ("decoder_options_init", None, POINTER(DecoderOptions)),
         ("decoder_create", pointer, pointer, text, POINTER(DecoderOptions)),
         ("decoder_apply", pointer, *[pointer] * 3, places),
+        ("optimizer_options_init", None, POINTER(OptimizerOptions)),
+        ("optimizer_create", c_int, pointer, POINTER(OptimizerOptions), POINTER(pointer)),
+        ("optimizer_destroy", None, pointer),
+        ("optimizer_step", c_int, pointer),
+        ("optimizer_learning_rate", c_double, pointer),
+        ("optimizer_gradient_norm", c_double, pointer),
+        ("optimizer_swap_average", c_int, pointer),
+        ("optimizer_state_count", number, pointer),
+        ("optimizer_state", c_int, pointer, number, POINTER(text), POINTER(Tensor)),
     ):
         function = getattr(library, "attn_" + name)
         function.restype, function.argtypes = result, arguments
@@ -281,6 +316,7 @@ bind()
 
 NAMES = {  # of the numbers in the options
     "kind": MIXERS,
+    "schedule": SCHEDULES,
     "activation": ACTIVATIONS,
     "norm": NORMS,
     "position": POSITIONS,
@@ -289,7 +325,7 @@ NAMES = {  # of the numbers in the options
 }
 
 
-def options(kind, **fields):
+def options(of, /, **fields):
     """Options as their init function leaves them, then with these fields; a structure in them is a dict."""
     result = {
         "convolution": ConvolutionOptions,
@@ -298,8 +334,9 @@ def options(kind, **fields):
         "block": BlockOptions,
         "encoder": EncoderOptions,
         "decoder": DecoderOptions,
-    }[kind]()
-    getattr(library, f"attn_{kind}_options_init")(byref(result))
+        "optimizer": OptimizerOptions,
+    }[of]()
+    getattr(library, f"attn_{of}_options_init")(byref(result))
     if result.size != ctypes.sizeof(result):
         raise TypeError(f"{type(result).__name__} is not the structure of the header")
     fill(result, fields)
@@ -374,11 +411,11 @@ class Network:
         self.check()
         return layer
 
-    def add(self, name, array, kind=0):
+    def add(self, name, array, kind="weight"):
         """A parameter of this value."""
         wanted = ParameterOptions()
         library.attn_parameter_options_init(byref(wanted))
-        wanted.kind = kind
+        wanted.kind = KINDS.index(kind)
         shape = (c_int64 * array.ndim)(*array.shape)
         parameter = library.attn_parameters_add(
             self.handle, name.encode(), array.ndim, shape, byref(wanted)
@@ -572,3 +609,42 @@ class Tape:
     def apply(self, kind, layer, x, *arguments):
         """A layer of this kind; the last argument is, for most, places."""
         return self.record(kind + "_apply", layer, x, *arguments)
+
+
+class Optimizer:
+    """An optimiser of all parameters of a network; kind: one of OPTIMIZERS."""
+
+    def __init__(self, made, kind, **fields):
+        self.network, self.handle = made, c_void_p()
+        wanted = options("optimizer", kind=OPTIMIZERS.index(kind), **fields)
+        self.check(library.attn_optimizer_create(made.handle, byref(wanted), byref(self.handle)))
+
+    def __del__(self):
+        library.attn_optimizer_destroy(self.handle)
+
+    def check(self, status):
+        if status:
+            raise Error(status, library.attn_context_error(self.network.context.handle).decode())
+
+    def step(self):
+        self.check(library.attn_optimizer_step(self.handle))
+
+    def swap_average(self):
+        self.check(library.attn_optimizer_swap_average(self.handle))
+
+    @property
+    def learning_rate(self):
+        return library.attn_optimizer_learning_rate(self.handle)
+
+    @property
+    def gradient_norm(self):
+        return library.attn_optimizer_gradient_norm(self.handle)
+
+    def state(self):
+        """What it keeps, by name."""
+        found = {}
+        for index in range(library.attn_optimizer_state_count(self.handle)):
+            name, tensor = c_char_p(), Tensor()
+            self.check(library.attn_optimizer_state(self.handle, index, byref(name), byref(tensor)))
+            found[name.value.decode()] = view(tensor).copy()
+        return found

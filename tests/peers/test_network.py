@@ -1,4 +1,4 @@
-"""libattn's tape, layers and losses against PyTorch in double precision: values and all gradients.
+"""libattn's tape, layers, losses and optimisers against PyTorch in double precision: values and gradients.
 
 A Case is one piece of a network: what it is in libattn, and the same thing in
 PyTorch (its module, or its functional form) as a function of the same numbers.
@@ -7,8 +7,11 @@ and only rows that are there are compared. The gradients of every input and
 parameter are compared, by the rule of test_attention.py, on every instruction
 set, with one thread and with two; the parts of packed weights one by one.
 
+Optimisers are fed with the same gradients as PyTorch's, for some steps.
+
 That every comparison can fail is checked, too: a change of 0.1 % in any one
-input or parameter of a case, made on our side only, must be noticed.
+input or parameter of a case, or of 1 % in a number that an optimiser goes by,
+made on our side only, must be noticed.
 """
 
 import itertools
@@ -22,6 +25,7 @@ import attn
 import network
 import network_attention
 import network_operations
+import network_optimizer
 from network_case import Case, normal
 from test_attention import Tally, contexts, disagreement
 
@@ -157,6 +161,25 @@ GROUPS = {
 }
 
 
+def check_optimizer(tally, noticed, everyone, case):
+    theirs = network_optimizer.run_judge(case)
+    for context, _ in everyone:
+        who = f"{context.isa}, {context.threads} threads; {case.describe()}"
+        try:
+            ours = network_optimizer.run_library(context, case)
+        except attn.Error as error:
+            tally.check(False, f"{error}; {who}")
+            continue
+        tally.check(ours.keys() == theirs.keys(), f"{list(ours)} against {list(theirs)}; {who}")
+        for name in ours.keys() & theirs.keys():
+            problem = disagreement(ours[name], theirs[name])
+            tally.check(problem is None, f"{name}: {problem}; {who}")
+    for what, other in network_optimizer.changed(case):
+        ours = network_optimizer.run_library(everyone[-1][0], other)
+        found = any(disagreement(ours[name], b) is not None for name, b in theirs.items())
+        noticed.check(found, f"a change of {what} was not noticed; {case.describe()}")
+
+
 def main():
     torch.set_num_threads(1)  # the tensors are small
     everyone = [(context, network.Tape(context)) for context in contexts()]
@@ -171,7 +194,10 @@ def main():
             check_case(tally, everyone, case)
             check_noticed(noticed, *everyone[-1], case)
         tally.close_group(name)
-    noticed.close_group("a change of 0.1 % is noticed")
+    for case in network_optimizer.cases():
+        check_optimizer(tally, noticed, everyone, case)
+    tally.close_group("torch.optim.SGD, torch.optim.AdamW")
+    noticed.close_group("small changes are noticed")
     passed, failed = tally.passed + noticed.passed, tally.failed + noticed.failed
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
