@@ -22,6 +22,7 @@ import numpy as np
 
 import report
 import rivals
+import train
 from rivals import ROOT, Attention, Product, attn
 
 TURN = 0.03  # seconds of calls in a turn, at least one call
@@ -465,6 +466,7 @@ def main():
         "rows": bench.rows,
         "graph_rows": bench.graph_rows,
         "graph_memory": bench.graph_memory,
+        "training": train.training(2 if arguments.quick else 3),
         "own": own_bench(),
         "minutes": (time.perf_counter() - start) / 60,
     }

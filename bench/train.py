@@ -238,9 +238,13 @@ def training(rounds=3, seconds=3.0, only=None):
     for name in SHAPES:
         if only in (None, name):
             rows.append(race(name, rounds, seconds))
-            print("{network:12} {ms:9.2f} ms  {peak_fraction:5.2f} of peak  PyTorch {rival_ms:9.2f} ms  "
-                  "{ratio:5.2f} x  memory {0:4.2f} x".format(rows[-1]["memory"] / rows[-1]["rival_memory"], **rows[-1]),
-                  flush=True)
+            row = rows[-1]
+            print(
+                f"{name:12} {row['ms']:9.2f} ms  {row['peak_fraction']:5.2f} of peak  "
+                f"PyTorch {row['rival_ms']:9.2f} ms  {row['ratio']:5.2f} x  "
+                f"memory {row['memory'] / row['rival_memory']:4.2f} x",
+                flush=True,
+            )
     return rows
 
 

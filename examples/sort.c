@@ -47,10 +47,10 @@ int main(void) {
     attn_parameters *parameters;
     attn_tape *tape;
     attn_optimizer *optimizer;
-    if (attn_context_create(NULL, &context) != ATTN_OK) return 1;
-    if (attn_parameters_create(context, 1, &parameters) != ATTN_OK) return 1;
-    if (attn_tape_create(context, &tape) != ATTN_OK) return 1;
-
+    if (attn_context_create(NULL, &context) != ATTN_OK ||
+        attn_parameters_create(context, 1, &parameters) != ATTN_OK ||
+        attn_tape_create(context, &tape) != ATTN_OK)
+        return 1;
     attn_encoder_options shape; /* 64 columns, 2 layers, 4 heads, sinusoidal positions */
     attn_encoder_options_init(&shape);
     embedding = attn_embedding_create(parameters, "numbers", SYMBOLS, shape.columns);
@@ -77,7 +77,7 @@ int main(void) {
             fprintf(stderr, "step %d: %s %s\n", step, attn_tape_error(tape), attn_context_error(context));
             return 1;
         }
-        if (step % 200 == 0) printf("step %4d   loss %.4f\n", step, attn_variable_data(loss)[0]);
+        if (step % 250 == 0) printf("step %4d   loss %.4f\n", step, attn_variable_data(loss)[0]);
     }
     make_batch(TESTS, numbers, sorted, offsets); /* never seen: there are 100^10 */
     attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
@@ -96,9 +96,7 @@ int main(void) {
         right += same;
     }
     printf("%d of %d unseen sequences sorted without a mistake\n", right, TESTS);
-    attn_optimizer_destroy(optimizer);
-    attn_tape_destroy(tape);
-    attn_parameters_destroy(parameters);
-    attn_context_destroy(context);
+    attn_optimizer_destroy(optimizer), attn_tape_destroy(tape);
+    attn_parameters_destroy(parameters), attn_context_destroy(context);
     return 0;
 }

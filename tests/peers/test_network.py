@@ -131,7 +131,7 @@ def check_noticed(tally, context, tape, case):
     random = np.random.default_rng(case.seed)
     for kind, name in [("inputs", n) for n in case.inputs] + [("parameters", n) for n in case.parameters]:
         values = getattr(case, kind)
-        change = 1e-3 * np.abs(values[name]).max() * random.choice((-1, 1), values[name].shape)
+        change = 1e-3 * np.abs(values[name]).max() * random.standard_normal(values[name].shape)
         other = Case(**{**vars(case), kind: {**values, name: (values[name] + change).astype(np.float32)}})
         ours = run_library(context, tape, other, d_output)
         noticed = any(problem is not None for problem in differences(ours, theirs).values())
