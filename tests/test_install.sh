@@ -2,7 +2,7 @@
 # The installed library, as a user meets it: installs into a temporary folder
 # and builds the example against what lies there, through pkg-config (shared,
 # static) and through find_package (shared, static); each program runs and
-# prints the right numbers. Also: the shared library exports attn_* and
+# prints the right numbers; so do the examples that train. Also: the shared library exports attn_* and
 # nothing else, under the name libattn.so.0.
 set -euo pipefail
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
@@ -81,6 +81,14 @@ cmake -S "$folder/examples" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$pr
 cmake --build "$folder/build" >/dev/null
 check_program "find_package, attn::attn" "$folder/build/attention"
 check_program "find_package, attn::attn_static" "$folder/build/attention_static"
+
+# The programs that train: the one from single operations learns its task (the last line says so), the
+# sorter begins to, and is no longer than it claims.
+[ "$("$folder/build/network" | sed -n '$s/.* \([0-9.]*\) % right$/\1/p')" = 100.0 ] ||
+    fail "examples/network.c does not learn"
+[ "$(wc -l <"$folder/examples/sort.c")" -lt 100 ] || fail "examples/sort.c has 100 lines or more"
+"$folder/build/sort" | grep -q '^[0-9]* of 1000 unseen sequences sorted without a mistake$' ||
+    fail "examples/sort.c does not end with its result"
 
 exported=$(nm -D --defined-only "$library/libattn.so" | sed 's/^[0-9a-f]* [A-Z] //')
 [ -n "$exported" ] || fail "the shared library exports nothing"
