@@ -83,15 +83,14 @@ int main(void) {
     attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
     const float *scores = attn_variable_data(network(tape, numbers, TESTS, offsets));
     int right = 0;
-    for (int b = 0; b < TESTS; b++) {
-        int same = 1;
+    for (int b = 0, same; b < TESTS; b++, right += same) {
+        same = 1;
         for (int i = b * LENGTH; i < (b + 1) * LENGTH; i++) {
             int best = 0;
             for (int s = 1; s < SYMBOLS; s++)
                 if (scores[i * SYMBOLS + s] > scores[i * SYMBOLS + best]) best = s;
             same &= best == sorted[i];
         }
-        right += same;
     }
     printf("%d of %d unseen sequences sorted without a mistake\n", right, TESTS);
     attn_optimizer_destroy(optimizer), attn_tape_destroy(tape);

@@ -85,7 +85,8 @@ typedef struct at_attention {
     at_rows d_edge_bias, d_edge_key, d_edge_value;
     float *vector_partials;     /* gradients of score_vector, [slots][d_k]: see attention_edges.c */
     float *key_vector_partials; /* of key_score_vector */
-    at_rows row_terms;          /* two numbers a (row, head): log-sum-exp in powers of two, scale * delta */
+    at_rows row_terms;          /* log-sum-exp in powers of two, scale * delta: beside each other a
+                                   (row, head); on lists of neighbours those of all heads, then these */
     int64_t heads_at_once;      /* so many heads take turns: see at_backward_part */
     at_progress *progress;      /* [tasks]: how far each task is */
     const int64_t *previous;    /* [tasks]: the task whose bias gradients come before this one's, or -1 */
@@ -185,6 +186,14 @@ typedef struct at_kernels {
      * bytes, needed unless B is packed. */
     size_t (*gemm_scratch)(const at_gemm *call);
     void (*gemm)(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *scratch);
+    /* At most gemm_strip_rows rows x all columns, of a product whose rows of A lie
+     * far from their neighbours in depth (a gradient's transpose): they are copied
+     * side by side first. B is packed; neither bias nor activation. a_sums: NULL, or
+     * [rows]: the sums of the rows of A over depth, in its order, added to if
+     * the product is. scratch: gemm_strip_scratch bytes. */
+    int64_t gemm_strip_rows;
+    size_t gemm_strip_scratch;
+    void (*gemm_strip)(const at_gemm *call, int64_t row, int64_t row_end, float *a_sums, void *scratch);
     /* g = d_output * act'(pre), count numbers. */
     void (*activation_backward)(attn_activation activation, int64_t count, const float *d_output,
                                 const float *pre, float *g);

@@ -3,12 +3,14 @@
  *     forward     y  = act(x Wp + b)     Wp: W^T in panels     rows x out
  *     backward    g  = dy * act'(pre)
  *                 dx = g Wp              Wp: W in panels       rows x in
- *                 dW = g^T x             x packed on the way   out x in
+ *                 dW = g^T x             x in panels           out x in
  *                 db = column sums of g
  *
- * A task is a block of rows and one panel of columns; each element of a result
- * is one chain of multiply-adds in order, so neither the blocks nor the threads
- * change a bit.
+ * A task is a block of rows and one panel of columns; for dW, whose g^T has
+ * neighbours in depth far apart, a strip of rows that are copied together once
+ * (which gives db on the way) and all columns. Each element of a result is one
+ * chain of multiply-adds in order, so neither the blocks nor the threads change
+ * a bit.
  */
 #include <attn/linear.h>
 
@@ -101,41 +103,47 @@ attn_status attn_weight_pack(attn_context *context, const attn_tensor *weight, i
 typedef struct gemm_run {
     at_gemm call;
     const at_kernels *kernels;
-    int64_t row_block, row_blocks;
+    int64_t row_block, row_blocks, panels, group, groups;
     unsigned char *scratch;
     size_t scratch_bytes;
     int threads;
 } gemm_run;
 
-/* Row blocks: few enough that a panel is used often, enough for all threads. */
+/* A task is a block of rows and some neighbouring panels: all of them if there
+ * are rows enough for all threads, so that the lines of a row of C stay with one
+ * core. */
 static void plan_gemm(const attn_context *context, gemm_run *run) {
     const int64_t most = 128, least = 16;
     const at_gemm *call = &run->call;
     run->kernels = at_kernels_for(context->isa);
     run->threads =
         at_threads_for(context, 2.0 * (double)call->rows * (double)call->columns * (double)call->depth);
-    int64_t panels = panels_of(run->kernels, call->columns);
+    const int64_t enough = run->threads > 1 ? 16 * run->threads : 1;
+    run->panels = panels_of(run->kernels, call->columns);
     run->row_block = most;
-    while (run->row_block > least &&
-           (call->rows + run->row_block - 1) / run->row_block * panels < 8 * run->threads) {
+    while (run->row_block > least && (call->rows + run->row_block - 1) / run->row_block < enough) {
         run->row_block /= 2;
     }
     run->row_blocks = (call->rows + run->row_block - 1) / run->row_block;
+    run->group = run->panels;
+    while (run->group > 1 && run->row_blocks * ((run->panels + run->group - 1) / run->group) < enough) {
+        run->group = (run->group + 1) / 2;
+    }
+    run->groups = (run->panels + run->group - 1) / run->group;
     run->scratch_bytes = (run->kernels->gemm_scratch(call) + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
 }
 
 static void gemm_task(void *argument, int64_t task, int worker) {
     const gemm_run *run = argument;
-    int64_t panels = panels_of(run->kernels, run->call.columns);
-    int64_t row = task / panels * run->row_block;
+    int64_t row = task / run->groups * run->row_block, panel = task % run->groups * run->group;
     int64_t row_end = row + run->row_block < run->call.rows ? row + run->row_block : run->call.rows;
-    run->kernels->gemm(&run->call, row, row_end, task % panels,
-                       run->scratch + (size_t)worker * run->scratch_bytes);
+    for (int64_t p = panel; p < run->panels && p < panel + run->group; p++) {
+        run->kernels->gemm(&run->call, row, row_end, p, run->scratch + (size_t)worker * run->scratch_bytes);
+    }
 }
 
 static void run_gemm(const attn_context *context, gemm_run *run) {
-    at_parallel(context->pool, run->threads, run->row_blocks * panels_of(run->kernels, run->call.columns),
-                gemm_task, run);
+    at_parallel(context->pool, run->threads, run->row_blocks * run->groups, gemm_task, run);
 }
 
 /* ---- checks ---- */
@@ -268,10 +276,55 @@ static void sum_task(void *argument, int64_t task, int worker) {
     run->kernels->column_sums(run->rows, columns, run->g + first, run->row, run->sums + first);
 }
 
+/* dW, depth by depth: so many rows of x are in panels at a time. */
+enum { WEIGHT_DEPTH = 1024 };
+
+typedef struct weight_run {
+    at_gemm call; /* used where .c is set */
+    const at_kernels *kernels;
+    int64_t strip; /* rows of a task */
+    float *panels, *sums;
+    unsigned char *scratch;
+    size_t scratch_bytes;
+} weight_run;
+
+static void strip_task(void *argument, int64_t task, int worker) {
+    const weight_run *run = argument;
+    int64_t row = task * run->strip;
+    int64_t row_end = row + run->strip < run->call.rows ? row + run->strip : run->call.rows;
+    run->kernels->gemm_strip(&run->call, row, row_end, run->sums,
+                             run->scratch + (size_t)worker * run->scratch_bytes);
+}
+
+/* dW = g^T x for `rows` rows, and db if there are sums. */
+static void run_weight(attn_context *context, weight_run *run, int64_t rows) {
+    at_gemm *call = &run->call;
+    const float *a = call->a, *b = call->b;
+    int64_t panels = panels_of(run->kernels, call->columns);
+    call->packed = run->panels;
+    int64_t parts = (rows + WEIGHT_DEPTH - 1) / WEIGHT_DEPTH, part = parts ? (rows + parts - 1) / parts : 0;
+    for (int64_t k = 0; k < rows; k += part) {
+        call->depth = rows - k < part ? rows - k : part;
+        call->a = a + k * call->a_step;
+        call->adds = k > 0;
+        pack_run pack = {run->kernels, call->depth,         call->columns, call->b_row,
+                         call->b_step, b + k * call->b_row, run->panels};
+        double work = (double)call->depth * (double)call->columns;
+        at_parallel(context->pool, at_threads_for(context, work), panels, pack_task, &pack);
+        int threads = at_threads_for(context, 2.0 * work * (double)call->rows);
+        /* few strips, as each reads all panels, but as many for one thread as for another */
+        int64_t most = run->kernels->gemm_strip_rows, strips = (call->rows + most - 1) / most;
+        strips = (strips + threads - 1) / threads * threads;
+        run->strip = (call->rows + strips - 1) / strips;
+        at_parallel(context->pool, threads, (call->rows + run->strip - 1) / run->strip, strip_task, run);
+    }
+}
+
 typedef struct linear_backward {
     int64_t rows, in, out;
-    gemm_run d_input, d_weight; /* used where .c is set */
-    sum_run d_bias;             /* where .sums is */
+    gemm_run d_input;    /* used where .c is set */
+    weight_run d_weight; /* likewise */
+    sum_run d_bias;      /* where .sums is */
 } linear_backward;
 
 /* The checks of the backward pass; fills in what was asked for. */
@@ -315,7 +368,6 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         if (status != ATTN_OK) return status;
         at_gemm call = {.rows = b->out,
                         .columns = input->shape[1],
-                        .depth = b->rows,
                         .a_row = 1,
                         .b = input->data,
                         .b_row = input->stride[0],
@@ -352,10 +404,16 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
         return at_fail(context, ATTN_OVERFLOW, "d_output has more elements than a size can count");
     }
     size_t g_at = at_layout_add(&layout, own ? b.rows * b.out : 0, sizeof(float));
-    plan_gemm(context, &b.d_input);
-    plan_gemm(context, &b.d_weight);
-    size_t scratch_bytes = b.d_input.scratch_bytes > b.d_weight.scratch_bytes ? b.d_input.scratch_bytes
-                                                                              : b.d_weight.scratch_bytes;
+    if (d_input) plan_gemm(context, &b.d_input);
+    b.d_weight.kernels = kernels;
+    b.d_weight.scratch_bytes = (kernels->gemm_strip_scratch + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
+    size_t panels_at = 0, scratch_bytes = b.d_input.scratch_bytes;
+    if (d_weight) {
+        int64_t lanes = panels_of(kernels, b.d_weight.call.columns) * kernels->lanes;
+        panels_at =
+            at_layout_add(&layout, (b.rows < WEIGHT_DEPTH ? b.rows : WEIGHT_DEPTH) * lanes, sizeof(float));
+        if (b.d_weight.scratch_bytes > scratch_bytes) scratch_bytes = b.d_weight.scratch_bytes;
+    }
     size_t scratch_at = at_layout_add(&layout, context->threads, scratch_bytes);
     unsigned char *memory;
     status = at_context_memory(context, &layout, &memory);
@@ -386,11 +444,13 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
     if (d_weight) {
         b.d_weight.call.a = g;
         b.d_weight.call.a_step = g_row;
+        b.d_weight.panels = (float *)(memory + panels_at);
         b.d_weight.scratch = memory + scratch_at;
+        b.d_weight.sums = d_bias && b.rows > 0 ? d_bias->data : NULL;
         if (b.rows == 0) clear_rows(d_weight->data, b.out, d_weight->shape[1], d_weight->stride[0]);
-        run_gemm(context, &b.d_weight);
+        run_weight(context, &b.d_weight, b.rows);
     }
-    if (d_bias) {
+    if (d_bias && !b.d_weight.sums) {
         sum_run run = {kernels, b.rows, b.out, g_row, g, d_bias->data};
         at_parallel(context->pool, at_threads_for(context, (double)b.rows * (double)b.out),
                     (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);

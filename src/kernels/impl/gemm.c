@@ -67,12 +67,21 @@ static void gemm_finish_row(const at_gemm *call, int64_t i, int64_t first, int u
     }
 }
 
+/* Asks for the lines that a tile of C will be written to: they come while the tile is computed. */
+VEC_INLINE void prefetch_tile(const float *c, int64_t c_row, int rows, int used) {
+    for (int r = 0; r < rows; r++) {
+        for (int l = 0; l < used; l += 16) __builtin_prefetch(c + r * c_row + l, 1);
+    }
+}
+
 static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *memory) {
     float *edge = memory, *packed = edge + VEC_ROWS * PANEL;
     int64_t first = panel * PANEL;
     int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
-    int in_place = lanes == used; /* else whole vectors would write past the end of a row of C */
     int finish = call->bias || call->pre_activation || call->activation != ATTN_IDENTITY;
+    /* Else by way of `edge`: whole vectors would write past the end of a row of C; and what is not
+     * finished is better read again from there than from rows that compete for the same cache sets. */
+    int in_place = lanes == used && !finish;
     for (int64_t k = 0; k < call->depth; k += GEMM_DEPTH) {
         int64_t depth = min64(GEMM_DEPTH, call->depth - k);
         int goes_on = k || call->adds;
@@ -96,12 +105,83 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .depth = (int)depth,
                                   .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
             if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
+            prefetch_tile(c, call->c_row, rows, used);
+            if (call->pre_activation) {
+                prefetch_tile(call->pre_activation + i * call->pre_activation_row + first,
+                              call->pre_activation_row, rows, used);
+            }
             product(rows, lanes, &p);
             if (finish && k + depth == call->depth) {
                 for (int r = 0; r < rows; r++) gemm_finish_row(call, i + r, first, used, p.c + r * p.c_row);
             } else if (!in_place) {
                 for (int r = 0; r < rows; r++) {
                     memcpy(c + r * call->c_row, edge + r * PANEL, (size_t)used * sizeof(float));
+                }
+            }
+        }
+    }
+}
+
+/* ---- strips ---- */
+
+enum {
+    STRIP_ROWS = 128 / VEC_ROWS * VEC_ROWS,
+    STRIP_DEPTH = 512,
+    STRIP_TILE = STRIP_DEPTH * VEC_ROWS + VEC_WIDTH /* of VEC_ROWS rows; not a multiple of the cache's ways */
+};
+
+typedef struct gemm_strip_memory {
+    float edge[VEC_ROWS * PANEL];
+    float tiles[STRIP_ROWS / VEC_ROWS * STRIP_TILE]; /* [tile][depth][VEC_ROWS] */
+} gemm_strip_memory;
+
+static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, float *sums,
+                       float *tiles) {
+    const int whole = rows / VEC_ROWS;
+    for (int d = 0; d < depth; d++) {
+        const float *a = call->a + row * call->a_row + (k + d) * call->a_step;
+        if (call->a_row == 1) {
+            for (int t = 0; t < whole; t++) {
+                memcpy(tiles + t * STRIP_TILE + d * VEC_ROWS, a + t * VEC_ROWS, VEC_ROWS * sizeof(float));
+            }
+        }
+        for (int r = call->a_row == 1 ? whole * VEC_ROWS : 0; r < rows; r++) {
+            tiles[r / VEC_ROWS * STRIP_TILE + d * VEC_ROWS + r % VEC_ROWS] = a[r * call->a_row];
+        }
+        for (int r = 0; sums && r < rows; r++) sums[r] += a[r * call->a_row];
+    }
+}
+
+static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float *a_sums, void *memory) {
+    gemm_strip_memory *m = memory;
+    const int rows = (int)(row_end - row);
+    if (a_sums && !call->adds) memset(a_sums + row, 0, (size_t)rows * sizeof(float));
+    const int64_t blocks =
+        (call->depth + STRIP_DEPTH - 1) / STRIP_DEPTH; /* of equal depth, none too short to pay */
+    const int64_t block = blocks ? (call->depth + blocks - 1) / blocks : 0;
+    for (int64_t k = 0; k < call->depth; k += block) {
+        int depth = (int)min64(block, call->depth - k), goes_on = k || call->adds;
+        pack_strip(call, row, rows, k, depth, a_sums ? a_sums + row : NULL, m->tiles);
+        for (int64_t first = 0; first < call->columns; first += PANEL) {
+            int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
+            const float *b = call->packed + first * call->depth + k * PANEL;
+            for (int r = 0; r < rows; r += VEC_ROWS) {
+                int tile_rows = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
+                float *c = call->c + (row + r) * call->c_row + first;
+                product_operands p = {.a = m->tiles + r / VEC_ROWS * STRIP_TILE,
+                                      .a_row = 1,
+                                      .a_step = VEC_ROWS,
+                                      .b = b,
+                                      .b_step = PANEL,
+                                      .c = lanes == used ? c : m->edge,
+                                      .c_row = lanes == used ? call->c_row : PANEL,
+                                      .depth = depth,
+                                      .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
+                prefetch_tile(c, call->c_row, tile_rows, used);
+                if (lanes != used && goes_on) pack_rows(tile_rows, used, c, call->c_row, m->edge, PANEL);
+                product(tile_rows, lanes, &p);
+                for (int i = 0; lanes != used && i < tile_rows; i++) {
+                    memcpy(c + i * call->c_row, m->edge + i * PANEL, (size_t)used * sizeof(float));
                 }
             }
         }
