@@ -28,6 +28,13 @@ ATTN_BEGIN_DECLS
 ATTN_API attn_variable *attn_tape_linear(attn_tape *tape, attn_variable *x, attn_parameter *weight,
                                          attn_parameter *bias, attn_activation activation);
 
+/* act(x W^T + b) U^T + c: two linear maps in one operation, which keeps less than
+ * two: of the rows in between only those before the activation. weight: inner x
+ * in, output: out x inner; biases may be NULL. */
+ATTN_API attn_variable *attn_tape_feedforward(attn_tape *tape, attn_variable *x, attn_parameter *weight,
+                                              attn_parameter *bias, attn_activation activation,
+                                              attn_parameter *output, attn_parameter *output_bias);
+
 /* Row ids[i] of the table for every i: count x columns. An id of -1 gives a row
  * of 0. Other ids outside the table are an error. */
 ATTN_API attn_variable *attn_tape_embedding(attn_tape *tape, attn_parameter *table, const int32_t *ids,

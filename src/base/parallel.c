@@ -13,7 +13,7 @@
  * and a worker that wakes too late finds the gate closed and goes back to
  * waiting: nobody ever waits for a thread that has not begun to work.
  *
- * Waiting is a spin of some tens of microseconds, the distance of two loops
+ * Waiting is a spin of some hundred microseconds, the distance of two loops
  * in one operator, and then a sleep on a condition variable. With more threads
  * than cores a spinning thread holds up the one that it waits for: there the
  * spin gives the core away at every turn, and is short.
@@ -48,7 +48,7 @@
 #define GENERATION_SHIFT 32
 
 enum {
-    SPIN_NANOSECONDS = 40000,        /* with a core for every thread */
+    SPIN_NANOSECONDS = 200000,       /* with a core for every thread */
     CROWDED_SPIN_NANOSECONDS = 4000, /* with more threads than cores */
     PAUSES_PER_TURN = 16             /* between two looks at the clock */
 };

@@ -119,6 +119,7 @@ typedef struct at_gemm {
     const float *packed; /* or NULL: */
     const float *b;
     int64_t b_row, b_step;
+    int in_place;      /* B is small and has b_step 1: whole panels are read where they lie */
     const float *bias; /* [columns] or NULL */
     attn_activation activation;
     float *pre_activation;
@@ -188,7 +189,8 @@ typedef struct at_kernels {
     void (*gemm)(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *scratch);
     /* At most gemm_strip_rows rows x all columns, of a product whose rows of A lie
      * far from their neighbours in depth (a gradient's transpose): they are copied
-     * side by side first. B is packed; neither bias nor activation. a_sums: NULL, or
+     * side by side first. B is packed, or has b_step 1 and whole vectors of columns;
+     * neither bias nor activation. a_sums: NULL, or
      * [rows]: the sums of the rows of A over depth, in its order, added to if
      * the product is. scratch: gemm_strip_scratch bytes. */
     int64_t gemm_strip_rows;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tape/tape.h"
+#include "tape/residual.h"
 
 struct attn_block {
     attn_block_options options;
@@ -65,8 +65,11 @@ static attn_variable *branch(attn_tape *tape, const attn_block *block, int which
     attn_variable *y = o->norm_first ? attn_norm_apply(tape, block->norm[which], x) : x;
     y = which ? attn_feedforward_apply(tape, block->feed, y)
               : attn_mixer_apply(tape, block->mixer, y, places);
-    if (o->dropout > 0.0f) y = attn_tape_dropout(tape, y, o->dropout);
-    if (o->residual) y = attn_tape_add(tape, x, y);
+    if (o->residual) {
+        y = at_tape_residual(tape, x, y, o->dropout);
+    } else if (o->dropout > 0.0f) {
+        y = attn_tape_dropout(tape, y, o->dropout);
+    }
     return o->norm_first ? y : attn_norm_apply(tape, block->norm[which], y);
 }
 

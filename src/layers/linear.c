@@ -160,11 +160,11 @@ attn_variable *attn_feedforward_apply(attn_tape *tape, const attn_feedforward *l
     if (!at_tape_ready(tape)) return NULL;
     if (!layer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "feedforward: the layer is NULL");
     if (!layer->gated) {
-        x = attn_tape_linear(tape, x, layer->input, layer->input_bias, layer->activation);
-    } else {
-        x = attn_tape_linear(tape, x, layer->input, layer->input_bias, ATTN_IDENTITY);
-        x = attn_tape_gate(tape, attn_tape_slice(tape, x, 0, layer->inner),
-                           attn_tape_slice(tape, x, layer->inner, layer->inner), layer->activation);
+        return attn_tape_feedforward(tape, x, layer->input, layer->input_bias, layer->activation,
+                                     layer->output, layer->output_bias);
     }
+    x = attn_tape_linear(tape, x, layer->input, layer->input_bias, ATTN_IDENTITY);
+    x = attn_tape_gate(tape, attn_tape_slice(tape, x, 0, layer->inner),
+                       attn_tape_slice(tape, x, layer->inner, layer->inner), layer->activation);
     return attn_tape_linear(tape, x, layer->output, layer->output_bias, ATTN_IDENTITY);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tape/tape.h"
+#include "tape/residual.h"
 
 void attn_decoder_options_init(attn_decoder_options *options) {
     memset(options, 0, sizeof *options);
@@ -104,8 +104,7 @@ attn_variable *at_branch_begin(attn_tape *tape, const attn_decoder *decoder, con
 
 attn_variable *at_branch_end(attn_tape *tape, const attn_decoder *decoder, const attn_norm *norm,
                              attn_variable *x, attn_variable *y) {
-    if (decoder->options.dropout > 0.0f) y = attn_tape_dropout(tape, y, decoder->options.dropout);
-    y = attn_tape_add(tape, x, y);
+    y = at_tape_residual(tape, x, y, decoder->options.dropout);
     return decoder->options.norm_first ? y : attn_norm_apply(tape, norm, y);
 }
 

@@ -101,7 +101,7 @@ attn_status at_check_shape(attn_context *context, const char *name, const attn_t
 }
 
 int at_threads_for(const attn_context *context, double operations) {
-    const double worth_a_thread = 250e3; /* a few microseconds of work: what waking costs */
+    const double worth_a_thread = 120e3; /* about a microsecond of work: what joining costs a thread that still spins */
     double threads = 1.0 + operations / worth_a_thread;
     return threads < context->threads ? (int)threads : context->threads;
 }

@@ -19,6 +19,7 @@
 
 #include "kernels/table.h"
 #include "ops/check.h"
+#include "ops/linear.h"
 
 static int64_t panels_of(const at_kernels *kernels, int64_t columns) {
     return (columns + kernels->lanes - 1) / kernels->lanes;
@@ -301,16 +302,19 @@ static void run_weight(attn_context *context, weight_run *run, int64_t rows) {
     at_gemm *call = &run->call;
     const float *a = call->a, *b = call->b;
     int64_t panels = panels_of(run->kernels, call->columns);
-    call->packed = run->panels;
+    call->packed = run->panels; /* NULL: x is read where it lies */
     int64_t parts = (rows + WEIGHT_DEPTH - 1) / WEIGHT_DEPTH, part = parts ? (rows + parts - 1) / parts : 0;
     for (int64_t k = 0; k < rows; k += part) {
         call->depth = rows - k < part ? rows - k : part;
         call->a = a + k * call->a_step;
         call->adds = k > 0;
+        call->b = b + k * call->b_row;
         pack_run pack = {run->kernels, call->depth,         call->columns, call->b_row,
                          call->b_step, b + k * call->b_row, run->panels};
         double work = (double)call->depth * (double)call->columns;
-        at_parallel(context->pool, at_threads_for(context, work), panels, pack_task, &pack);
+        if (run->panels) {
+            at_parallel(context->pool, at_threads_for(context, work), panels, pack_task, &pack);
+        }
         int threads = at_threads_for(context, 2.0 * work * (double)call->rows);
         /* few strips, as each reads all panels, but as many for one thread as for another */
         int64_t most = run->kernels->gemm_strip_rows, strips = (call->rows + most - 1) / most;
@@ -319,6 +323,14 @@ static void run_weight(attn_context *context, weight_run *run, int64_t rows) {
         at_parallel(context->pool, threads, (call->rows + run->strip - 1) / run->strip, strip_task, run);
     }
 }
+
+/* Whether a right side of a product is read in place rather than packed: it stays
+ * in the cache, and has whole vectors on every instruction set. */
+static int is_small(int64_t depth, int64_t columns) {
+    return columns % 16 == 0 && depth * columns <= 32 * 1024;
+}
+
+int at_weight_is_small(int64_t out, int64_t in) { return is_small(out, in); }
 
 typedef struct linear_backward {
     int64_t rows, in, out;
@@ -331,7 +343,7 @@ typedef struct linear_backward {
 static attn_status check_backward(attn_context *context, const attn_tensor *d_output,
                                   const attn_tensor *pre_activation, attn_activation activation,
                                   const attn_tensor *input, const attn_packed_weight *weight,
-                                  const attn_tensor *d_input, const attn_tensor *d_weight,
+                                  const float *plain, const attn_tensor *d_input, const attn_tensor *d_weight,
                                   const attn_tensor *d_bias, linear_backward *b) {
     attn_status status = at_check_tensor(context, "d_output", d_output, 2);
     if (status == ATTN_OK) status = check_activation(context, activation);
@@ -343,7 +355,7 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         status = check_matrix(context, "pre_activation", pre_activation, b->rows, b->out, 0);
     }
     if (status == ATTN_OK && d_input) {
-        status = check_packed(context, weight, 1);
+        status = plain ? ATTN_OK : check_packed(context, weight, 1);
         if (status == ATTN_OK && weight->out != b->out) {
             status = at_fail(context, ATTN_SHAPE_MISMATCH,
                              "weight is %" PRId64 " x %" PRId64 " but d_output has %" PRId64 " columns",
@@ -355,7 +367,11 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
                         .columns = weight->in,
                         .depth = b->out,
                         .a_step = 1,
-                        .packed = weight->memory,
+                        .packed = plain ? NULL : weight->memory,
+                        .b = plain,
+                        .b_row = weight->in,
+                        .b_step = 1,
+                        .in_place = 1,
                         .c = d_input->data,
                         .c_row = d_input->stride[0]};
         b->d_input.call = call;
@@ -393,9 +409,18 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
                                  const attn_tensor *d_input, const attn_tensor *d_weight,
                                  const attn_tensor *d_bias) {
     if (!context) return ATTN_INVALID_ARGUMENT;
+    return at_linear_backward(context, d_output, pre_activation, activation, input, weight, NULL, d_input,
+                              d_weight, d_bias);
+}
+
+attn_status at_linear_backward(attn_context *context, const attn_tensor *d_output,
+                               const attn_tensor *pre_activation, attn_activation activation,
+                               const attn_tensor *input, const attn_packed_weight *weight, const float *plain,
+                               const attn_tensor *d_input, const attn_tensor *d_weight,
+                               const attn_tensor *d_bias) {
     linear_backward b = {.rows = 0};
-    attn_status status = check_backward(context, d_output, pre_activation, activation, input, weight, d_input,
-                                        d_weight, d_bias, &b);
+    attn_status status = check_backward(context, d_output, pre_activation, activation, input, weight, plain,
+                                        d_input, d_weight, d_bias, &b);
     if (status != ATTN_OK) return status;
     at_layout layout = {0, 0};
     const at_kernels *kernels = at_kernels_for(context->isa);
@@ -408,8 +433,9 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
     b.d_weight.kernels = kernels;
     b.d_weight.scratch_bytes = (kernels->gemm_strip_scratch + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
     size_t panels_at = 0, scratch_bytes = b.d_input.scratch_bytes;
+    int in_place = d_weight && is_small(b.rows, b.d_weight.call.columns);
     if (d_weight) {
-        int64_t lanes = panels_of(kernels, b.d_weight.call.columns) * kernels->lanes;
+        int64_t lanes = in_place ? 0 : panels_of(kernels, b.d_weight.call.columns) * kernels->lanes;
         panels_at =
             at_layout_add(&layout, (b.rows < WEIGHT_DEPTH ? b.rows : WEIGHT_DEPTH) * lanes, sizeof(float));
         if (b.d_weight.scratch_bytes > scratch_bytes) scratch_bytes = b.d_weight.scratch_bytes;
@@ -444,7 +470,7 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
     if (d_weight) {
         b.d_weight.call.a = g;
         b.d_weight.call.a_step = g_row;
-        b.d_weight.panels = (float *)(memory + panels_at);
+        b.d_weight.panels = in_place ? NULL : (float *)(memory + panels_at);
         b.d_weight.scratch = memory + scratch_at;
         b.d_weight.sums = d_bias && b.rows > 0 ? d_bias->data : NULL;
         if (b.rows == 0) clear_rows(d_weight->data, b.out, d_weight->shape[1], d_weight->stride[0]);

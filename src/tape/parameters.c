@@ -244,7 +244,7 @@ attn_tensor attn_parameter_gradient(attn_parameter *parameter) {
     return attn_tensor_view(at_parameter_gradient_in_full(parameter), parameter->rank, parameter->shape);
 }
 
-float *at_parameter_gradient_memory(attn_parameter *parameter) {
+static float *gradient_memory(attn_parameter *parameter) {
     if (!parameter->gradient) {
         parameter->gradient = at_parameters_memory(parameter->set, (size_t)parameter->count * sizeof(float));
         parameter->touched = 0;
@@ -252,10 +252,49 @@ float *at_parameter_gradient_memory(attn_parameter *parameter) {
     return parameter->gradient;
 }
 
+float *at_parameter_gradient_memory(attn_parameter *parameter) {
+    parameter->written = NULL; /* who asks may write anywhere */
+    return gradient_memory(parameter);
+}
+
 float *at_parameter_gradient_in_full(attn_parameter *parameter) {
     float *gradient = at_parameter_gradient_memory(parameter);
     if (gradient && !parameter->touched) memset(gradient, 0, (size_t)parameter->count * sizeof(float));
     parameter->touched = 1;
+    return gradient;
+}
+
+/* 0 in all rows that the bits name, and no bits. */
+static void clear_written(attn_parameter *parameter) {
+    for (int64_t word = 0; word < (parameter->rows + 63) / 64; word++) {
+        for (int64_t row = 64 * word; parameter->written[word] >> (row % 64); row++) {
+            if (parameter->written[word] >> (row % 64) & 1) {
+                memset(parameter->gradient + row * parameter->columns, 0,
+                       (size_t)parameter->columns * sizeof(float));
+            }
+            if (row % 64 == 63) break;
+        }
+        parameter->written[word] = 0;
+    }
+}
+
+float *at_parameter_gradient_for_rows(attn_parameter *parameter, const int64_t *rows, int64_t count) {
+    float *gradient = gradient_memory(parameter);
+    if (!gradient) return NULL;
+    if (!parameter->touched && parameter->written) {
+        clear_written(parameter);
+    } else if (!parameter->touched) {
+        size_t bytes = (size_t)((parameter->rows + 63) / 64) * sizeof(uint64_t);
+        if (!parameter->row_bits) parameter->row_bits = at_parameters_memory(parameter->set, bytes);
+        if (!parameter->row_bits) return NULL;
+        parameter->written = parameter->row_bits;
+        memset(parameter->written, 0, bytes);
+        memset(gradient, 0, (size_t)parameter->count * sizeof(float));
+    }
+    parameter->touched = 1;
+    for (int64_t i = 0; parameter->written && i < count; i++) {
+        if (rows[i] >= 0) parameter->written[rows[i] / 64] |= (uint64_t)1 << (rows[i] % 64);
+    }
     return gradient;
 }
 

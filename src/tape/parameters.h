@@ -14,8 +14,9 @@ struct attn_parameter {
     attn_parameter_kind kind;
     int frozen;
     float *value, *gradient;
-    int touched;     /* 0: the gradient is 0, whatever stands in its memory */
-    void *optimizer; /* what the optimiser keeps for it; it frees it */
+    int touched;        /* 0: the gradient is 0, whatever stands in its memory */
+    uint64_t *row_bits; /* memory of: */
+    uint64_t *written;  /* NULL, or a bit a row: all rows whose bit is 0 hold 0 */
     void *packed_memory[2];
     attn_packed_weight packed[2]; /* forward, transposed */
     int packed_valid[2];
@@ -40,5 +41,8 @@ attn_status at_parameter_packed(attn_parameter *parameter, int transposed, const
  * holds counts only if `touched`; in_full makes it so. */
 float *at_parameter_gradient_memory(attn_parameter *parameter);
 float *at_parameter_gradient_in_full(attn_parameter *parameter);
+/* Likewise, for adding to the rows named (-1: none) alone: of a large table only
+ * the rows that were written to before are cleared. */
+float *at_parameter_gradient_for_rows(attn_parameter *parameter, const int64_t *rows, int64_t count);
 
 #endif

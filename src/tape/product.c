@@ -1,6 +1,8 @@
 /* product.c: packed weights, and the linear operator with parameters of a tape. */
 #include "tape/product.h"
 
+#include "ops/linear.h"
+
 attn_tensor at_matrix(const float *data, int64_t rows, int64_t columns, int64_t stride) {
     attn_tensor t = attn_tensor_matrix((float *)data, rows, columns);
     t.stride[0] = stride;
@@ -48,15 +50,17 @@ void at_product_backward(attn_tape *tape, attn_tensor d_output, const float *pre
     at_mark mark = at_scratch_mark(tape);
     at_gradient dw = at_parameter_gradient_begin(tape, weight);
     at_gradient db = at_parameter_gradient_begin(tape, bias);
-    attn_packed_weight own;
-    const attn_packed_weight *packed = dx.data ? at_packed_weight(tape, weight, 1, &own) : NULL;
+    attn_packed_weight own = {.in = weight->columns, .out = weight->rows};
+    const attn_packed_weight *packed = &own;
+    const float *plain = at_weight_is_small(own.out, own.in) ? weight->value : NULL;
+    if (dx.data && !plain) packed = at_packed_weight(tape, weight, 1, &own);
     if (at_tape_ready(tape)) {
         attn_tensor pre_view = at_matrix(pre, d_output.shape[0], d_output.shape[1], d_output.shape[1]);
         attn_tensor d_weight = attn_tensor_matrix(dw.data, d_output.shape[1], x.shape[1]);
         attn_tensor d_bias = attn_tensor_view(db.data, 1, &d_output.shape[1]);
         attn_status status =
-            attn_linear_backward(at_tape_context(tape), &d_output, &pre_view, activation, &x, packed,
-                                 dx.data ? &dx : NULL, dw.data ? &d_weight : NULL, db.data ? &d_bias : NULL);
+            at_linear_backward(at_tape_context(tape), &d_output, &pre_view, activation, &x, packed, plain,
+                               dx.data ? &dx : NULL, dw.data ? &d_weight : NULL, db.data ? &d_bias : NULL);
         if (status != ATTN_OK) at_tape_failed(tape, status);
     }
     at_parameter_gradient_end(tape, weight, &dw);

@@ -196,6 +196,10 @@ attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns) {
     return data ? new_variable(tape, data, rows, columns) : NULL;
 }
 
+attn_variable *at_result_in(attn_tape *tape, const attn_variable *spare) {
+    return new_variable(tape, spare->data, spare->rows, spare->columns);
+}
+
 attn_variable *attn_tape_input(attn_tape *tape, const float *data, int64_t rows, int64_t columns,
                                int needs_gradient) {
     if (!at_tape_ready(tape)) return NULL;
@@ -455,8 +459,8 @@ void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gr
     gradient->data = NULL;
 }
 
-float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter) {
-    float *gradient = at_parameter_gradient_in_full(parameter);
+float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const int64_t *rows, int64_t count) {
+    float *gradient = at_parameter_gradient_for_rows(parameter, rows, count);
     if (!gradient)
         at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
     return gradient;

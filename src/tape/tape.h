@@ -36,6 +36,7 @@ struct attn_variable {
     unsigned wanted : 1;       /* a gradient is wanted: it, or something below it, learns */
     unsigned kept : 1;         /* the gradient may be read after the walk */
     unsigned disjoint : 1;     /* a slice that overlaps no other */
+    unsigned spare : 1;        /* the operation that made it does not read it on the walk back */
     unsigned mixed : 1;        /* something else than disjoint slices has written the gradient */
 };
 
@@ -95,6 +96,9 @@ void at_scratch_release(attn_tape *tape, at_mark mark);
 /* A new variable, rows x columns, contiguous, not cleared. NULL with the error set. */
 attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns);
 
+/* A new variable in the memory of another, which must not be used again. */
+attn_variable *at_result_in(attn_tape *tape, const attn_variable *spare);
+
 /* Whether the tape records at all (so whether to keep what only the walk back needs). */
 int at_recording(const attn_tape *tape);
 /* Whether x wants a gradient. NULL does not. */
@@ -134,9 +138,9 @@ void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, 
 at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter);
 void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient);
 
-/* The gradient of a parameter as it stands, to be added to in place (sparse
- * additions, as of an embedding). NULL with the error set. */
-float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter);
+/* The gradient of a parameter as it stands, to be added to in place in the rows
+ * that are named (-1: none), as of an embedding. NULL with the error set. */
+float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const int64_t *rows, int64_t count);
 
 /* ---- running ---- */
 

@@ -64,3 +64,16 @@ VEC_INLINE void activation_with(attn_activation activation, int64_t count, const
 static void activation_all(attn_activation activation, int64_t count, const float *x, float *y) {
     FOR_ACTIVATION(activation, activation_with, count, x, y);
 }
+
+VEC_INLINE void activation_and_slope_with(attn_activation activation, int64_t count, const float *x, float *y,
+                                          float *slope) {
+    for (int64_t c = 0; c < count; c += VEC_WIDTH) {
+        vec v = load_some(x + c, count - c);
+        store_some(y + c, activate(activation, v), count - c);
+        store_some(slope + c, activation_slope(activation, v), count - c);
+    }
+}
+static void activation_and_slope(attn_activation activation, int64_t count, const float *x, float *y,
+                                 float *slope) {
+    FOR_ACTIVATION(activation, activation_and_slope_with, count, x, y, slope);
+}

@@ -21,6 +21,11 @@ static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_
                       int64_t first, float *panel) {
     int used = (int)min64(PANEL, columns - first);
     const float *source = b + first * b_step;
+    if (b_step == 1 && used == PANEL) {
+        for (int64_t k = 0; k < depth; k++)
+            memcpy(panel + k * PANEL, source + k * b_row, PANEL * sizeof(float));
+        return;
+    }
     if (b_step == 1) {
         for (int64_t k = 0; k < depth; k++) {
             memcpy(panel + k * PANEL, source + k * b_row, (size_t)used * sizeof(float));
@@ -86,8 +91,12 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
         int64_t depth = min64(GEMM_DEPTH, call->depth - k);
         int goes_on = k || call->adds;
         const float *b = packed;
+        int64_t b_step = PANEL;
         if (call->packed) {
             b = call->packed + (panel * call->depth + k) * PANEL;
+        } else if (call->in_place && lanes == used) {
+            b = call->b + k * call->b_row + first;
+            b_step = call->b_row;
         } else {
             gemm_pack(depth, call->columns, call->b + k * call->b_row, call->b_row, call->b_step, first,
                       packed);
@@ -99,7 +108,7 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .a_row = call->a_row,
                                   .a_step = call->a_step,
                                   .b = b,
-                                  .b_step = PANEL,
+                                  .b_step = b_step,
                                   .c = in_place ? c : edge,
                                   .c_row = in_place ? call->c_row : PANEL,
                                   .depth = (int)depth,
@@ -164,7 +173,8 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
         pack_strip(call, row, rows, k, depth, a_sums ? a_sums + row : NULL, m->tiles);
         for (int64_t first = 0; first < call->columns; first += PANEL) {
             int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
-            const float *b = call->packed + first * call->depth + k * PANEL;
+            const float *b = call->packed ? call->packed + first * call->depth + k * PANEL
+                                          : call->b + k * call->b_row + first;
             for (int r = 0; r < rows; r += VEC_ROWS) {
                 int tile_rows = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
                 float *c = call->c + (row + r) * call->c_row + first;
@@ -172,7 +182,7 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
                                       .a_row = 1,
                                       .a_step = VEC_ROWS,
                                       .b = b,
-                                      .b_step = PANEL,
+                                      .b_step = call->packed ? PANEL : call->b_row,
                                       .c = lanes == used ? c : m->edge,
                                       .c_row = lanes == used ? call->c_row : PANEL,
                                       .depth = depth,

@@ -33,7 +33,7 @@ int64_t *at_tape_table_rows(attn_tape *tape, const char *operation, const attn_p
 static void embedding_backward(attn_tape *tape, at_node *node) {
     const embedding_state *s = node->state;
     const attn_variable *y = node->output;
-    float *gradient = at_parameter_gradient(tape, s->table);
+    float *gradient = at_parameter_gradient(tape, s->table, s->rows, y->rows);
     if (!gradient) return;
     at_additions additions = {.count = y->rows,
                               .columns = y->columns,

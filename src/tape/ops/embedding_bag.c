@@ -38,7 +38,7 @@ static void bag_backward(attn_tape *tape, at_node *node) {
     int64_t count = s->offsets[y->rows];
     int64_t *bags = at_scratch_memory(tape, count, sizeof *bags);
     float *factors = bags ? at_scratch_memory(tape, count, sizeof *factors) : NULL;
-    float *gradient = factors ? at_parameter_gradient(tape, s->table) : NULL;
+    float *gradient = factors ? at_parameter_gradient(tape, s->table, s->rows, count) : NULL;
     if (gradient) {
         for (int64_t bag = 0; bag < y->rows; bag++) {
             for (int64_t k = s->offsets[bag]; k < s->offsets[bag + 1]; k++) {

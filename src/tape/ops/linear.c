@@ -47,6 +47,7 @@ attn_variable *attn_tape_linear(attn_tape *tape, attn_variable *x, attn_paramete
     at_product_forward(tape, at_matrix(x->data, x->rows, x->columns, x->stride), weight,
                        bias ? bias->value : NULL, activation,
                        at_matrix(y->data, y->rows, y->columns, y->columns), s->pre);
+    y->spare = 1;
     at_record(tape, y, linear_backward, s,
               at_parameter_wanted(tape, weight) || at_parameter_wanted(tape, bias), x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
