@@ -122,6 +122,8 @@ typedef struct at_gemm {
     int in_place;      /* B is small and has b_step 1: whole panels are read where they lie */
     const float *bias; /* [columns] or NULL */
     attn_activation activation;
+    const float *factor; /* NULL, or rows x columns: C is multiplied by it */
+    int64_t factor_row;
     float *pre_activation;
     int64_t pre_activation_row;
     float *c;

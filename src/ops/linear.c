@@ -143,8 +143,105 @@ static void gemm_task(void *argument, int64_t task, int worker) {
     }
 }
 
-static void run_gemm(const attn_context *context, gemm_run *run) {
-    at_parallel(context->pool, run->threads, run->row_blocks * run->groups, gemm_task, run);
+/* dW, depth by depth: so many rows of x are in panels at a time. */
+enum { WEIGHT_DEPTH = 1024 };
+
+typedef struct weight_run {
+    at_gemm call; /* used where .c is set */
+    const at_kernels *kernels;
+    int64_t strip; /* rows of a task */
+    const float *g, *x;
+    float *panels, *sums; /* panels NULL: x is read where it lies; sums NULL: no db */
+    unsigned char *scratch;
+    size_t scratch_bytes;
+} weight_run;
+
+static void strip_task(void *argument, int64_t task, int worker) {
+    const weight_run *run = argument;
+    int64_t row = task * run->strip;
+    int64_t row_end = row + run->strip < run->call.rows ? row + run->strip : run->call.rows;
+    run->kernels->gemm_strip(&run->call, row, row_end, run->sums,
+                             run->scratch + (size_t)worker * run->scratch_bytes);
+}
+
+/* Everything that a call computes, as one loop over tasks: panels are packed
+ * first, and the tasks that read them wait until all are. (Tasks begin in the
+ * order of their numbers, so what they wait for has begun.) */
+typedef struct product_job {
+    pack_run pack[2];
+    int64_t pack_tasks[2];
+    at_progress packed; /* pack tasks that are done */
+    gemm_run *gemm;
+    int64_t gemm_tasks;
+    weight_run *strips;
+    int64_t strip_tasks;
+    double work;
+} product_job;
+
+static void job_task(void *argument, int64_t task, int worker) {
+    product_job *job = argument;
+    for (int p = 0; p < 2; p++) {
+        if (task < job->pack_tasks[p]) {
+            pack_task(&job->pack[p], task, worker);
+            atomic_fetch_add_explicit(&job->packed, 1, memory_order_release);
+            return;
+        }
+        task -= job->pack_tasks[p];
+    }
+    at_progress_wait(&job->packed, job->pack_tasks[0] + job->pack_tasks[1]);
+    if (task < job->gemm_tasks) {
+        gemm_task(job->gemm, task, worker);
+    } else {
+        strip_task(job->strips, task - job->gemm_tasks, worker);
+    }
+}
+
+static void run_job(const attn_context *context, product_job *job) {
+    int64_t tasks = job->pack_tasks[0] + job->pack_tasks[1] + job->gemm_tasks + job->strip_tasks;
+    at_parallel(context->pool, at_threads_for(context, job->work), tasks, job_task, job);
+}
+
+/* A product, whose right side is packed into `panels` on the way if that is not NULL. */
+static void add_gemm(product_job *job, gemm_run *run, float *panels) {
+    at_gemm *call = &run->call;
+    job->gemm = run;
+    job->gemm_tasks = run->row_blocks * run->groups;
+    job->work += 2.0 * (double)call->rows * (double)call->columns * (double)call->depth;
+    if (!panels) return;
+    pack_run pack = {run->kernels, call->depth, call->columns, call->b_row, call->b_step, call->b, panels};
+    job->pack[0] = pack;
+    job->pack_tasks[0] = run->panels;
+    call->packed = panels;
+}
+
+/* The rows k .. k + depth of dW = g^T x; call->b is x. */
+static void add_strips(const attn_context *context, product_job *job, weight_run *run, int64_t k,
+                       int64_t depth) {
+    at_gemm *call = &run->call;
+    call->depth = depth;
+    call->a = run->g + k * call->a_step;
+    call->b = run->x + k * call->b_row;
+    call->adds = k > 0;
+    call->packed = run->panels;
+    if (run->panels) {
+        pack_run pack = {run->kernels, depth, call->columns, call->b_row, call->b_step, call->b, run->panels};
+        job->pack[1] = pack;
+        job->pack_tasks[1] = panels_of(run->kernels, call->columns);
+    }
+    job->work += 2.0 * (double)depth * (double)call->columns * (double)call->rows;
+    /* few strips, as each reads all panels, but as many for one thread as for another */
+    int threads = at_threads_for(context, job->work);
+    int64_t most = run->kernels->gemm_strip_rows, strips = (call->rows + most - 1) / most;
+    strips = (strips + threads - 1) / threads * threads;
+    run->strip = (call->rows + strips - 1) / strips;
+    job->strips = run;
+    job->strip_tasks = (call->rows + run->strip - 1) / run->strip;
+}
+
+/* Whether a right side of a product is read in place rather than packed: it stays
+ * in the cache, and has whole vectors on every instruction set. */
+static int is_small(int64_t depth, int64_t columns) {
+    return columns % 16 == 0 && depth * columns <= 96 * 1024;
 }
 
 /* ---- checks ---- */
@@ -206,7 +303,15 @@ attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
                                 attn_activation activation, const attn_tensor *output,
                                 const attn_tensor *pre_activation) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    attn_status status = check_packed(context, weight, 0);
+    return at_linear_forward(context, input, weight, NULL, bias, activation, output, pre_activation);
+}
+
+attn_status at_linear_forward(attn_context *context, const attn_tensor *input,
+                              const attn_packed_weight *weight, const float *plain, const attn_tensor *bias,
+                              attn_activation activation, const attn_tensor *output,
+                              const attn_tensor *pre_activation) {
+    attn_status status =
+        plain ? check_weight_extents(context, weight->out, weight->in) : check_packed(context, weight, 0);
     if (status == ATTN_OK) status = check_activation(context, activation);
     if (status == ATTN_OK) status = at_check_tensor(context, "input", input, 2);
     if (status != ATTN_OK) return status;
@@ -224,7 +329,10 @@ attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
                              .a = input->data,
                              .a_row = input->stride[0],
                              .a_step = 1,
-                             .packed = weight->memory,
+                             .packed = plain ? NULL : weight->memory,
+                             .b = plain,
+                             .b_row = 1,
+                             .b_step = weight->in,
                              .bias = bias ? bias->data : NULL,
                              .activation = activation,
                              .c = output->data,
@@ -235,10 +343,16 @@ attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
     }
     plan_gemm(context, &run);
     at_layout layout = {0, 0};
-    at_layout_add(&layout, run.threads, run.scratch_bytes);
-    status = at_context_memory(context, &layout, &run.scratch);
+    size_t panels_at =
+        at_layout_add(&layout, plain ? run.panels * run.kernels->lanes * weight->in : 0, sizeof(float));
+    size_t scratch_at = at_layout_add(&layout, context->threads, run.scratch_bytes);
+    unsigned char *memory;
+    status = at_context_memory(context, &layout, &memory);
     if (status != ATTN_OK) return status;
-    run_gemm(context, &run);
+    run.scratch = memory + scratch_at;
+    product_job job = {.work = 0.0};
+    add_gemm(&job, &run, plain ? (float *)(memory + panels_at) : NULL);
+    run_job(context, &job);
     return ATTN_OK;
 }
 
@@ -277,61 +391,6 @@ static void sum_task(void *argument, int64_t task, int worker) {
     run->kernels->column_sums(run->rows, columns, run->g + first, run->row, run->sums + first);
 }
 
-/* dW, depth by depth: so many rows of x are in panels at a time. */
-enum { WEIGHT_DEPTH = 1024 };
-
-typedef struct weight_run {
-    at_gemm call; /* used where .c is set */
-    const at_kernels *kernels;
-    int64_t strip; /* rows of a task */
-    float *panels, *sums;
-    unsigned char *scratch;
-    size_t scratch_bytes;
-} weight_run;
-
-static void strip_task(void *argument, int64_t task, int worker) {
-    const weight_run *run = argument;
-    int64_t row = task * run->strip;
-    int64_t row_end = row + run->strip < run->call.rows ? row + run->strip : run->call.rows;
-    run->kernels->gemm_strip(&run->call, row, row_end, run->sums,
-                             run->scratch + (size_t)worker * run->scratch_bytes);
-}
-
-/* dW = g^T x for `rows` rows, and db if there are sums. */
-static void run_weight(attn_context *context, weight_run *run, int64_t rows) {
-    at_gemm *call = &run->call;
-    const float *a = call->a, *b = call->b;
-    int64_t panels = panels_of(run->kernels, call->columns);
-    call->packed = run->panels; /* NULL: x is read where it lies */
-    int64_t parts = (rows + WEIGHT_DEPTH - 1) / WEIGHT_DEPTH, part = parts ? (rows + parts - 1) / parts : 0;
-    for (int64_t k = 0; k < rows; k += part) {
-        call->depth = rows - k < part ? rows - k : part;
-        call->a = a + k * call->a_step;
-        call->adds = k > 0;
-        call->b = b + k * call->b_row;
-        pack_run pack = {run->kernels, call->depth,         call->columns, call->b_row,
-                         call->b_step, b + k * call->b_row, run->panels};
-        double work = (double)call->depth * (double)call->columns;
-        if (run->panels) {
-            at_parallel(context->pool, at_threads_for(context, work), panels, pack_task, &pack);
-        }
-        int threads = at_threads_for(context, 2.0 * work * (double)call->rows);
-        /* few strips, as each reads all panels, but as many for one thread as for another */
-        int64_t most = run->kernels->gemm_strip_rows, strips = (call->rows + most - 1) / most;
-        strips = (strips + threads - 1) / threads * threads;
-        run->strip = (call->rows + strips - 1) / strips;
-        at_parallel(context->pool, threads, (call->rows + run->strip - 1) / run->strip, strip_task, run);
-    }
-}
-
-/* Whether a right side of a product is read in place rather than packed: it stays
- * in the cache, and has whole vectors on every instruction set. */
-static int is_small(int64_t depth, int64_t columns) {
-    return columns % 16 == 0 && depth * columns <= 32 * 1024;
-}
-
-int at_weight_is_small(int64_t out, int64_t in) { return is_small(out, in); }
-
 typedef struct linear_backward {
     int64_t rows, in, out;
     gemm_run d_input;    /* used where .c is set */
@@ -343,8 +402,9 @@ typedef struct linear_backward {
 static attn_status check_backward(attn_context *context, const attn_tensor *d_output,
                                   const attn_tensor *pre_activation, attn_activation activation,
                                   const attn_tensor *input, const attn_packed_weight *weight,
-                                  const float *plain, const attn_tensor *d_input, const attn_tensor *d_weight,
-                                  const attn_tensor *d_bias, linear_backward *b) {
+                                  const float *plain, const float *factor, const attn_tensor *d_input,
+                                  const attn_tensor *d_weight, const attn_tensor *d_bias,
+                                  linear_backward *b) {
     attn_status status = at_check_tensor(context, "d_output", d_output, 2);
     if (status == ATTN_OK) status = check_activation(context, activation);
     if (status != ATTN_OK) return status;
@@ -355,7 +415,8 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         status = check_matrix(context, "pre_activation", pre_activation, b->rows, b->out, 0);
     }
     if (status == ATTN_OK && d_input) {
-        status = plain ? ATTN_OK : check_packed(context, weight, 1);
+        status =
+            plain ? check_weight_extents(context, weight->out, weight->in) : check_packed(context, weight, 1);
         if (status == ATTN_OK && weight->out != b->out) {
             status = at_fail(context, ATTN_SHAPE_MISMATCH,
                              "weight is %" PRId64 " x %" PRId64 " but d_output has %" PRId64 " columns",
@@ -371,7 +432,9 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
                         .b = plain,
                         .b_row = weight->in,
                         .b_step = 1,
-                        .in_place = 1,
+                        .in_place = plain && is_small(weight->out, weight->in),
+                        .factor = factor,
+                        .factor_row = weight->in,
                         .c = d_input->data,
                         .c_row = d_input->stride[0]};
         b->d_input.call = call;
@@ -409,45 +472,98 @@ attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_out
                                  const attn_tensor *d_input, const attn_tensor *d_weight,
                                  const attn_tensor *d_bias) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    return at_linear_backward(context, d_output, pre_activation, activation, input, weight, NULL, d_input,
-                              d_weight, d_bias);
+    return at_linear_backward(context, d_output, pre_activation, activation, input, weight, NULL, NULL,
+                              d_input, d_weight, d_bias);
+}
+
+/* What at_linear_backward lays out in the context's memory. */
+typedef struct backward_memory {
+    size_t g_at, input_panels_at, weight_panels_at, scratch_at;
+    int packs_input, packs_weight;
+} backward_memory;
+
+static attn_status plan_backward(attn_context *context, linear_backward *b, int has_activation, int is_plain,
+                                 backward_memory *m, unsigned char **memory) {
+    at_layout layout = {0, 0};
+    const at_kernels *kernels = at_kernels_for(context->isa);
+    if (has_activation && (double)b->rows * (double)b->out > 2.0e18) {
+        return at_fail(context, ATTN_OVERFLOW, "d_output has more elements than a size can count");
+    }
+    m->g_at = at_layout_add(&layout, has_activation ? b->rows * b->out : 0, sizeof(float));
+    size_t scratch_bytes = 0;
+    const at_gemm *call = &b->d_input.call;
+    if (call->c) {
+        plan_gemm(context, &b->d_input);
+        m->packs_weight = is_plain && !call->in_place;
+        int64_t lanes = m->packs_weight ? b->d_input.panels * kernels->lanes : 0;
+        m->weight_panels_at = at_layout_add(&layout, call->depth * lanes, sizeof(float));
+        scratch_bytes = b->d_input.scratch_bytes;
+    }
+    call = &b->d_weight.call;
+    if (call->c) {
+        m->packs_input = !is_small(b->rows, call->columns);
+        int64_t lanes = m->packs_input ? panels_of(kernels, call->columns) * kernels->lanes : 0;
+        int64_t depth = b->rows < WEIGHT_DEPTH ? b->rows : WEIGHT_DEPTH;
+        m->input_panels_at = at_layout_add(&layout, depth * lanes, sizeof(float));
+        b->d_weight.kernels = kernels;
+        b->d_weight.scratch_bytes =
+            (kernels->gemm_strip_scratch + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
+        if (b->d_weight.scratch_bytes > scratch_bytes) scratch_bytes = b->d_weight.scratch_bytes;
+    }
+    b->d_input.scratch_bytes = b->d_weight.scratch_bytes = scratch_bytes; /* both may be at work at once */
+    m->scratch_at = at_layout_add(&layout, context->threads, scratch_bytes);
+    return at_context_memory(context, &layout, memory);
+}
+
+/* dx and dW in one loop; of dW, if there are many rows, what comes after the first part in loops of its own.
+ */
+static void run_backward(attn_context *context, linear_backward *b, const backward_memory *m,
+                         unsigned char *memory, const float *g, int64_t g_row) {
+    product_job job = {.work = 0.0};
+    if (b->d_input.call.c) {
+        b->d_input.call.a = g;
+        b->d_input.call.a_row = g_row;
+        b->d_input.scratch = memory + m->scratch_at;
+        add_gemm(&job, &b->d_input, m->packs_weight ? (float *)(memory + m->weight_panels_at) : NULL);
+    }
+    weight_run *w = &b->d_weight;
+    if (!w->call.c || b->rows == 0) {
+        run_job(context, &job);
+        return;
+    }
+    w->g = g;
+    w->x = w->call.b;
+    w->call.a_step = g_row;
+    w->panels = m->packs_input ? (float *)(memory + m->input_panels_at) : NULL;
+    w->scratch = memory + m->scratch_at;
+    w->sums = b->d_bias.sums;
+    int64_t parts = (b->rows + WEIGHT_DEPTH - 1) / WEIGHT_DEPTH, part = (b->rows + parts - 1) / parts;
+    for (int64_t k = 0; k < b->rows; k += part) {
+        product_job next = {.work = 0.0};
+        product_job *now = k == 0 ? &job : &next;
+        add_strips(context, now, w, k, b->rows - k < part ? b->rows - k : part);
+        run_job(context, now);
+    }
 }
 
 attn_status at_linear_backward(attn_context *context, const attn_tensor *d_output,
                                const attn_tensor *pre_activation, attn_activation activation,
                                const attn_tensor *input, const attn_packed_weight *weight, const float *plain,
-                               const attn_tensor *d_input, const attn_tensor *d_weight,
+                               const float *factor, const attn_tensor *d_input, const attn_tensor *d_weight,
                                const attn_tensor *d_bias) {
     linear_backward b = {.rows = 0};
     attn_status status = check_backward(context, d_output, pre_activation, activation, input, weight, plain,
-                                        d_input, d_weight, d_bias, &b);
+                                        factor, d_input, d_weight, d_bias, &b);
     if (status != ATTN_OK) return status;
-    at_layout layout = {0, 0};
     const at_kernels *kernels = at_kernels_for(context->isa);
-    int own = activation != ATTN_IDENTITY;
-    if (own && (double)b.rows * (double)b.out > 2.0e18) {
-        return at_fail(context, ATTN_OVERFLOW, "d_output has more elements than a size can count");
-    }
-    size_t g_at = at_layout_add(&layout, own ? b.rows * b.out : 0, sizeof(float));
-    if (d_input) plan_gemm(context, &b.d_input);
-    b.d_weight.kernels = kernels;
-    b.d_weight.scratch_bytes = (kernels->gemm_strip_scratch + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
-    size_t panels_at = 0, scratch_bytes = b.d_input.scratch_bytes;
-    int in_place = d_weight && is_small(b.rows, b.d_weight.call.columns);
-    if (d_weight) {
-        int64_t lanes = in_place ? 0 : panels_of(kernels, b.d_weight.call.columns) * kernels->lanes;
-        panels_at =
-            at_layout_add(&layout, (b.rows < WEIGHT_DEPTH ? b.rows : WEIGHT_DEPTH) * lanes, sizeof(float));
-        if (b.d_weight.scratch_bytes > scratch_bytes) scratch_bytes = b.d_weight.scratch_bytes;
-    }
-    size_t scratch_at = at_layout_add(&layout, context->threads, scratch_bytes);
+    backward_memory m = {.packs_input = 0};
     unsigned char *memory;
-    status = at_context_memory(context, &layout, &memory);
+    status = plan_backward(context, &b, activation != ATTN_IDENTITY, plain != NULL, &m, &memory);
     if (status != ATTN_OK) return status;
 
     const float *g = d_output->data;
     int64_t g_row = d_output->stride[0];
-    if (own) {
+    if (activation != ATTN_IDENTITY) {
         slope_run run = {kernels,
                          activation,
                          b.out,
@@ -455,27 +571,14 @@ attn_status at_linear_backward(attn_context *context, const attn_tensor *d_outpu
                          pre_activation->data,
                          g_row,
                          pre_activation->stride[0],
-                         (float *)(memory + g_at)};
+                         (float *)(memory + m.g_at)};
         at_parallel(context->pool, at_threads_for(context, 20.0 * (double)b.rows * (double)b.out), b.rows,
                     slope_task, &run);
         g = run.g;
         g_row = b.out;
     }
-    if (d_input) {
-        b.d_input.call.a = g;
-        b.d_input.call.a_row = g_row;
-        b.d_input.scratch = memory + scratch_at;
-        run_gemm(context, &b.d_input);
-    }
-    if (d_weight) {
-        b.d_weight.call.a = g;
-        b.d_weight.call.a_step = g_row;
-        b.d_weight.panels = in_place ? NULL : (float *)(memory + panels_at);
-        b.d_weight.scratch = memory + scratch_at;
-        b.d_weight.sums = d_bias && b.rows > 0 ? d_bias->data : NULL;
-        if (b.rows == 0) clear_rows(d_weight->data, b.out, d_weight->shape[1], d_weight->stride[0]);
-        run_weight(context, &b.d_weight, b.rows);
-    }
+    if (d_weight && b.rows == 0) clear_rows(d_weight->data, b.out, d_weight->shape[1], d_weight->stride[0]);
+    run_backward(context, &b, &m, memory, g, g_row);
     if (d_bias && !b.d_weight.sums) {
         sum_run run = {kernels, b.rows, b.out, g_row, g, d_bias->data};
         at_parallel(context->pool, at_threads_for(context, (double)b.rows * (double)b.out),

@@ -31,39 +31,33 @@ const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weig
 void at_product_forward(attn_tape *tape, attn_tensor x, attn_parameter *weight, const float *bias,
                         attn_activation activation, attn_tensor y, float *pre) {
     if (!at_tape_ready(tape)) return;
-    at_mark mark = at_scratch_mark(tape);
-    attn_packed_weight own;
-    const attn_packed_weight *packed = at_packed_weight(tape, weight, 0, &own);
-    if (packed) {
-        attn_tensor pre_view = at_matrix(pre, y.shape[0], y.shape[1], y.shape[1]);
-        attn_tensor bias_view = attn_tensor_view((float *)bias, 1, &weight->rows);
-        attn_status status = attn_linear_forward(at_tape_context(tape), &x, packed, bias ? &bias_view : NULL,
-                                                 activation, &y, pre ? &pre_view : NULL);
-        if (status != ATTN_OK) at_tape_failed(tape, status);
-    }
-    at_scratch_release(tape, mark);
+    attn_packed_weight own = {.in = weight->columns, .out = weight->rows};
+    const attn_packed_weight *packed = at_recording(tape) ? &own : at_packed_weight(tape, weight, 0, &own);
+    if (!packed) return;
+    attn_tensor pre_view = at_matrix(pre, y.shape[0], y.shape[1], y.shape[1]);
+    attn_tensor bias_view = attn_tensor_view((float *)bias, 1, &weight->rows);
+    attn_status status =
+        at_linear_forward(at_tape_context(tape), &x, packed, at_recording(tape) ? weight->value : NULL,
+                          bias ? &bias_view : NULL, activation, &y, pre ? &pre_view : NULL);
+    if (status != ATTN_OK) at_tape_failed(tape, status);
 }
 
 void at_product_backward(attn_tape *tape, attn_tensor d_output, const float *pre, attn_activation activation,
-                         attn_tensor x, attn_parameter *weight, attn_parameter *bias, attn_tensor dx) {
+                         attn_tensor x, attn_parameter *weight, attn_parameter *bias, const float *factor,
+                         attn_tensor dx) {
     if (!at_tape_ready(tape)) return;
-    at_mark mark = at_scratch_mark(tape);
     at_gradient dw = at_parameter_gradient_begin(tape, weight);
     at_gradient db = at_parameter_gradient_begin(tape, bias);
-    attn_packed_weight own = {.in = weight->columns, .out = weight->rows};
-    const attn_packed_weight *packed = &own;
-    const float *plain = at_weight_is_small(own.out, own.in) ? weight->value : NULL;
-    if (dx.data && !plain) packed = at_packed_weight(tape, weight, 1, &own);
     if (at_tape_ready(tape)) {
+        attn_packed_weight shape = {.in = weight->columns, .out = weight->rows};
         attn_tensor pre_view = at_matrix(pre, d_output.shape[0], d_output.shape[1], d_output.shape[1]);
         attn_tensor d_weight = attn_tensor_matrix(dw.data, d_output.shape[1], x.shape[1]);
         attn_tensor d_bias = attn_tensor_view(db.data, 1, &d_output.shape[1]);
-        attn_status status =
-            at_linear_backward(at_tape_context(tape), &d_output, &pre_view, activation, &x, packed, plain,
-                               dx.data ? &dx : NULL, dw.data ? &d_weight : NULL, db.data ? &d_bias : NULL);
+        attn_status status = at_linear_backward(at_tape_context(tape), &d_output, &pre_view, activation, &x,
+                                                &shape, weight->value, factor, dx.data ? &dx : NULL,
+                                                dw.data ? &d_weight : NULL, db.data ? &d_bias : NULL);
         if (status != ATTN_OK) at_tape_failed(tape, status);
     }
     at_parameter_gradient_end(tape, weight, &dw);
     at_parameter_gradient_end(tape, bias, &db);
-    at_scratch_release(tape, mark);
 }

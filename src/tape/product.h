@@ -3,9 +3,8 @@
  *     forward     y = act(x W^T + b)
  *     backward    g = dy * act'(pre),  dx = g W,  dW = g^T x,  db = column sums of g
  *
- * For training a weight is packed anew for every use, into working memory: it
- * changes with every step, and nothing is held. For inference the packed form
- * is kept with the parameter.
+ * For training a weight is packed anew in every use: it changes with every step,
+ * and nothing is held. For inference the packed form is kept with the parameter.
  */
 #ifndef AT_TAPE_PRODUCT_H
 #define AT_TAPE_PRODUCT_H
@@ -24,10 +23,12 @@ const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weig
 void at_product_forward(attn_tape *tape, attn_tensor x, attn_parameter *weight, const float *bias,
                         attn_activation activation, attn_tensor y, float *pre);
 
-/* The gradient of x goes to dx (data NULL: not wanted), those of weight and
- * bias (either may be NULL) to the parameters. pre: as forward left it, needed
- * unless activation is the identity. */
+/* The gradient of x goes to dx (data NULL: not wanted), times factor (NULL: 1;
+ * else as large as x, contiguous), those of weight and bias (either may be NULL)
+ * to the parameters. pre: as forward left it, needed unless activation is the
+ * identity. */
 void at_product_backward(attn_tape *tape, attn_tensor d_output, const float *pre, attn_activation activation,
-                         attn_tensor x, attn_parameter *weight, attn_parameter *bias, attn_tensor dx);
+                         attn_tensor x, attn_parameter *weight, attn_parameter *bias, const float *factor,
+                         attn_tensor dx);
 
 #endif

@@ -64,6 +64,10 @@ static void gemm_finish_row(const at_gemm *call, int64_t i, int64_t first, int u
             vec_store_part(call->pre_activation + i * call->pre_activation_row + first + l, x, width);
         }
         x = activate(call->activation, x);
+        if (call->factor) {
+            const float *f = call->factor + i * call->factor_row + first + l;
+            x = vec_mul(x, width == VEC_WIDTH ? vec_load(f) : vec_load_part(f, width));
+        }
         if (width == VEC_WIDTH) {
             vec_store(c + l, x);
         } else {
@@ -83,7 +87,7 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
     float *edge = memory, *packed = edge + VEC_ROWS * PANEL;
     int64_t first = panel * PANEL;
     int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
-    int finish = call->bias || call->pre_activation || call->activation != ATTN_IDENTITY;
+    int finish = call->bias || call->pre_activation || call->factor || call->activation != ATTN_IDENTITY;
     /* Else by way of `edge`: whole vectors would write past the end of a row of C; and what is not
      * finished is better read again from there than from rows that compete for the same cache sets. */
     int in_place = lanes == used && !finish;

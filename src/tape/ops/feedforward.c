@@ -24,12 +24,6 @@ static void inner_row(int64_t row, int64_t count, float *const *p, const void *s
     s->network->activation_and_slope(s->activation, count, p[0], p[1], p[0]);
 }
 
-static void slope_row(int64_t row, int64_t count, float *const *p, const void *state) {
-    const feedforward_state *s = state;
-    (void)row;
-    s->network->multiply(count, p[0], p[1], p[1]);
-}
-
 static void feedforward_backward(attn_tape *tape, at_node *node) {
     feedforward_state *s = node->state;
     attn_variable *x = node->input[0], *y = node->output;
@@ -39,14 +33,13 @@ static void feedforward_backward(attn_tape *tape, at_node *node) {
     float *h = at_scratch_memory(tape, rows * inner, sizeof(float));
     float *g = at_scratch_memory(tape, rows * inner, sizeof(float));
     if (h && g && at_tape_ready(tape)) {
-        at_operand pass[2] = {{s->pre, inner}, {h, inner}}, slope[2] = {{s->pre, inner}, {g, inner}};
+        at_operand pass[2] = {{s->pre, inner}, {h, inner}};
         at_each_row(tape, 32.0, rows, inner, 2, pass, inner_row, s);
         at_product_backward(tape, at_matrix(y->gradient, rows, y->columns, y->gradient_stride), NULL,
                             ATTN_IDENTITY, at_matrix(h, rows, inner, inner), s->output, s->output_bias,
-                            at_matrix(g, rows, inner, inner));
-        at_each_row(tape, 2.0, rows, inner, 2, slope, slope_row, s);
+                            s->pre, at_matrix(g, rows, inner, inner));
         at_product_backward(tape, at_matrix(g, rows, inner, inner), NULL, ATTN_IDENTITY,
-                            at_matrix(x->data, rows, x->columns, x->stride), s->weight, s->bias,
+                            at_matrix(x->data, rows, x->columns, x->stride), s->weight, s->bias, NULL,
                             at_matrix(dx.data, rows, x->columns, dx.stride));
     }
     at_scratch_release(tape, mark);

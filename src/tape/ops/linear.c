@@ -18,7 +18,7 @@ static void linear_backward(attn_tape *tape, at_node *node) {
     at_gradient dx = at_gradient_begin(tape, x);
     at_product_backward(tape, at_matrix(y->gradient, y->rows, y->columns, y->gradient_stride), s->pre,
                         s->activation, at_matrix(x->data, x->rows, x->columns, x->stride), s->weight, s->bias,
-                        at_matrix(dx.data, x->rows, x->columns, dx.stride));
+                        NULL, at_matrix(dx.data, x->rows, x->columns, dx.stride));
     at_gradient_end(tape, x, &dx);
 }
 

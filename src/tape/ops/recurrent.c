@@ -242,7 +242,7 @@ static void direction_gradients(attn_tape *tape, const recurrent_state *s, int d
     attn_tensor gates = at_matrix(s->gate_rows[d], y->rows, s->gates, s->gates);
     at_gradient dx = at_gradient_begin(tape, x); /* the second direction's is added to the first's */
     at_product_backward(tape, gates, NULL, ATTN_IDENTITY, at_matrix(x->data, x->rows, x->columns, x->stride),
-                        w->input, w->input_bias, at_matrix(dx.data, x->rows, x->columns, dx.stride));
+                        w->input, w->input_bias, NULL, at_matrix(dx.data, x->rows, x->columns, dx.stride));
     at_gradient_end(tape, x, &dx);
     rows_run run = {s, y, d, NULL};
     if (at_parameter_wanted(tape, w->hidden)) {
@@ -252,7 +252,7 @@ static void direction_gradients(attn_tape *tape, const recurrent_state *s, int d
     at_tape_parallel(tape, (double)y->rows * (double)s->hidden, (y->rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK,
                      rows_task, &run);
     at_product_backward(tape, gates, NULL, ATTN_IDENTITY,
-                        at_matrix(run.before, y->rows, s->hidden, s->hidden), w->hidden, w->hidden_bias,
+                        at_matrix(run.before, y->rows, s->hidden, s->hidden), w->hidden, w->hidden_bias, NULL,
                         at_matrix(NULL, 0, 0, 0));
 }
 
