@@ -60,10 +60,10 @@ typedef struct at_network {
                        float *y, float *mean, float *inverse);
     void (*rms_norm)(int64_t columns, const float *x, const float *gain, float epsilon, float *y,
                      float *inverse);
-    /* dx of one row of layer_norm (centred) or rms_norm (not centred; mean 0); adds to d_gain
-     * and d_bias. Each NULL: not wanted. dx may be d. */
+    /* dx of one row of layer_norm (centred) or rms_norm (not centred; mean 0), added to what is
+     * there if `adds`; adds to d_gain and d_bias. Each NULL: not wanted. dx may be d. */
     void (*norm_backward)(int64_t columns, const float *d, const float *x, const float *gain, int centred,
-                          float mean, float inverse, float *dx, float *d_gain, float *d_bias);
+                          float mean, float inverse, int adds, float *dx, float *d_gain, float *d_bias);
     void (*softmax_backward)(int64_t columns, const float *y, const float *d, float *dx);
     void (*log_softmax)(int64_t columns, const float *x, float *y);
     void (*log_softmax_backward)(int64_t columns, const float *y, const float *d, float *dx);

@@ -245,6 +245,10 @@ attn_variable *attn_tape_slice(attn_tape *tape, attn_variable *x, int64_t first,
     v->first = x->first + first;
     v->wanted = x->wanted;
     v->disjoint = !x->whole && first >= whole->slices_end;
+    if (v->disjoint) {
+        v->next_slice = whole->slices;
+        whole->slices = v;
+    }
     if (whole->slices_end < v->first + columns) whole->slices_end = v->first + columns;
     return v;
 }
@@ -281,7 +285,7 @@ at_node *at_record(attn_tape *tape, attn_variable *output, at_backward backward,
     node->input[1] = b;
     node->input[2] = c;
     node->state = state;
-    output->wanted = 1;
+    output->wanted = output->recorded = 1;
     tape->last = node;
     return node;
 }
@@ -373,6 +377,27 @@ static int make_gradient(attn_tape *tape, attn_variable *x) {
     return x->gradient != NULL;
 }
 
+static void clear_columns(attn_variable *whole, int64_t first, int64_t columns) {
+    for (int64_t i = 0; i < whole->rows; i++) {
+        memset(whole->gradient + i * whole->gradient_stride + first, 0, (size_t)columns * sizeof(float));
+    }
+}
+
+/* A gradient that disjoint slices write is not cleared first. Whoever wants it
+ * whole has the columns cleared that no slice has written. */
+static void complete_gradient(attn_variable *whole) {
+    if (whole->mixed || !whole->gradient || !whole->slices) return;
+    int64_t end = whole->columns; /* slices are linked from the last to the first */
+    for (attn_variable *slice = whole->slices; slice; slice = slice->next_slice) {
+        int64_t after = slice->first + slice->columns;
+        if (after < end) clear_columns(whole, after, end - after);
+        if (!slice->gradient) clear_columns(whole, slice->first, slice->columns);
+        end = slice->first;
+    }
+    if (end > 0) clear_columns(whole, 0, end);
+    whole->mixed = 1;
+}
+
 /* Whether x's gradient is to be written, not added to, by who comes now; makes
  * its memory. -1: failed. */
 static int gradient_is_fresh(attn_tape *tape, attn_variable *x) {
@@ -380,20 +405,32 @@ static int gradient_is_fresh(attn_tape *tape, attn_variable *x) {
     if (whole) {
         if (!whole->gradient) {
             if (!make_gradient(tape, whole)) return -1;
-            if (!whole->parameter)
-                memset(whole->gradient, 0, (size_t)(whole->rows * whole->columns) * sizeof(float));
+            if (!whole->recorded && !whole->parameter) clear_columns(whole, 0, whole->columns);
         }
-        int fresh = !x->gradient && x->disjoint && !whole->mixed;
+        if (!x->disjoint) complete_gradient(whole);
+        int fresh = !x->gradient && !whole->mixed;
         x->gradient = whole->gradient + x->first;
         x->gradient_stride = whole->gradient_stride;
-        if (!x->disjoint) whole->mixed = 1;
         return fresh;
     }
     int fresh = !x->gradient;
     if (fresh && !make_gradient(tape, x)) return -1;
+    if (!fresh) complete_gradient(x);
     if (x->parameter) fresh = 0;
     x->mixed = 1;
     return fresh;
+}
+
+at_gradient at_gradient_adding(attn_tape *tape, attn_variable *x, int *adds) {
+    at_gradient g = {NULL, 0, 0, 0};
+    *adds = 0;
+    if (!at_wanted(x) || tape->status != ATTN_OK) return g;
+    int fresh = gradient_is_fresh(tape, x);
+    if (fresh < 0) return g;
+    *adds = !fresh;
+    g.data = x->gradient;
+    g.stride = x->gradient_stride;
+    return g;
 }
 
 at_gradient at_gradient_begin(attn_tape *tape, attn_variable *x) {
@@ -489,6 +526,7 @@ attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const f
     for (at_node *node = tape->last; node && tape->status == ATTN_OK; node = node->previous) {
         attn_variable *output = node->output;
         if (!output->gradient) continue;
+        complete_gradient(output);
         node->backward(tape, node);
         if (output->kept) continue;
         give_block(tape, output->gradient, output->gradient_bytes);

@@ -28,14 +28,17 @@ struct attn_variable {
     int64_t rows, columns, stride;
     float *gradient; /* NULL: nothing came yet */
     int64_t gradient_stride;
-    size_t gradient_bytes;     /* of the block, 0 if it is part of another's */
-    attn_variable *whole;      /* of a slice: what it is part of */
-    int64_t first;             /* and its first column there */
-    int64_t slices_end;        /* slices that begin here or later overlap none before */
+    size_t gradient_bytes; /* of the block, 0 if it is part of another's */
+    attn_variable *whole;  /* of a slice: what it is part of */
+    int64_t first;         /* and its first column there */
+    int64_t slices_end;    /* slices that begin here or later overlap none before */
+    attn_variable *slices; /* the disjoint ones, linked by: */
+    attn_variable *next_slice;
     attn_parameter *parameter; /* a leaf that stands for a parameter */
     unsigned wanted : 1;       /* a gradient is wanted: it, or something below it, learns */
     unsigned kept : 1;         /* the gradient may be read after the walk */
     unsigned disjoint : 1;     /* a slice that overlaps no other */
+    unsigned recorded : 1;     /* a node made it, which will be walked */
     unsigned spare : 1;        /* the operation that made it does not read it on the walk back */
     unsigned mixed : 1;        /* something else than disjoint slices has written the gradient */
 };
@@ -129,6 +132,10 @@ typedef struct at_gradient {
  * data is NULL and the tape's error is set. */
 at_gradient at_gradient_begin(attn_tape *tape, attn_variable *x);
 void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient);
+
+/* For an operation that can add by itself: the gradient of x, to be written if
+ * *adds is 0 and else to be added to. There is nothing to end. */
+at_gradient at_gradient_adding(attn_tape *tape, attn_variable *x, int *adds);
 
 /* dx += g where x is as wide as g: takes g's memory over if it may (steal: g is
  * the gradient of a node's output that nobody reads after this call). */

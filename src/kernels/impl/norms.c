@@ -122,7 +122,7 @@ VEC_INLINE norm_sums norm_backward_sums(int64_t columns, const float *d, const f
 /* dx = inverse * (t - mean of t - z * mean of t z); without the mean of t where
  * the row was not centred. */
 static void norm_backward(int64_t columns, const float *d, const float *x, const float *gain, int centred,
-                          float mean, float inverse, float *dx, float *d_gain, float *d_bias) {
+                          float mean, float inverse, int adds, float *dx, float *d_gain, float *d_bias) {
     const vec m = vec_set(mean), v = vec_set(inverse);
     norm_sums sums = norm_backward_sums(columns, d, x, gain, m, v, d_gain, d_bias);
     if (!dx) return;
@@ -132,7 +132,9 @@ static void norm_backward(int64_t columns, const float *d, const float *x, const
         int64_t left = columns - c;
         vec t = load_some(d + c, left), z = vec_mul(vec_sub(load_some(x + c, left), m), v);
         if (gain) t = vec_mul(t, load_some(gain + c, left));
-        store_some(dx + c, vec_mul(v, vec_sub(vec_sub(t, plain), vec_mul(z, along))), left);
+        vec result = vec_mul(v, vec_sub(vec_sub(t, plain), vec_mul(z, along)));
+        if (adds) result = vec_add(load_some(dx + c, left), result);
+        store_some(dx + c, result, left);
     }
 }
 

@@ -52,6 +52,7 @@ typedef struct norm_run {
     const at_norm *norm;
     int64_t rows, columns;
     at_operand d, x, dx;
+    int adds;               /* to dx */
     float *d_gain, *d_bias; /* partial sums, a row for each chunk; NULL: not wanted */
 } norm_run;
 
@@ -70,7 +71,8 @@ static void norm_task(void *argument, int64_t task, int worker) {
         norm->network->norm_backward(run->columns, run->d.data + i * run->d.stride,
                                      run->x.data + i * run->x.stride, norm->gain ? norm->gain->value : NULL,
                                      norm->centred, norm->centred ? norm->mean[i] : 0.0f, norm->inverse[i],
-                                     run->dx.data ? run->dx.data + i * run->dx.stride : NULL, d_gain, d_bias);
+                                     run->adds, run->dx.data ? run->dx.data + i * run->dx.stride : NULL,
+                                     d_gain, d_bias);
     }
 }
 
@@ -79,7 +81,8 @@ static void norm_backward(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0], *y = node->output;
     int64_t chunks = at_chunks_of(y->rows), columns = y->columns;
     at_mark mark = at_scratch_mark(tape);
-    at_gradient dx = at_gradient_begin(tape, x);
+    int adds;
+    at_gradient dx = at_gradient_adding(tape, x, &adds);
     at_gradient d_gain = at_parameter_gradient_begin(tape, norm->gain);
     at_gradient d_bias = at_parameter_gradient_begin(tape, norm->bias);
     norm_run run = {.norm = norm,
@@ -87,7 +90,8 @@ static void norm_backward(attn_tape *tape, at_node *node) {
                     .columns = columns,
                     .d = at_gradient_of(y),
                     .x = at_data_of(x),
-                    .dx = at_place_of(&dx)};
+                    .dx = at_place_of(&dx),
+                    .adds = adds};
     if (d_gain.data) run.d_gain = at_scratch_memory(tape, chunks * columns, sizeof(float));
     if (d_bias.data) run.d_bias = at_scratch_memory(tape, chunks * columns, sizeof(float));
     if (attn_tape_status(tape) == ATTN_OK) {
@@ -95,7 +99,6 @@ static void norm_backward(attn_tape *tape, at_node *node) {
         if (d_gain.data) at_sum_chunks(tape, chunks, columns, run.d_gain, d_gain.data);
         if (d_bias.data) at_sum_chunks(tape, chunks, columns, run.d_bias, d_bias.data);
     }
-    at_gradient_end(tape, x, &dx);
     at_parameter_gradient_end(tape, norm->gain, &d_gain);
     at_parameter_gradient_end(tape, norm->bias, &d_bias);
     at_scratch_release(tape, mark);

@@ -35,7 +35,7 @@ void at_each_element(attn_tape *tape, double cost, int64_t rows, int64_t columns
 /* Sums over rows. Rows are cut into chunks of AT_CHUNK_ROWS; the partial sums of
  * chunk n stand at partials + n * columns, and at_sum_chunks adds them up in
  * order. So the order of a sum follows from the number of rows alone. */
-enum { AT_CHUNK_ROWS = 64 };
+enum { AT_CHUNK_ROWS = 32 };
 int64_t at_chunks_of(int64_t rows);
 void at_sum_chunks(attn_tape *tape, int64_t chunks, int64_t columns, const float *partials, float *sums);
 
