@@ -112,6 +112,7 @@ static inline at_backward_part at_backward_part_of(const at_attention *call, int
 /* C = act(A B + bias): rows x columns, depth deep. A[i, k] = a[i * a_row +
  * k * a_step], C[i][j] = c[i * c_row + j]. B is in panels (see gemm_pack), or
  * natural, b[k * b_row + j * b_step], and packed on the way. */
+enum { AT_GEMM_DEPTH = 1536 }; /* of a block: a panel of this depth fits the L2 cache beside its rows of A */
 typedef struct at_gemm {
     int64_t rows, columns, depth;
     const float *a;
@@ -122,7 +123,8 @@ typedef struct at_gemm {
     int in_place;      /* B is small and has b_step 1: whole panels are read where they lie */
     const float *bias; /* [columns] or NULL */
     attn_activation activation;
-    const float *factor; /* NULL, or rows x columns: C is multiplied by it */
+    const float *factor; /* NULL, or rows x columns: C is multiplied by it; may be C if depth is at most
+                            AT_GEMM_DEPTH */
     int64_t factor_row;
     float *pre_activation;
     int64_t pre_activation_row;

@@ -12,10 +12,7 @@
 #include "kernels/impl/activation.h"
 #include "kernels/table.h"
 
-enum {
-    PANEL = VEC_COLUMNS * VEC_WIDTH,
-    GEMM_DEPTH = 1536 /* depth of a block: a panel of this depth fits the L2 cache beside its rows of A */
-};
+enum { PANEL = VEC_COLUMNS * VEC_WIDTH, GEMM_DEPTH = AT_GEMM_DEPTH };
 
 static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,
                       int64_t first, float *panel) {
