@@ -8,6 +8,7 @@
 #include <attn/attn.h>
 
 #include "base/random.h"
+#include "kernels/ref/reference.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/operation.h"
@@ -39,18 +40,6 @@ typedef struct element_case {
 } element_case;
 
 enum { PARTS = 3 };
-
-static double activate(attn_activation activation, double x) {
-    switch (activation) {
-    case ATTN_RELU: return x > 0.0 ? x : 0.0;
-    case ATTN_GELU: return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
-    case ATTN_GELU_TANH: return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case ATTN_SILU: return x / (1.0 + exp(-x));
-    case ATTN_TANH: return tanh(x);
-    case ATTN_SIGMOID: return 1.0 / (1.0 + exp(-x));
-    default: return x;
-    }
-}
 
 static int has_two(element_kind kind) {
     return kind == ADD || kind == ADD_ROW || kind == MULTIPLY || kind == MULTIPLY_ROW || kind == GATE;
@@ -118,8 +107,8 @@ static void reference(double *const *input, double *const *parameter, double *re
             case MULTIPLY_ROW:
             case MULTIPLY_SELF: y = a * b; break;
             case SCALE: y = -1.75 * a; break;
-            case ACTIVATION: y = activate(e->activation, a); break;
-            default: y = activate(e->activation, a) * b; break;
+            case ACTIVATION: y = ref_activation(e->activation, a); break;
+            default: y = ref_activation(e->activation, a) * b; break;
             }
             result[i * e->columns + j] = y;
         }

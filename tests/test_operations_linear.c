@@ -20,18 +20,6 @@ typedef struct linear_case {
     attn_activation activation;
 } linear_case;
 
-static double activate(attn_activation activation, double x) {
-    switch (activation) {
-    case ATTN_RELU: return x > 0.0 ? x : 0.0;
-    case ATTN_GELU: return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
-    case ATTN_GELU_TANH: return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case ATTN_SILU: return x / (1.0 + exp(-x));
-    case ATTN_TANH: return tanh(x);
-    case ATTN_SIGMOID: return 1.0 / (1.0 + exp(-x));
-    default: return x;
-    }
-}
-
 static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter **parameter, void *user) {
     const linear_case *l = user;
     return attn_tape_linear(tape, input[0], parameter[0], l->bias ? parameter[1] : NULL, l->activation);
@@ -43,7 +31,7 @@ static void reference(double *const *input, double *const *parameter, double *re
         for (int64_t o = 0; o < l->out; o++) {
             double sum = l->bias ? parameter[1][o] : 0.0;
             for (int64_t c = 0; c < l->in; c++) sum += input[0][i * l->in + c] * parameter[0][o * l->in + c];
-            result[i * l->out + o] = activate(l->activation, sum);
+            result[i * l->out + o] = ref_activation(l->activation, sum);
         }
     }
 }

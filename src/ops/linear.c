@@ -119,7 +119,7 @@ static void plan_gemm(const attn_context *context, gemm_run *run) {
     run->kernels = at_kernels_for(context->isa);
     run->threads =
         at_threads_for(context, 2.0 * (double)call->rows * (double)call->columns * (double)call->depth);
-    const int64_t enough = run->threads > 1 ? 16 * run->threads : 1;
+    const int64_t enough = run->threads > 1 ? 8 * run->threads : 1;
     run->panels = panels_of(run->kernels, call->columns);
     run->row_block = most;
     while (run->row_block > least && (call->rows + run->row_block - 1) / run->row_block < enough) {
