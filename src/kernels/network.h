@@ -45,7 +45,6 @@ typedef struct at_network {
     /* y = act(x) and slope = act'(x); slope may be x. */
     void (*activation_and_slope)(attn_activation activation, int64_t count, const float *x, float *y,
                                  float *slope);
-    void (*add_scaled)(int64_t count, float factor, const float *x, float *y);    /* y += factor * x */
     void (*add_product)(int64_t count, const float *a, const float *b, float *y); /* y += a * b */
     /* For i = 0 .. count - 1 in order, y[to[i]] += factor[i] * x[from[i]], rows of `columns`
      * numbers; a negative to[i]: nothing. from NULL: i; factor NULL: 1. */

@@ -27,9 +27,6 @@ static void multiply(int64_t count, const float *a, const float *b, float *y) {
 static void scale(int64_t count, float factor, const float *x, float *y) {
     for (int64_t c = 0; c < count; c++) y[c] = factor * x[c];
 }
-static void add_scaled(int64_t count, float factor, const float *x, float *y) {
-    for (int64_t c = 0; c < count; c++) y[c] += factor * x[c];
-}
 static void add_product(int64_t count, const float *a, const float *b, float *y) {
     for (int64_t c = 0; c < count; c++) y[c] += a[c] * b[c];
 }
