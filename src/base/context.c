@@ -5,7 +5,6 @@
  * single place where memory can run out, before anything is written. The block
  * only ever grows: a repeated call allocates nothing.
  */
-#define _DEFAULT_SOURCE /* madvise */
 #include "base/context.h"
 
 #include <stdarg.h>
@@ -13,11 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-enum { MAX_THREADS = 1024, HUGE_PAGE = 1 << 21 };
+enum { MAX_THREADS = 1024 };
 
 /* The one text that exists before its context does, hence one a thread. */
 static _Thread_local char create_error[512];
@@ -44,19 +39,9 @@ attn_status at_fail(attn_context *context, attn_status status, const char *forma
     return status;
 }
 
-/* Large blocks ask for huge pages: rows of matrices are often 4 KB apart, and a
- * product that walks down a column would miss the page tables at every step. */
 static void *default_allocate(void *user, size_t bytes, size_t alignment) {
     (void)user;
-    if (bytes > SIZE_MAX - HUGE_PAGE) return NULL;
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (bytes >= 2 * HUGE_PAGE && alignment < HUGE_PAGE) {
-        size_t pages = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-        void *memory = aligned_alloc(HUGE_PAGE, pages);
-        if (memory) madvise(memory, pages, MADV_HUGEPAGE); /* a wish: it works without */
-        return memory;
-    }
-#endif
+    if (bytes > SIZE_MAX - alignment) return NULL;
     return aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
 }
 

@@ -53,7 +53,6 @@ void *at_parameters_fail(attn_parameters *set, attn_status status, const char *f
 }
 
 int at_parameters_ready(const attn_parameters *set) { return set && set->status == ATTN_OK; }
-uint64_t at_parameters_seed(const attn_parameters *set) { return set->seed; }
 
 attn_status attn_parameters_create(attn_context *context, uint64_t seed, attn_parameters **parameters) {
     if (!context) return ATTN_INVALID_ARGUMENT;

@@ -32,7 +32,6 @@ __attribute__((format(printf, 3, 4)))
 void *
 at_parameters_fail(attn_parameters *set, attn_status status, const char *format, ...);
 int at_parameters_ready(const attn_parameters *set);
-uint64_t at_parameters_seed(const attn_parameters *set);
 
 /* The weight in kernel order, kept with the parameter until it changes. */
 attn_status at_parameter_packed(attn_parameter *parameter, int transposed, const attn_packed_weight **packed);

@@ -5,7 +5,6 @@
  */
 #include "tape/ops/rowwise.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static void add_numbers(int64_t row, int64_t count, float *const *p, const void *network) {
@@ -55,15 +54,7 @@ static void add_backward(attn_tape *tape, at_node *node) {
 }
 
 attn_variable *attn_tape_add(attn_tape *tape, attn_variable *a, attn_variable *b) {
-    if (!at_tape_ready(tape) || !at_tape_has(tape, "add", "a", a) || !at_tape_has(tape, "add", "b", b)) {
-        return NULL;
-    }
-    if (a->columns != b->columns || (b->rows != a->rows && b->rows != 1)) {
-        return at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                            "add: a is %" PRId64 " x %" PRId64 ", b is %" PRId64 " x %" PRId64
-                            "; the same, or one row in b, is needed",
-                            a->rows, a->columns, b->rows, b->columns);
-    }
+    if (!at_tape_ready(tape) || !at_tape_has_pair(tape, "add", a, b)) return NULL;
     attn_variable *y = at_result(tape, a->rows, a->columns);
     if (!y) return NULL;
     at_operand operands[3] = {at_data_of(a), at_data_of(b), at_data_of(y)};

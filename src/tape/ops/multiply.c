@@ -4,7 +4,6 @@
  */
 #include "tape/ops/rowwise.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static void multiply_numbers(int64_t row, int64_t count, float *const *p, const void *network) {
@@ -65,16 +64,7 @@ static void multiply_backward(attn_tape *tape, at_node *node) {
 }
 
 attn_variable *attn_tape_multiply(attn_tape *tape, attn_variable *a, attn_variable *b) {
-    if (!at_tape_ready(tape) || !at_tape_has(tape, "multiply", "a", a) ||
-        !at_tape_has(tape, "multiply", "b", b)) {
-        return NULL;
-    }
-    if (a->columns != b->columns || (b->rows != a->rows && b->rows != 1)) {
-        return at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                            "multiply: a is %" PRId64 " x %" PRId64 ", b is %" PRId64 " x %" PRId64
-                            "; the same, or one row in b, is needed",
-                            a->rows, a->columns, b->rows, b->columns);
-    }
+    if (!at_tape_ready(tape) || !at_tape_has_pair(tape, "multiply", a, b)) return NULL;
     attn_variable *y = at_result(tape, a->rows, a->columns);
     if (!y) return NULL;
     at_operand operands[3] = {at_data_of(a), at_data_of(b), at_data_of(y)};

@@ -1,6 +1,8 @@
 /* rowwise.c: work on single rows cut into tasks, and sums over rows. */
 #include "tape/ops/rowwise.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 at_operand at_data_of(const attn_variable *x) {
@@ -96,6 +98,16 @@ void at_sum_chunks(attn_tape *tape, int64_t chunks, int64_t columns, const float
     chunks_run run = {at_tape_kernels(tape), chunks, columns, partials, sums};
     at_tape_parallel(tape, 2.0 * (double)chunks * (double)columns,
                      (columns + COLUMNS_OF_TASK - 1) / COLUMNS_OF_TASK, chunks_task, &run);
+}
+
+int at_tape_has_pair(attn_tape *tape, const char *operation, const attn_variable *a, const attn_variable *b) {
+    if (!at_tape_has(tape, operation, "a", a) || !at_tape_has(tape, operation, "b", b)) return 0;
+    if (a->columns == b->columns && (b->rows == a->rows || b->rows == 1)) return 1;
+    at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                 "%s: a is %" PRId64 " x %" PRId64 ", b is %" PRId64 " x %" PRId64
+                 "; the same, or one row in b, is needed",
+                 operation, a->rows, a->columns, b->rows, b->columns);
+    return 0;
 }
 
 int at_tape_has_activation(attn_tape *tape, const char *operation, attn_activation activation) {

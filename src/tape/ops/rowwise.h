@@ -39,6 +39,9 @@ enum { AT_CHUNK_ROWS = 32 };
 int64_t at_chunks_of(int64_t rows);
 void at_sum_chunks(attn_tape *tape, int64_t chunks, int64_t columns, const float *partials, float *sums);
 
+/* 0, with an error, unless both are there and of one shape, or b is one row as wide as a. */
+int at_tape_has_pair(attn_tape *tape, const char *operation, const attn_variable *a, const attn_variable *b);
+
 /* 0, with an error, if activation is none that there is. */
 int at_tape_has_activation(attn_tape *tape, const char *operation, attn_activation activation);
 
