@@ -15,26 +15,36 @@
  *     attn/layers.h      operations with their parameters: attention, mixers, blocks
  *     attn/encoder.h     encoders and decoders
  *     attn/optimizer.h   what changes the parameters
+ *     attn/dataset.h     examples read from files
+ *     attn/config.h      everything that decides what a model is, by name
+ *     attn/model.h       a trained network in one file, and what it predicts
+ *     attn/report.h      how right it is
+ *     attn/trainer.h     from examples to a model file
  */
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
 
 #include <attn/attention.h>
+#include <attn/config.h>
 #include <attn/context.h>
+#include <attn/dataset.h>
 #include <attn/encoder.h>
 #include <attn/export.h>
 #include <attn/graph.h>
 #include <attn/layers.h>
 #include <attn/linear.h>
 #include <attn/machine.h>
+#include <attn/model.h>
 #include <attn/operations.h>
 #include <attn/optimizer.h>
 #include <attn/parameters.h>
 #include <attn/pattern.h>
 #include <attn/ragged.h>
+#include <attn/report.h>
 #include <attn/status.h>
 #include <attn/tape.h>
 #include <attn/tensor.h>
+#include <attn/trainer.h>
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 1

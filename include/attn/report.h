@@ -1,0 +1,60 @@
+/* report.h: how right a model is on labelled data.
+ *
+ *     attn_report_create(model, test, &report);
+ *     printf("%.4f\n", attn_report_metric(report, "accuracy"));
+ *
+ * Metrics by name, those of the first output without a prefix, of further outputs as "NAME.accuracy":
+ *
+ *     class     accuracy, macro_precision, macro_recall, macro_f1, micro_f1; loss
+ *     labels    exact (all labels of an example right), macro_*, micro_precision, micro_recall, micro_f1
+ *     number    mean_squared_error, mean_absolute_error, correlation
+ *     bmes      also word_precision, word_recall, word_f1
+ *
+ * A target label that the model does not know counts as wrong (and is counted in "unknown_labels"); a missing
+ * target does not count.
+ */
+#ifndef ATTN_REPORT_H
+#define ATTN_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/dataset.h>
+#include <attn/export.h>
+#include <attn/model.h>
+#include <attn/status.h>
+
+ATTN_BEGIN_DECLS
+
+typedef struct attn_report attn_report;
+
+/* Predicts and compares. Errors: INVALID_ARGUMENT (the dataset has no such targets, or nothing to compare).
+ */
+ATTN_API attn_status attn_report_create(attn_model *model, const attn_dataset *dataset, attn_report **report);
+ATTN_API void attn_report_destroy(attn_report *report); /* NULL is allowed */
+
+ATTN_API int attn_report_metrics(const attn_report *report);
+ATTN_API const char *attn_report_metric_name(const attn_report *report, int index);
+/* By name; NaN if there is none. */
+ATTN_API double attn_report_metric(const attn_report *report, const char *name);
+/* Whether more of it is better (accuracy) or less (errors, loss). */
+ATTN_API int attn_metric_rises(const char *name);
+
+/* The labels of a class (or labels) output, those of the data that the model does not know after its own. */
+ATTN_API int64_t attn_report_classes(const attn_report *report, int output);
+ATTN_API const char *attn_report_class(const attn_report *report, int output, int64_t class_number);
+typedef struct attn_class_scores {
+    int64_t support, predicted, right; /* rows that are of it, were called it, both */
+    double precision, recall, f1;      /* 0 where nothing is to be divided */
+} attn_class_scores;
+ATTN_API attn_class_scores attn_report_class_scores(const attn_report *report, int output,
+                                                    int64_t class_number);
+/* Class outputs: how many rows of class `truth` were called `answer`. */
+ATTN_API int64_t attn_report_confusion(const attn_report *report, int output, int64_t truth, int64_t answer);
+
+/* All of it as one JSON object; valid as long as the report. NULL without memory. */
+ATTN_API const char *attn_report_json(attn_report *report);
+
+ATTN_END_DECLS
+
+#endif

@@ -1,0 +1,92 @@
+/* trainer.h: from examples to a model file.
+ *
+ *     attn_trainer_options options;
+ *     attn_trainer_options_init(&options);
+ *     options.output = "pos.safetensors";
+ *     attn_trainer_create(config, train, dev, &options, &trainer);
+ *     attn_trainer_run(trainer);
+ *     attn_trainer_destroy(trainer);
+ *
+ * The best model by the development data is kept in `output`; beside it, "pos.last.safetensors" holds all
+ * that is needed to go on. Both are written to a temporary name, synced and renamed, so that whatever
+ * happens each is a whole file, old or new. Same data, configuration and seed: the same files, byte for
+ * byte, for any number of threads and however often it was stopped and resumed.
+ */
+#ifndef ATTN_TRAINER_H
+#define ATTN_TRAINER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/config.h>
+#include <attn/dataset.h>
+#include <attn/export.h>
+#include <attn/model.h>
+#include <attn/status.h>
+
+ATTN_BEGIN_DECLS
+
+typedef struct attn_trainer attn_trainer;
+
+typedef enum attn_training_event {
+    ATTN_TRAINING_READY = 0,    /* before the first step; steps_total is known */
+    ATTN_TRAINING_MEASURED = 1, /* `seconds` was given: steps_total was chosen */
+    ATTN_TRAINING_STEP = 2,
+    ATTN_TRAINING_DEV = 3, /* the development data was evaluated: score, best */
+    ATTN_TRAINING_DONE = 4 /* after the last step, with why */
+} attn_training_event;
+
+typedef enum attn_training_end {
+    ATTN_TRAINING_FINISHED = 0, /* all steps */
+    ATTN_TRAINING_PATIENCE = 1, /* no better score for training.patience evaluations */
+    ATTN_TRAINING_STOPPED = 2   /* the callback said so: can be resumed */
+} attn_training_end;
+
+typedef struct attn_training_state {
+    attn_training_event event;
+    int64_t step, steps_total;  /* done; to do */
+    double epoch, epochs_total; /* the same as passes over the training data */
+    double loss;                /* smoothed, of the last steps */
+    double learning_rate;
+    double units_per_second;      /* of training, without evaluations */
+    double seconds, seconds_left; /* since the run began; estimated */
+    int64_t train_examples, dev_examples, train_units;
+    int held_out;         /* the development data is a part of the training data */
+    int64_t resumed_from; /* step; 0: not resumed */
+    int64_t parameters;
+    const char *metric;       /* its name */
+    double score, best_score; /* NaN before the first evaluation */
+    int64_t best_step;
+    attn_training_end end;
+} attn_training_state;
+
+typedef struct attn_trainer_options {
+    size_t size;         /* sizeof(attn_trainer_options), set by the init function */
+    const char *output;  /* NULL: nothing is written */
+    const char *vectors; /* NULL, or pretrained vectors (.vec: "word number number ...") to start from */
+    int resume;          /* go on from the .last file, if there is one */
+    double seconds; /* > 0: measure the speed and choose the number of steps so that it takes this long */
+    double save_seconds; /* the .last file is written at evaluations and whenever so long has passed: 30
+                            after init; 0: at every step */
+    /* Called after every event; not 0 stops after this step. May be NULL. */
+    int (*watch)(void *user, const attn_training_state *state);
+    void *user;
+} attn_trainer_options;
+ATTN_API void attn_trainer_options_init(attn_trainer_options *options);
+
+/* dev NULL: training.hold_out of the training examples are taken out of it. config and datasets must outlive
+ * the trainer. Errors: INVALID_ARGUMENT for data that cannot be learned from (no examples, targets of the
+ * wrong kind with file and line, a .last file of another configuration or other data), what reading vectors
+ * and the .last file may say, OUT_OF_MEMORY. */
+ATTN_API attn_status attn_trainer_create(attn_config *config, const attn_dataset *train,
+                                         const attn_dataset *dev, const attn_trainer_options *options,
+                                         attn_trainer **trainer);
+/* Trains until the steps are done, patience ends or the callback stops it. Errors: NOT_FINITE (the loss or a
+ * gradient is not a number; step and learning rate are named), SYSTEM_ERROR (a file could not be written;
+ * the ones before it are whole), OUT_OF_MEMORY. */
+ATTN_API attn_status attn_trainer_run(attn_trainer *trainer);
+ATTN_API void attn_trainer_destroy(attn_trainer *trainer); /* NULL is allowed */
+
+ATTN_END_DECLS
+
+#endif

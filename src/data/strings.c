@@ -1,0 +1,29 @@
+/* strings.c: a growing list of strings in one block. */
+#include "data/strings.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+attn_status at_strings_add(attn_context *context, at_strings *list, const char *text, size_t length) {
+    int64_t used = list->count ? list->offsets[list->count] : 0;
+    attn_status status = at_grow(context, &list->offsets, &list->offset_room, list->count + 2,
+                                 sizeof *list->offsets, "a list of strings");
+    if (status != ATTN_OK) return status;
+    status = at_grow(context, &list->bytes, &list->byte_room, used + (int64_t)length + 1, 1,
+                     "the text of strings");
+    if (status != ATTN_OK) return status;
+    if (length) memcpy(list->bytes + used, text, length);
+    list->bytes[used + (int64_t)length] = 0;
+    list->offsets[list->count] = used;
+    list->offsets[++list->count] = used + (int64_t)length + 1;
+    return ATTN_OK;
+}
+
+void at_strings_clear(at_strings *list) { list->count = 0; }
+
+void at_strings_free(attn_context *context, at_strings *list) {
+    at_release(context, list->bytes);
+    at_release(context, list->offsets);
+    memset(list, 0, sizeof *list);
+}
