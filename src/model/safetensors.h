@@ -20,7 +20,7 @@ typedef enum at_dtype {
     AT_DTYPE_I32,
     AT_DTYPE_I64,
     AT_DTYPE_U8,
-    AT_DTYPE_OTHER
+    AT_DTYPE_OTHER /* known to the format, of no use to us; cannot be written */
 } at_dtype;
 
 typedef struct at_stored {
@@ -29,25 +29,28 @@ typedef struct at_stored {
     int rank;
     int64_t shape[ATTN_MAX_RANK];
     int64_t count;    /* of elements */
-    const void *data; /* reading: in the mapping, which may be written to (the file does not change) */
+    const void *data; /* in the mapping, which may be written to (the file does not change) */
 } at_stored;
 
 /* ---- reading ---- */
 
 typedef struct at_safetensors at_safetensors;
 
-/* Maps a file and checks its header: lengths within the file, offsets in order without gaps and overlaps up
- * to the end, sizes that agree with dtype and shape, no name twice, no more than 100 MB of header. */
+/* Maps a file and checks its header: lengths within the file, offsets without gaps and overlaps up to the
+ * end, sizes that agree with dtype and shape, data aligned, no name twice, no more than 100 MB of header.
+ * *file is untouched on failure. Errors: INVALID_ARGUMENT ("FILE: what is wrong"), SYSTEM_ERROR,
+ * OUT_OF_MEMORY. */
 attn_status at_safetensors_open(attn_context *context, const char *path, at_safetensors **file);
-/* The same for bytes in memory, which must stay (fuzzing). */
+/* The same for bytes in memory, which must stay and begin at a multiple of 8 (fuzzing). */
 attn_status at_safetensors_parse(attn_context *context, const char *name, const void *bytes, size_t length,
                                  at_safetensors **file);
 void at_safetensors_close(at_safetensors *file);
 const char *at_safetensors_name(const at_safetensors *file);                      /* the path */
 const char *at_safetensors_metadata(const at_safetensors *file, const char *key); /* NULL: none */
 int64_t at_safetensors_count(const at_safetensors *file);
+/* In the order of their data; NULL out of range. */
 const at_stored *at_safetensors_at(const at_safetensors *file, int64_t index);
-const at_stored *at_safetensors_find(const at_safetensors *file, const char *name); /* NULL: none; by hash */
+const at_stored *at_safetensors_find(const at_safetensors *file, const char *name); /* NULL: none */
 
 /* ---- writing ---- */
 
@@ -59,8 +62,9 @@ void at_safetensors_writer_destroy(at_safetensors_writer *writer);
 attn_status at_safetensors_put(at_safetensors_writer *writer, const char *key, const char *value);
 attn_status at_safetensors_add(at_safetensors_writer *writer, const char *name, at_dtype dtype, int rank,
                                const int64_t *shape, const void *data);
-/* To "path.tmp-PID" beside it, synced, renamed to path, the folder synced. On failure the temporary file is
- * removed, path is as it was, and the error names path and the system's reason. */
+/* To "path.tmp", which is overwritten if a killed run has left it, synced, renamed to path, the folder
+ * synced. On failure the temporary file is removed, path is as it was, and the error names path and the
+ * system's reason. The writer can be committed again. */
 attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *path);
 
 #endif
