@@ -1,9 +1,10 @@
 /* subwords.h: byte-pair encoding.
  *
- * A word is written as the symbols of its characters, the first with a mark before it that says "a space
- * stands before" (U+2581); the pair of neighbouring symbols that is most frequent in the training text
- * becomes a symbol, again and again. Words are then cut by the same merges in the same order. Characters
- * that were not seen are single symbols of their own (and unknown to the vocabulary).
+ * A word is written as the symbols of its characters with one before them that says "a space stands before"
+ * (U+2581, which also stands for spaces inside a word); the pair of neighbouring symbols that is most
+ * frequent in the training text becomes a symbol, again and again. Words are then cut by the same merges in
+ * the same order. Characters that were not seen are single symbols of their own (and unknown to the
+ * vocabulary).
  */
 #ifndef AT_DATA_SUBWORDS_H
 #define AT_DATA_SUBWORDS_H
@@ -20,7 +21,7 @@ typedef struct at_subwords {
  * included) or no pair occurs twice. Equal counts: the pair that is smaller by bytes. */
 attn_status at_subwords_learn(attn_context *context, const at_vocabulary *words, int64_t symbols,
                               at_subwords *subwords);
-/* From stored merges. */
+/* From stored merges. INVALID_ARGUMENT if one is not two symbols with a space between, or is there twice. */
 attn_status at_subwords_load(attn_context *context, const at_strings *merges, at_subwords *subwords);
 /* Appends the symbols of one word. */
 attn_status at_subwords_split(attn_context *context, const at_subwords *subwords, const char *word,

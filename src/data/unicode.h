@@ -25,9 +25,12 @@ size_t at_unicode_lower(const char *text, size_t length, char *out);
  * is; runs longer than 3 of one kind are cut to 3. Into `out` (room for length + 1 bytes); its length. */
 size_t at_unicode_shape(const char *text, size_t length, char *out);
 
-/* Splits text into words: runs of letters, marks and digits, with apostrophes, hyphens... as docs/format.md
- * says; characters of scripts without spaces (Han, Hiragana, Katakana, Thai, ...) stand alone; punctuation
- * and symbols stand alone. With `at_spaces` it is split at white space only. Appends the words. */
+/* Whether a code point is white space. */
+int at_unicode_space(int32_t code_point);
+
+/* Splits text into words: runs of letters, marks and digits, with apostrophes, hyphens... as words.c says;
+ * characters of scripts without spaces (Han, Hiragana, Katakana, Thai, ...) stand alone; punctuation and
+ * symbols stand alone. With `at_spaces` it is split at white space only. Appends the words. */
 attn_status at_split_words(attn_context *context, const char *text, size_t length, int at_spaces,
                            at_strings *words);
 
