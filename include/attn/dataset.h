@@ -74,6 +74,9 @@ ATTN_API const char *attn_dataset_name(const attn_dataset *dataset);
 ATTN_API attn_format attn_dataset_format(const attn_dataset *dataset); /* never AUTO */
 ATTN_API int64_t attn_dataset_examples(const attn_dataset *dataset);
 ATTN_API int64_t attn_dataset_skipped(const attn_dataset *dataset); /* bad lines or sentences left out */
+/* Why the first hundred of them were: "train.conllu:17: 9 columns, a token line has 10". NULL out of range.
+ */
+ATTN_API const char *attn_dataset_problem(const attn_dataset *dataset, int64_t index);
 
 /* Whether examples are sequences of tokens (CONLLU, COLUMNS); else each is one text, and counts as having
  * one token. */

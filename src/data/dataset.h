@@ -6,12 +6,15 @@
 
 #include "data/strings.h"
 
+enum { AT_PROBLEMS = 100 };
+
 struct attn_dataset {
     attn_context *context;
     at_strings name; /* one string */
     attn_format format;
     int tokenized;
     int64_t examples, skipped;
+    at_strings problems; /* why the first AT_PROBLEMS of the skipped ones were bad */
 
     /* Tokens (or one text) of all examples, one after another; [examples + 1] says where each begins. */
     at_strings tokens;
@@ -25,8 +28,7 @@ struct attn_dataset {
     int any_glued;
 
     at_strings columns; /* names of the targets */
-    at_strings
-        targets; /* target c of token t (not tokenized: of example t) is string t * columns.count + c */
+    at_strings targets; /* target c of token t (not tokenized: example t) is string t * columns.count + c */
     at_strings sources; /* CONLLU: [examples] */
 };
 

@@ -1,0 +1,324 @@
+/* reader.c: from a file or from memory to a dataset: what the formats have in common. */
+#include "data/reader.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/unicode.h"
+
+/* ---- lines and errors ---- */
+
+int at_reader_line(at_reader *reader, at_line *line) {
+    if (reader->next == reader->end) return 0;
+    size_t left = (size_t)(reader->end - reader->next);
+    const char *feed = memchr(reader->next, '\n', left);
+    line->text = reader->next;
+    line->length = feed ? (size_t)(feed - reader->next) : left;
+    line->number = reader->line++;
+    reader->next = feed ? feed + 1 : reader->end;
+    if (line->length > 0 && line->text[line->length - 1] == '\r') line->length--;
+    return 1;
+}
+
+int at_line_is_blank(const at_line *line) {
+    for (size_t i = 0; i < line->length; i++) {
+        if (line->text[i] != ' ' && line->text[i] != '\t') return 0;
+    }
+    return 1;
+}
+
+/* Of a long path the end is what tells files apart, and the reason must have room beside it. */
+static void name_for_error(const char *name, char *out, size_t room) {
+    size_t length = strlen(name);
+    if (length < room) {
+        memcpy(out, name, length + 1);
+    } else {
+        snprintf(out, room, "...%s", name + length - (room - 4));
+    }
+}
+
+attn_status at_reader_bad(at_reader *reader, int64_t line, const char *format, ...) {
+    char reason[256], name[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    name_for_error(reader->name, name, sizeof name);
+    reader->bad = 1;
+    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s:%" PRId64 ": %s", name, line, reason);
+}
+
+attn_status at_reader_fail(at_reader *reader, const char *format, ...) {
+    char reason[300], name[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    name_for_error(reader->name, name, sizeof name);
+    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s: %s", name, reason);
+}
+
+attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line) {
+    size_t place = at_unicode_check(text, length);
+    if (place == length) return ATTN_OK;
+    size_t begin = 0;
+    for (size_t i = 0; i < place; i++) {
+        if (text[i] == '\n') {
+            begin = i + 1;
+            line++;
+        }
+    }
+    if (text[place] == 0)
+        return at_reader_bad(reader, line, "byte %zu is 0: this is no text", place - begin + 1);
+    return at_reader_bad(reader, line, "byte %zu (0x%02x) is not UTF-8: convert the file with iconv",
+                         place - begin + 1, (unsigned)(unsigned char)text[place]);
+}
+
+attn_status at_reader_settle(at_reader *reader, attn_status status) {
+    int bad = reader->bad;
+    reader->bad = 0;
+    if (status == ATTN_OK || !bad || !reader->options.skip_bad) return status;
+    attn_dataset *dataset = reader->dataset;
+    at_dataset_undo(dataset);
+    dataset->skipped++;
+    if (dataset->problems.count >= AT_PROBLEMS) return ATTN_OK;
+    const char *problem = attn_context_error(reader->context);
+    return at_strings_add(reader->context, &dataset->problems, problem, strlen(problem));
+}
+
+/* ---- text ---- */
+
+attn_status at_reader_token(at_reader *reader, const char *text, size_t length, int64_t line, int glued) {
+    attn_status status =
+        at_unicode_nfc(reader->context, text, length, &reader->normal, &reader->normal_room, &text, &length);
+    if (status != ATTN_OK) return status;
+    return at_dataset_token(reader->dataset, text, length, line, glued);
+}
+
+attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text, size_t length) {
+    attn_status status =
+        at_unicode_nfc(reader->context, text, length, &reader->normal, &reader->normal_room, &text, &length);
+    if (status != ATTN_OK) return status;
+    return at_strings_add(reader->context, list, text, length);
+}
+
+void at_trim(const char **text, size_t *length) {
+    while (*length > 0 && (*text)[0] == ' ') {
+        (*text)++;
+        (*length)--;
+    }
+    while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
+}
+
+attn_status at_reader_target(at_reader *reader, const char *text, size_t length) {
+    char separator = reader->options.label_separator;
+    if (separator == 0) return at_reader_add(reader, &reader->dataset->targets, text, length);
+    at_bytes *joined = &reader->joined;
+    joined->count = 0;
+    attn_status status = ATTN_OK;
+    const char *end = text + length;
+    while (status == ATTN_OK && text < end) {
+        const char *stop = memchr(text, separator, (size_t)(end - text));
+        if (stop == NULL) stop = end;
+        const char *label = text;
+        size_t label_length = (size_t)(stop - text);
+        at_trim(&label, &label_length);
+        if (label_length > 0 && joined->count > 0) status = at_bytes_append(reader->context, joined, "\n", 1);
+        if (status == ATTN_OK) status = at_bytes_append(reader->context, joined, label, label_length);
+        text = stop < end ? stop + 1 : end;
+    }
+    if (status != ATTN_OK) return status;
+    return at_reader_add(reader, &reader->dataset->targets, joined->count ? joined->data : "",
+                         (size_t)joined->count);
+}
+
+int at_reader_unlabelled(const at_reader *reader) {
+    const attn_dataset *dataset = reader->dataset;
+    if (!reader->options.labelled) return 0;
+    for (int64_t c = 1; c <= dataset->columns.count; c++) {
+        if (at_string_length(&dataset->targets, dataset->targets.count - c) > 0) return 0;
+    }
+    return 1;
+}
+
+int at_same_name(const char *a, size_t a_length, const char *b, size_t b_length) {
+    if (a_length != b_length) return 0;
+    for (size_t i = 0; i < a_length; i++) {
+        int x = (unsigned char)a[i], y = (unsigned char)b[i];
+        if (x >= 'A' && x <= 'Z') x += 'a' - 'A';
+        if (y >= 'A' && y <= 'Z') y += 'a' - 'A';
+        if (x != y) return 0;
+    }
+    return 1;
+}
+
+int64_t at_column_number(const char *text, size_t length) {
+    int64_t number = 0;
+    if (length == 0 || length > 9) return 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return 0;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+/* ---- the whole ---- */
+
+void attn_reader_options_init(attn_reader_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->labelled = 1;
+    options->per_token = -1;
+    options->expanded_limit = INT64_C(1) << 32;
+}
+
+static attn_status check_options(attn_context *context, const attn_reader_options *options) {
+    if (options->size != sizeof *options)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "reader options: size is %zu, not %zu: call attn_reader_options_init first",
+                       options->size, sizeof *options);
+    if (options->format < ATTN_FORMAT_AUTO || options->format > ATTN_FORMAT_LINES)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: there is no format %d",
+                       (int)options->format);
+    if (options->per_token < -1 || options->per_token > 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: per_token is %d, not -1, 0 or 1",
+                       options->per_token);
+    if (options->expanded_limit < 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: expanded_limit is %" PRId64,
+                       options->expanded_limit);
+    return ATTN_OK;
+}
+
+/* options.column, taken apart at its commas. */
+static attn_status split_wanted(at_reader *reader) {
+    const char *text = reader->options.column;
+    if (text == NULL || text[0] == 0) return ATTN_OK;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        const char *name = text;
+        size_t name_length = length;
+        at_trim(&name, &name_length);
+        if (name_length == 0)
+            return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                           "reader options: an empty name among the columns \"%s\"", reader->options.column);
+        if (at_unicode_check(name, name_length) != name_length)
+            return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                           "reader options: a name among the columns is not UTF-8");
+        attn_status status = at_reader_add(reader, &reader->wanted, name, name_length);
+        if (status != ATTN_OK) return status;
+        if (text[length] == 0) return ATTN_OK;
+        text += length + 1;
+    }
+}
+
+/* Which format it is, and whether that suits the task. */
+static attn_status choose_format(at_reader *reader) {
+    attn_reader_options *options = &reader->options;
+    if (options->format == ATTN_FORMAT_AUTO) options->format = at_detect_format(reader);
+    if (options->format == ATTN_FORMAT_AUTO)
+        return at_reader_fail(reader,
+                              "cannot tell the format from the name and the first lines. It may be CoNLL-U, "
+                              "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
+                              "label TAB text or of __label__LABEL text: say which");
+    if (!options->labelled) return ATTN_OK;
+    int tokens = options->format == ATTN_FORMAT_CONLLU || options->format == ATTN_FORMAT_COLUMNS;
+    if (options->format == ATTN_FORMAT_LINES)
+        return at_reader_fail(reader,
+                              "lines of plain text have no labels to learn from; put one before each text "
+                              "with a TAB between");
+    if (options->per_token == 1 && !tokens)
+        return at_reader_fail(reader,
+                              "has a text a line, and tagging needs a tag for each token: give CoNLL-U, or "
+                              "lines of token TAB tag with blank lines between sentences");
+    if (options->per_token == 0 && tokens)
+        return at_reader_fail(reader,
+                              "has a tag for each token, and this task needs a label for each text: give a "
+                              "table (TSV or CSV), lines of label TAB text, or of __label__LABEL text");
+    return ATTN_OK;
+}
+
+static attn_status read_format(at_reader *reader) {
+    switch (reader->options.format) {
+    case ATTN_FORMAT_CONLLU: return at_read_conllu(reader);
+    case ATTN_FORMAT_COLUMNS: return at_read_columns(reader);
+    case ATTN_FORMAT_TABLE: return at_read_table(reader);
+    case ATTN_FORMAT_FASTTEXT: return at_read_fasttext(reader);
+    default: return at_read_lines(reader);
+    }
+}
+
+static attn_status read_all(at_reader *reader) {
+    size_t count = (size_t)(reader->end - reader->next);
+    if (count >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+    if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
+    if (count >= 2 && (memcmp(reader->next, "\xff\xfe", 2) == 0 || memcmp(reader->next, "\xfe\xff", 2) == 0))
+        return at_reader_fail(reader, "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    attn_status status = choose_format(reader);
+    if (status == ATTN_OK) status = split_wanted(reader);
+    if (status != ATTN_OK) return status;
+    int tokenized =
+        reader->options.format == ATTN_FORMAT_CONLLU || reader->options.format == ATTN_FORMAT_COLUMNS;
+    status =
+        at_dataset_create(reader->context, reader->name, reader->options.format, tokenized, &reader->dataset);
+    if (status == ATTN_OK) status = read_format(reader);
+    if (status != ATTN_OK || reader->dataset->examples > 0) return status;
+    if (reader->dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
+    return at_reader_fail(reader,
+                          "has no good examples: all %" PRId64 " were left out, the first because of %s",
+                          reader->dataset->skipped, at_string(&reader->dataset->problems, 0));
+}
+
+static attn_status parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
+                         size_t count, const attn_reader_options *options, attn_dataset **dataset) {
+    at_reader reader = {.context = context,
+                        .name = name,
+                        .options = *options,
+                        .next = bytes,
+                        .end = bytes + count,
+                        .line = first_line};
+    attn_status status = read_all(&reader);
+    at_strings_free(context, &reader.wanted);
+    at_release(context, reader.normal);
+    at_bytes_free(context, &reader.joined);
+    if (status == ATTN_OK) {
+        *dataset = reader.dataset;
+    } else {
+        attn_dataset_destroy(reader.dataset);
+    }
+    return status;
+}
+
+attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
+                               size_t count, const attn_reader_options *options, attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (name == NULL || options == NULL || dataset == NULL || (bytes == NULL && count > 0))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_parse: name, bytes, options and dataset must not be NULL");
+    attn_status status = check_options(context, options);
+    if (status != ATTN_OK) return status;
+    if (count > (uint64_t)options->expanded_limit)
+        return at_fail(context, ATTN_OVERFLOW,
+                       "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
+                       name, count, options->expanded_limit);
+    return parse(context, name, first_line, count ? bytes : "", count, options, dataset);
+}
+
+attn_status attn_dataset_read(attn_context *context, const char *path, const attn_reader_options *options,
+                              attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (path == NULL || options == NULL || dataset == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_read: path, options and dataset must not be NULL");
+    attn_status status = check_options(context, options);
+    if (status != ATTN_OK) return status;
+    at_bytes file = {0};
+    status = at_file_read(context, path, options->expanded_limit, &file);
+    if (status != ATTN_OK) return status;
+    status = parse(context, path, 1, file.data, (size_t)file.count, options, dataset);
+    at_bytes_free(context, &file);
+    return status;
+}
