@@ -12,7 +12,7 @@
 
 #include "text.h"
 
-enum { NAME_LIMIT = 40, FLAG_LIMIT = 32 };
+enum { NAME_LIMIT = 40, FLAG_LIMIT = 64 };
 
 argument_flag argument_switch(const char *name, bool *on, const char *help) {
     argument_flag flag = {.name = name, .kind = ARGUMENT_SWITCH, .target.on = on, .help = help};
@@ -51,6 +51,11 @@ argument_flag argument_choice(const char *name, int *choice, const char *value, 
 argument_flag argument_text(const char *name, const char **text, const char *value, const char *help) {
     argument_flag flag = {
         .name = name, .kind = ARGUMENT_TEXT, .target.text = text, .value = value, .help = help};
+    return flag;
+}
+
+argument_flag argument_letter(argument_flag flag, char letter) {
+    flag.letter = letter;
     return flag;
 }
 
@@ -193,13 +198,22 @@ static void unknown_flag(const argument_list *list, const char *name, size_t len
     arguments_complain(list->command, "there is no flag --", given, "", nearest != NULL ? meant : NULL);
 }
 
+static const argument_flag *find_letter(const argument_list *list, const char *argument) {
+    for (size_t i = 0; i < list->flag_count; i++) {
+        const argument_flag *flag = &list->flags[i];
+        if (flag->letter != '\0' && argument[1] == flag->letter && argument[2] == '\0') return flag;
+    }
+    return NULL;
+}
+
 /* Reads the flag at arguments[*at] and, where it has one, its value; moves *at
  * to the last argument used. */
 static bool read_flag(const argument_list *list, int count, char **arguments, int *at) {
     const char *name = arguments[*at] + 2;
-    const char *equals = strchr(name, '=');
+    bool is_short = arguments[*at][1] != '-';
+    const char *equals = is_short ? NULL : strchr(name, '=');
     size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
-    const argument_flag *flag = find_flag(list, name, length);
+    const argument_flag *flag = is_short ? find_letter(list, arguments[*at]) : find_flag(list, name, length);
     if (flag == NULL) {
         unknown_flag(list, name, length);
         return false;
@@ -220,7 +234,9 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
 /* Width of "--name VALUE" in the help; prints it too if `print`. */
 static int flag_title(const argument_flag *flag, bool print) {
     char title[128];
-    int length = snprintf(title, sizeof title, "--%s", flag->name);
+    char letter[8] = "";
+    if (flag->letter != '\0') snprintf(letter, sizeof letter, "-%c, ", flag->letter);
+    int length = snprintf(title, sizeof title, "%s--%s", letter, flag->name);
     if (flag->kind == ARGUMENT_CHOICE && flag->value == NULL) {
         for (int i = 0; flag->choices[i] != NULL; i++) {
             length += snprintf(title + length, sizeof title - (size_t)length, "%c%s", i == 0 ? ' ' : '|',
@@ -270,7 +286,7 @@ argument_result arguments_read(argument_list *list, int count, char **arguments)
         }
         if (!flags_over && strcmp(argument, "--") == 0) {
             flags_over = true;
-        } else if (!flags_over && strncmp(argument, "--", 2) == 0) {
+        } else if (!flags_over && (strncmp(argument, "--", 2) == 0 || find_letter(list, argument) != NULL)) {
             if (!read_flag(list, count, arguments, &i)) return wrong(list);
         } else if (!flags_over && argument[0] == '-' && argument[1] != '\0') {
             arguments_complain(list->command, "there is no flag ", argument, "; flags begin with two dashes",

@@ -1,10 +1,9 @@
 /* arguments.h: the arguments of a command, from one table of its flags.
  *
  * A flag is a row of the table: its name, kind, target, default, range and
- * help. The same table reads the command line (--name VALUE or --name=VALUE),
- * checks numbers and ranges, and prints the help, so that they cannot differ.
- * A mistake is reported on standard error with the flag's name, and a flag
- * that does not exist with the nearest one that does.
+ * help. The same table reads the command line (--name VALUE, --name=VALUE, and -n VALUE for flags with a
+ * letter), checks numbers and ranges, and prints the help, so that they cannot differ. A mistake is reported
+ * on standard error with the flag's name, and a flag that does not exist with the nearest one that does.
  */
 #ifndef CLI_ARGUMENTS_H
 #define CLI_ARGUMENTS_H
@@ -26,6 +25,7 @@ typedef enum argument_kind {
 
 typedef struct argument_flag {
     const char *name; /* without the dashes */
+    char letter;      /* 0, or a short form: -o */
     argument_kind kind;
     union {
         bool *on;
@@ -53,6 +53,7 @@ argument_flag argument_number(const char *name, double *number, const char *valu
 argument_flag argument_choice(const char *name, int *choice, const char *value, const char *initial,
                               const char *const *choices, const char *help);
 argument_flag argument_text(const char *name, const char **text, const char *value, const char *help);
+argument_flag argument_letter(argument_flag flag, char letter); /* the same flag with a short form */
 
 typedef struct argument_list {
     const char *command; /* "bench" */

@@ -15,6 +15,7 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"train", "a model from a file of labelled examples", command_train},
     {"explain", "one attention, every step with its numbers", command_explain},
     {"bench", "this machine: attention against its limits", command_bench},
 };

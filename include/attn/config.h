@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <attn/context.h>
+#include <attn/dataset.h>
 #include <attn/export.h>
 #include <attn/status.h>
 
@@ -38,6 +39,10 @@ ATTN_API attn_status attn_config_parse(attn_config *config, const char *name, co
  * next call with this configuration. */
 ATTN_API const char *attn_config_get(attn_config *config, const char *name);
 ATTN_API const char *attn_config_print(attn_config *config);
+
+/* How files are read for this task: format, columns, what kind of examples. options points into the
+ * configuration for its texts. */
+ATTN_API attn_status attn_config_reader(attn_config *config, attn_reader_options *options);
 
 /* The names there are, with one line of help each; NULL out of range. */
 ATTN_API int attn_config_count(void);

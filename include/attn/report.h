@@ -5,7 +5,7 @@
  *
  * Metrics by name, those of the first output without a prefix, of further outputs as "NAME.accuracy":
  *
- *     class     accuracy, macro_precision, macro_recall, macro_f1, micro_f1; loss
+ *     class     accuracy, macro_precision, macro_recall, macro_f1, micro_f1
  *     labels    exact (all labels of an example right), macro_*, micro_precision, micro_recall, micro_f1
  *     number    mean_squared_error, mean_absolute_error, correlation
  *     bmes      also word_precision, word_recall, word_f1
@@ -37,7 +37,7 @@ ATTN_API int attn_report_metrics(const attn_report *report);
 ATTN_API const char *attn_report_metric_name(const attn_report *report, int index);
 /* By name; NaN if there is none. */
 ATTN_API double attn_report_metric(const attn_report *report, const char *name);
-/* Whether more of it is better (accuracy) or less (errors, loss). */
+/* Whether more of it is better (accuracy) or less (errors). */
 ATTN_API int attn_metric_rises(const char *name);
 
 /* The labels of a class (or labels) output, those of the data that the model does not know after its own. */
@@ -52,7 +52,15 @@ ATTN_API attn_class_scores attn_report_class_scores(const attn_report *report, i
 /* Class outputs: how many rows of class `truth` were called `answer`. */
 ATTN_API int64_t attn_report_confusion(const attn_report *report, int output, int64_t truth, int64_t answer);
 
-/* All of it as one JSON object; valid as long as the report. NULL without memory. */
+/* All of it as one JSON object; valid as long as the report. NULL without memory.
+ *
+ *     {"examples": , "units": , "compared": rows with a target, METRIC: ... ,
+ *      "classes": [{"label", "support", "predicted", "right", "precision", "recall", "f1"} ...],
+ *      "confusion": {"labels": [...], "rows": [[a row each truth, a number each answer] ...]},
+ *      "outputs": {NAME: {"compared", METRIC, "classes", "confusion"} ...}}
+ *
+ * "outputs" has the second and further ones. "classes" are not there for numbers, "confusion" only for class
+ * outputs of at most 200 classes. */
 ATTN_API const char *attn_report_json(attn_report *report);
 
 ATTN_END_DECLS

@@ -24,6 +24,8 @@ struct attn_parameters {
     attn_parameter **list;
     int64_t count, room;
     block *blocks;
+    at_parameter_source source; /* NULL: parameters start anew */
+    void *source_user;
     attn_status status;
     char error[512];
 };
@@ -75,6 +77,11 @@ void attn_parameters_destroy(attn_parameters *parameters) {
         parameters->blocks = next;
     }
     allocator.release(allocator.user, parameters);
+}
+
+void at_parameters_from(attn_parameters *set, at_parameter_source source, void *user) {
+    set->source = source;
+    set->source_user = user;
 }
 
 /* ---- how parameters start ---- */
@@ -187,9 +194,15 @@ attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *nam
     p->name = at_parameters_memory(parameters, length);
     if (!p->name) return NULL;
     memcpy(p->name, name, length);
-    p->value = at_parameters_memory(parameters, (size_t)p->count * sizeof(float));
-    if (!p->value) return NULL;
-    fill(p, options->initial, options->scale);
+    if (parameters->source) {
+        char reason[256] = "";
+        p->value = parameters->source(parameters->source_user, name, rank, shape, reason, sizeof reason);
+        if (!p->value) return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "%s", reason);
+    } else {
+        p->value = at_parameters_memory(parameters, (size_t)p->count * sizeof(float));
+        if (!p->value) return NULL;
+        fill(p, options->initial, options->scale);
+    }
     parameters->list[parameters->count++] = p;
     return p;
 }

@@ -31,6 +31,12 @@ __attribute__((format(printf, 3, 4)))
 #endif
 void *
 at_parameters_fail(attn_parameters *set, attn_status status, const char *format, ...);
+/* From now on parameters that are added take their values from `source` instead of starting anew: it returns
+ * memory of that shape which stays as long as the set and may be written to, or NULL with the reason. */
+typedef float *(*at_parameter_source)(void *user, const char *name, int rank, const int64_t *shape,
+                                      char *reason, size_t reason_bytes);
+void at_parameters_from(attn_parameters *set, at_parameter_source source, void *user);
+
 int at_parameters_ready(const attn_parameters *set);
 
 /* The weight in kernel order, kept with the parameter until it changes. */

@@ -1,0 +1,154 @@
+/* progress.c: training as a person sees it, on standard error. */
+#define _POSIX_C_SOURCE 200809L
+#include "progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "text.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number) {
+    interrupted = 1;
+    signal(number, SIG_DFL); /* the second one is meant */
+}
+
+void progress_catch_interrupts(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool progress_interrupted(void) { return interrupted != 0; }
+
+void progress_count(double count, char *text) {
+    if (count >= 1e7) {
+        snprintf(text, 32, "%.0fM", count / 1e6);
+    } else if (count >= 1e6) {
+        snprintf(text, 32, "%.1fM", count / 1e6);
+    } else if (count >= 1e4) {
+        snprintf(text, 32, "%.0fk", count / 1e3);
+    } else {
+        snprintf(text, 32, "%.0f", count);
+    }
+}
+
+void progress_duration(double seconds, char *text) {
+    int64_t whole = (int64_t)(seconds + 0.5);
+    if (whole >= 3600) {
+        snprintf(text, 32, "%" PRId64 " h %02" PRId64 " min", whole / 3600, whole % 3600 / 60);
+    } else {
+        snprintf(text, 32, "%" PRId64 ":%02" PRId64, whole / 60, whole % 60);
+    }
+}
+
+static int terminal_columns(void) {
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 80;
+}
+
+static void clear_bar(progress *shown) {
+    if (shown->bar_shown) fputs("\r\033[K", stderr);
+    shown->bar_shown = false;
+}
+
+static void print_numbers(const attn_training_state *state, char *line, size_t room) {
+    char rate[32], left[32];
+    progress_count(state->units_per_second, rate);
+    progress_duration(state->seconds_left, left);
+    snprintf(line, room, "epoch %.1f/%.1f  loss %.4f  lr %.1e  %s rows/s  %s left", state->epoch,
+             state->epochs_total, state->loss, state->learning_rate, rate, left);
+}
+
+static void draw_bar(progress *shown, const attn_training_state *state) {
+    char numbers[160];
+    print_numbers(state, numbers, sizeof numbers);
+    double done = (double)state->step / (double)state->steps_total;
+    int room = terminal_columns() - (int)strlen(numbers) - 10, width = room > 40 ? 40 : room;
+    fprintf(stderr, "\r%3.0f%% ", 100 * done);
+    if (width >= 5) {
+        static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+        int filled = (int)(done * width * 8), cells = filled / 8;
+        for (int i = 0; i < cells; i++) fputs("█", stderr);
+        fputs(eighths[filled % 8], stderr);
+        for (int i = cells + (filled % 8 != 0); i < width; i++) fputc(' ', stderr);
+        fputs("▏ ", stderr);
+    }
+    int fits = terminal_columns() - 6;
+    fprintf(stderr, "%.*s\033[K", fits > 0 ? fits : 0, numbers);
+    fflush(stderr);
+    shown->bar_shown = true;
+}
+
+static void print_ready(const attn_training_state *state) {
+    char units[32], parameters[32];
+    progress_count((double)state->train_units, units);
+    progress_count((double)state->parameters, parameters);
+    fprintf(stderr,
+            "%" PRId64 " examples (%s rows) to learn from, %" PRId64 " to choose the best model by%s\n",
+            state->train_examples, units, state->dev_examples,
+            state->held_out ? ", held out from the training data" : "");
+    fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
+            state->epochs_total);
+    if (state->resumed_from > 0) fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
+}
+
+static void print_score(const attn_training_state *state) {
+    char time[32];
+    progress_duration(state->seconds, time);
+    int best = state->best_step == state->step;
+    fprintf(stderr, "epoch %5.1f  step %6" PRId64 "  loss %.4f  dev %s %.4f%s  %s\n", state->epoch,
+            state->step, state->loss, state->metric, state->score, best ? "  best" : "      ", time);
+}
+
+static void print_done(const attn_training_state *state) {
+    char time[32];
+    progress_duration(state->seconds, time);
+    if (state->end == ATTN_TRAINING_STOPPED) {
+        fprintf(stderr, "stopped after step %" PRId64 " of %" PRId64 "; --resume goes on from there\n",
+                state->step, state->steps_total);
+    } else if (state->end == ATTN_TRAINING_PATIENCE) {
+        fprintf(stderr, "ended early at step %" PRId64 ": the score did not get better\n", state->step);
+    }
+    if (!isnan(state->best_score)) {
+        fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
+                state->best_step, time);
+    }
+}
+
+int progress_watch(void *user, const attn_training_state *state) {
+    progress *shown = user;
+    double pause = shown->terminal ? 0.1 : 10;
+    if (shown->quiet) return progress_interrupted();
+    if (state->event != ATTN_TRAINING_STEP) clear_bar(shown);
+    switch (state->event) {
+    case ATTN_TRAINING_READY: print_ready(state); break;
+    case ATTN_TRAINING_MEASURED:
+        fprintf(stderr, "the time given is enough for %" PRId64 " steps\n", state->steps_total);
+        break;
+    case ATTN_TRAINING_STEP:
+        if (state->seconds - shown->told_at < pause) break;
+        shown->told_at = state->seconds;
+        if (shown->terminal) {
+            draw_bar(shown, state);
+        } else {
+            char numbers[160];
+            print_numbers(state, numbers, sizeof numbers);
+            fprintf(stderr, "step %" PRId64 "/%" PRId64 "  %s\n", state->step, state->steps_total, numbers);
+        }
+        break;
+    case ATTN_TRAINING_DEV: print_score(state); break;
+    case ATTN_TRAINING_DONE: print_done(state); break;
+    }
+    return progress_interrupted();
+}

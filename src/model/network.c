@@ -1,0 +1,181 @@
+/* network.c: the network of a model: how it is made of the configuration, what it computes, its loss. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "tape/parameters.h"
+
+attn_status at_model_create(attn_config *config, attn_model **model) {
+    const at_config *values;
+    attn_status status = at_config_values(config, &values);
+    if (status != ATTN_OK) return status;
+    attn_config *copy;
+    status = at_config_copy(config, &copy);
+    if (status != ATTN_OK) return status;
+    attn_context *context = at_config_context(config);
+    attn_model *made = at_allocate(context, 1, sizeof *made, "a model");
+    if (!made) {
+        attn_config_destroy(copy);
+        return ATTN_OUT_OF_MEMORY;
+    }
+    made->context = context;
+    made->config = copy;
+    made->values = *values;
+    made->text.context = context;
+    at_config_text(values, &made->text.options);
+    *model = made;
+    return ATTN_OK;
+}
+
+void attn_model_destroy(attn_model *model) {
+    if (!model) return;
+    attn_tape_destroy(model->tape);
+    attn_parameters_destroy(model->parameters);
+    at_text_free(&model->text);
+    at_vocabulary_free(model->context, &model->pretrained.words);
+    at_outputs_free(model);
+    attn_config_destroy(model->config);
+    at_safetensors_close(model->file);
+    at_release(model->context, model->scores);
+    at_release(model->context, model);
+}
+
+/* ---- making ---- */
+
+/* Rows of a table are summed over features and then normalised, so their size counts only against the
+ * optimiser's steps: small numbers, which training soon makes its own. */
+static attn_parameter *add_table(attn_model *model, const char *name, int64_t rows, int64_t columns) {
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_EMBEDDING;
+    options.initial = ATTN_INITIAL_NORMAL;
+    options.scale = 0.05f;
+    int64_t shape[2] = {rows, columns};
+    return attn_parameters_add(model->parameters, name, 2, shape, &options);
+}
+
+static attn_parameter *add_crf(attn_model *model, const char *name, const char *part, int rank,
+                               int64_t classes) {
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_BIAS;
+    options.initial = ATTN_INITIAL_ZERO;
+    int64_t shape[2] = {classes, classes};
+    char whole[96];
+    snprintf(whole, sizeof whole, "%s.%s", name, part);
+    return attn_parameters_add(model->parameters, whole, rank, shape, &options);
+}
+
+static void build_output(attn_model *model, int number, int64_t columns) {
+    at_output *output = &model->outputs[number];
+    char name[64];
+    snprintf(name, sizeof name, "output.%d", number);
+    int64_t classes = output->kind == ATTN_OUTPUT_NUMBER ? 1 : output->labels.strings.count;
+    output->linear = attn_linear_create(model->parameters, name, columns, classes, 1, ATTN_IDENTITY);
+    if (!model->values.crf || output->kind != ATTN_OUTPUT_CLASS) return;
+    output->crf.transitions = add_crf(model, name, "transitions", 2, classes);
+    output->crf.start = add_crf(model, name, "start", 1, classes);
+    output->crf.end = add_crf(model, name, "end", 1, classes);
+}
+
+static void build_network(attn_model *model, attn_mixer_kind *kinds) {
+    attn_encoder_options encoder;
+    at_config_encoder(&model->values, &encoder, kinds);
+    attn_parameters *set = model->parameters;
+    model->features =
+        add_table(model, "features", at_text_features_count(&model->text), model->values.columns);
+    if (model->pretrained.columns) {
+        model->pretrained.table =
+            add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
+        model->pretrained.map = attn_linear_create(set, "vectors.map", model->pretrained.columns,
+                                                   model->values.columns, 0, ATTN_IDENTITY);
+    }
+    model->input_norm = attn_norm_create(set, "input.norm", ATTN_NORM_LAYER, model->values.columns);
+    model->encoder = attn_encoder_create(set, "encoder", &encoder);
+    if (attn_parameters_status(set) != ATTN_OK) return;
+    int64_t columns = attn_encoder_columns(model->encoder);
+    if (!model->per_token && model->values.pool == AT_POOL_ATTENTION)
+        model->pool_score = attn_linear_create(set, "pool.score", columns, 1, 1, ATTN_IDENTITY);
+    if (!model->per_token && model->values.pool == AT_POOL_MEAN_MAX) columns *= 2;
+    for (int i = 0; i < model->output_count; i++) build_output(model, i, columns);
+}
+
+attn_status at_model_build(attn_model *model, at_safetensors *file) {
+    attn_context *context = model->context;
+    attn_status status = attn_parameters_create(context, (uint64_t)model->values.seed, &model->parameters);
+    if (status != ATTN_OK) return status;
+    attn_mixer_kind *kinds = at_allocate(context, model->values.layers, sizeof *kinds, "the mixers");
+    if (!kinds) return ATTN_OUT_OF_MEMORY;
+    if (file) at_parameters_from(model->parameters, at_model_stored, file);
+    build_network(model, kinds);
+    at_release(context, kinds);
+    status = attn_parameters_status(model->parameters);
+    if (status != ATTN_OK) {
+        const char *from = file ? at_safetensors_name(file) : "the configuration";
+        return at_fail(context, status, "%.200s: %.280s", from, attn_parameters_error(model->parameters));
+    }
+    return attn_tape_create(context, &model->tape);
+}
+
+/* ---- computing ---- */
+
+static attn_variable *pool_rows(const attn_model *model, attn_tape *tape, attn_variable *x,
+                                const attn_ragged *batch) {
+    attn_variable *both[2];
+    switch ((at_pooling)model->values.pool) {
+    case AT_POOL_MEAN: return attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
+    case AT_POOL_MAX: return attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
+    case AT_POOL_FIRST: return attn_tape_pool(tape, x, batch, ATTN_POOL_FIRST);
+    case AT_POOL_ATTENTION:
+        return attn_tape_pool_attention(tape, x, attn_linear_apply(tape, model->pool_score, x), batch);
+    case AT_POOL_MEAN_MAX:
+        both[0] = attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
+        both[1] = attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
+        return attn_tape_concat(tape, both, 2);
+    }
+    return NULL;
+}
+
+attn_variable *at_model_apply(const attn_model *model, attn_tape *tape, const at_batch *batch) {
+    const at_features *features = &batch->features;
+    attn_places places = {.batch = {batch->sequences, batch->offsets}};
+    attn_variable *x = attn_tape_embedding_bag(tape, model->features, features->ids, features->offsets,
+                                               features->rows, ATTN_BAG_SUM);
+    if (model->pretrained.columns) {
+        attn_variable *vectors =
+            attn_tape_embedding(tape, model->pretrained.table, batch->vector_ids, features->rows);
+        x = attn_tape_add(tape, x, attn_linear_apply(tape, model->pretrained.map, vectors));
+    }
+    x = attn_norm_apply(tape, model->input_norm, x);
+    x = attn_encoder_apply(tape, model->encoder, x, &places);
+    if (!model->per_token) x = pool_rows(model, tape, x, &places.batch);
+    return attn_tape_dropout(tape, x, (float)model->values.output_dropout);
+}
+
+static attn_variable *output_loss(const attn_model *model, const at_output *output, attn_tape *tape,
+                                  const at_batch *batch, attn_variable *x, const at_batch_targets *targets) {
+    x = attn_linear_apply(tape, output->linear, x);
+    if (output->kind == ATTN_OUTPUT_NUMBER) return attn_tape_squared_error(tape, x, targets->numbers);
+    if (output->kind == ATTN_OUTPUT_LABELS) return attn_tape_binary_cross_entropy(tape, x, targets->numbers);
+    if (output->crf.transitions) {
+        attn_ragged rows = {batch->sequences, batch->offsets};
+        return attn_tape_crf(tape, x, &rows, &output->crf, targets->classes);
+    }
+    attn_cross_entropy_options options;
+    attn_cross_entropy_options_init(&options);
+    options.smoothing = (float)model->values.smoothing;
+    options.class_weights = output->class_weights;
+    return attn_tape_cross_entropy(tape, x, targets->classes, &options);
+}
+
+attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_batch *batch,
+                             attn_variable *x, const at_batch_targets *targets) {
+    attn_variable *sum = NULL;
+    for (int i = 0; i < model->output_count; i++) {
+        attn_variable *loss = output_loss(model, &model->outputs[i], tape, batch, x, &targets[i]);
+        sum = i == 0 ? loss : attn_tape_add(tape, sum, loss);
+    }
+    return sum;
+}

@@ -1,0 +1,202 @@
+/* checkpoint.c: the .last file: the model with its weights as they are, what the optimiser keeps (tensors
+ * "optimizer.NAME"), and how far training is (metadata "attn.training").
+ *
+ * Numbers of the state are written as hexadecimal floats: what is read back is the same bits.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "train/trainer.h"
+
+static const char prefix[] = "optimizer.";
+
+/* ---- writing ---- */
+
+static json_t *bits_of(double number) {
+    char text[64];
+    snprintf(text, sizeof text, "%a", number);
+    return json_string(text);
+}
+
+static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *writer) {
+    const at_progress_made *made = &trainer->made;
+    char print[32];
+    snprintf(print, sizeof print, "%016" PRIx64, trainer->fingerprint);
+    json_t *state = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "steps",
+        (json_int_t)trainer->steps_total, "step", (json_int_t)made->step, "epoch", (json_int_t)made->epoch,
+        "batch", (json_int_t)made->batch, "evaluated_step", (json_int_t)made->evaluated_step,
+        "evaluated_epoch", (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step,
+        "without_better", (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss),
+        "best_score", bits_of(made->best_score), "data", print);
+    char *text = state ? json_dumps(state, JSON_COMPACT) : NULL;
+    attn_status status =
+        text ? at_safetensors_put(writer, "attn.training", text)
+             : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for the state as JSON");
+    free(text);
+    json_decref(state);
+    return status;
+}
+
+static attn_status put_optimizer(attn_trainer *trainer, at_safetensors_writer *writer) {
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
+        const char *name;
+        attn_tensor tensor;
+        char whole[256];
+        status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
+        if (status != ATTN_OK) break;
+        snprintf(whole, sizeof whole, "%s%s", prefix, name);
+        status = at_safetensors_add(writer, whole, AT_DTYPE_F32, tensor.rank, tensor.shape, tensor.data);
+    }
+    return status;
+}
+
+attn_status at_checkpoint_write(attn_trainer *trainer) {
+    at_safetensors_writer *writer;
+    at_model_parts parts;
+    attn_status status = at_safetensors_writer_create(trainer->context, &writer);
+    if (status != ATTN_OK) return status;
+    status = at_model_store(trainer->model, writer, &parts);
+    if (status == ATTN_OK) status = put_progress(trainer, writer);
+    if (status == ATTN_OK) status = put_optimizer(trainer, writer);
+    if (status == ATTN_OK) status = at_safetensors_commit(writer, trainer->last);
+    at_safetensors_writer_destroy(writer);
+    at_model_parts_free(trainer->context, &parts);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static attn_status refuse(attn_trainer *trainer, const char *what, const char *detail) {
+    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                   "%.200s cannot be resumed: %s%.120s; train without --resume to start anew", trainer->last,
+                   what, detail);
+}
+
+/* The first value in which the configuration of the file and ours differ. */
+static attn_status compare_config(attn_trainer *trainer, const at_safetensors *file) {
+    const char *text = at_safetensors_metadata(file, "attn.config");
+    if (!text) return refuse(trainer, "it has no attn.config", "");
+    attn_config *stored;
+    attn_status status = attn_config_create(trainer->context, &stored);
+    if (status != ATTN_OK) return status;
+    status = attn_config_parse(stored, trainer->last, text, strlen(text));
+    for (int i = 0; i < attn_config_count() && status == ATTN_OK; i++) {
+        const char *name = attn_config_name(i);
+        char theirs[AT_CONFIG_TEXT], difference[700];
+        snprintf(theirs, sizeof theirs, "%s", attn_config_get(stored, name));
+        const char *ours = attn_config_get(trainer->config, name);
+        if (strcmp(name, "training.steps") == 0 && trainer->options.seconds > 0) continue; /* taken from it */
+        if (strcmp(ours, theirs) == 0) continue;
+        snprintf(difference, sizeof difference, "%s was %.100s and is %.100s", name,
+                 *theirs ? theirs : "\"\"", *ours ? ours : "\"\"");
+        status = refuse(trainer, "", difference);
+    }
+    attn_config_destroy(stored);
+    return status;
+}
+
+static json_t *read_state(const at_safetensors *file) {
+    json_error_t error;
+    const char *text = at_safetensors_metadata(file, "attn.training");
+    return text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
+}
+
+attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps) {
+    *steps = 0;
+    if (access(trainer->last, F_OK) != 0) return ATTN_OK;
+    at_safetensors *file;
+    attn_status status = at_safetensors_open(trainer->context, trainer->last, &file);
+    if (status != ATTN_OK) return status;
+    json_t *state = read_state(file);
+    int64_t stored = json_integer_value(json_object_get(state, "steps"));
+    if (stored < 1) {
+        status = refuse(trainer, "it does not say how far training was", "");
+    } else {
+        status = compare_config(trainer, file);
+    }
+    if (status == ATTN_OK) *steps = stored;
+    json_decref(state);
+    at_safetensors_close(file);
+    return status;
+}
+
+static attn_status take(attn_trainer *trainer, at_safetensors *file, const char *name, attn_tensor tensor) {
+    char reason[256];
+    const float *stored = at_model_stored(file, name, tensor.rank, tensor.shape, reason, sizeof reason);
+    if (!stored) return refuse(trainer, "", reason);
+    int64_t count = 1;
+    for (int d = 0; d < tensor.rank; d++) count *= tensor.shape[d];
+    memcpy(tensor.data, stored, (size_t)count * sizeof(float));
+    return ATTN_OK;
+}
+
+static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
+    attn_status status = ATTN_OK;
+    attn_parameters *parameters = trainer->model->parameters;
+    for (int64_t i = 0; i < attn_parameters_count(parameters) && status == ATTN_OK; i++) {
+        attn_parameter *parameter = attn_parameters_at(parameters, i);
+        status = take(trainer, file, attn_parameter_name(parameter), attn_parameter_value(parameter));
+        attn_parameter_changed(parameter);
+    }
+    for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
+        const char *name;
+        attn_tensor tensor;
+        char whole[256];
+        status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
+        if (status != ATTN_OK) break;
+        snprintf(whole, sizeof whole, "%s%s", prefix, name);
+        status = take(trainer, file, whole, tensor);
+    }
+    return status;
+}
+
+static attn_status take_progress(attn_trainer *trainer, json_t *state) {
+    at_progress_made *made = &trainer->made;
+    const char *loss, *best, *data;
+    json_int_t step, epoch, batch, evaluated_step, evaluated_epoch, best_step, without_better;
+    int ended;
+    if (json_unpack(state, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "step", &step, "epoch",
+                    &epoch, "batch", &batch, "evaluated_step", &evaluated_step, "evaluated_epoch",
+                    &evaluated_epoch, "best_step", &best_step, "without_better", &without_better, "ended",
+                    &ended, "loss", &loss, "best_score", &best, "data", &data) != 0)
+        return refuse(trainer, "its state of training is not whole", "");
+    if (strtoull(data, NULL, 16) != trainer->fingerprint)
+        return refuse(trainer, "it was made from other training or development data", "");
+    if (step < 0 || step > trainer->steps_total || epoch < 0 || batch < 0)
+        return refuse(trainer, "its counters are out of range", "");
+    *made = (at_progress_made){.step = step,
+                               .epoch = epoch,
+                               .batch = batch,
+                               .evaluated_step = evaluated_step,
+                               .evaluated_epoch = evaluated_epoch,
+                               .best_step = best_step,
+                               .without_better = without_better,
+                               .ended = ended,
+                               .loss = strtod(loss, NULL),
+                               .best_score = strtod(best, NULL)};
+    return attn_optimizer_set_steps(trainer->optimizer, step);
+}
+
+attn_status at_checkpoint_read(attn_trainer *trainer) {
+    at_safetensors *file;
+    attn_status status = at_safetensors_open(trainer->context, trainer->last, &file);
+    if (status != ATTN_OK) return status;
+    json_t *state = read_state(file);
+    status = take_progress(trainer, state);
+    if (status == ATTN_OK) status = take_tensors(trainer, file);
+    const char *scores = at_safetensors_metadata(file, "attn.scores");
+    if (status == ATTN_OK && scores) status = at_model_set_scores(trainer->model, scores);
+    json_decref(state);
+    at_safetensors_close(file);
+    return status;
+}
