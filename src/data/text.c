@@ -36,14 +36,6 @@ static attn_status add_unit(attn_context *context, at_units *units, const char *
     return status;
 }
 
-static size_t decode(const char *text, size_t length, int32_t *code_point) {
-    utf8proc_ssize_t size = utf8proc_iterate((const utf8proc_uint8_t *)text,
-                                             length < 4 ? (utf8proc_ssize_t)length : 4, code_point);
-    if (size > 0) return (size_t)size;
-    *code_point = 0xFFFD;
-    return 1;
-}
-
 /* The characters of one token (token >= 0), or of a raw text: -1, and each character has its own number. */
 static attn_status add_characters(attn_context *context, at_units *units, const char *text, size_t length,
                                   int64_t token) {
@@ -52,7 +44,7 @@ static attn_status add_characters(attn_context *context, at_units *units, const 
     attn_status status = ATTN_OK;
     for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
         int32_t code_point;
-        size = decode(text + i, length - i, &code_point);
+        size = (size_t)at_unicode_next(text + i, length - i, &code_point);
         if (token < 0 && at_unicode_space(code_point)) {
             space = 1;
             continue;
@@ -311,7 +303,7 @@ static void put_word_ngrams(feature_writer *writer, size_t length) {
 /* Category and script of a character. */
 static void put_character_class(feature_writer *writer, const char *text, size_t length) {
     int32_t code_point = 0;
-    if (length) decode(text, length, &code_point);
+    if (length) at_unicode_next(text, length, &code_point);
     char class[2] = {(char)utf8proc_category(code_point), 'o'};
     if (class[0] == UTF8PROC_CATEGORY_ND) {
         class[1] = 'd';
