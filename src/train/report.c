@@ -415,7 +415,10 @@ static int output_json(const attn_report *report, int number, json_t *object) {
     for (int i = output->first_metric; i < output->first_metric + output->metrics; i++) {
         const char *name = at_string(&report->names, i);
         const char *dot = number > 0 ? strrchr(name, '.') : NULL; /* the prefix is the object's name */
-        bad |= json_object_set_new(object, dot ? dot + 1 : name, real(report->values[i]));
+        const char *key = dot ? dot + 1 : name;
+        int count = strcmp(key, "unknown_labels") == 0;
+        bad |= json_object_set_new(
+            object, key, count ? json_integer((json_int_t)report->values[i]) : real(report->values[i]));
     }
     if (output->labels.count > 0) bad |= json_object_set_new(object, "classes", classes_json(output));
     if (output->kind == ATTN_OUTPUT_CLASS && output->labels.count <= MOST_CLASSES_IN_JSON)
