@@ -20,7 +20,15 @@
 enum { LONG_WORD = 40, KEPT_END = 20, LONGEST_CONTEXT = 16, SHORT_BYTES = 256, SHORT_SEQUENCE = 256 };
 
 /* Seeds: one a kind of feature. */
-enum { SEED_NGRAM = 1, SEED_LOWER, SEED_SHAPE, SEED_CLASS, SEED_UNIT, SEED_CONTEXT = 64 };
+enum {
+    SEED_NGRAM = 1,
+    SEED_LOWER,
+    SEED_SHAPE,
+    SEED_CLASS,
+    SEED_UNIT,
+    SEED_CONTEXT = 64,
+    SEED_NEIGHBOUR = 4096
+};
 
 static const uint64_t outside = UINT64_C(0x5bd1e9955bd1e995); /* stands for a unit beyond the ends */
 
@@ -318,13 +326,23 @@ static void put_character_class(feature_writer *writer, const char *text, size_t
     put(writer, at_hash(class, 2, SEED_CLASS));
 }
 
-/* n-grams of 2 .. reach units around unit i, each with i at every place in it. */
+static uint64_t hash_at(const feature_writer *writer, int64_t i) {
+    return i < 0 || i >= writer->count ? outside : writer->hashes[i];
+}
+
+/* The neighbours of unit i by themselves, each with its distance and side; then n-grams of 2 .. reach units
+ * around it, each with i at every place in it. */
 static void put_context(feature_writer *writer, int64_t i) {
+    int64_t farthest = writer->text->options.neighbours;
+    for (int64_t distance = -farthest; distance <= farthest; distance++) {
+        uint64_t seed = at_splitmix64((uint64_t)(SEED_NEIGHBOUR + distance));
+        if (distance) put(writer, at_splitmix64(seed ^ hash_at(writer, i + distance)));
+    }
     for (int64_t n = 2; n <= writer->context_reach; n++) {
         for (int64_t place = 0; place < n; place++) {
             uint64_t hash = at_splitmix64((uint64_t)(SEED_CONTEXT * n + place));
             for (int64_t k = i - place; k < i - place + n; k++) {
-                hash = at_splitmix64(hash ^ (k < 0 || k >= writer->count ? outside : writer->hashes[k]));
+                hash = at_splitmix64(hash ^ hash_at(writer, k));
             }
             put(writer, hash);
         }
@@ -361,7 +379,8 @@ static attn_status reserve_row(feature_writer *writer) {
         if (longest > LONG_WORD + 2) longest = LONG_WORD + 2;
         lengths = longest < shortest ? 0 : longest - shortest + 1;
     }
-    int64_t most = 1 + lengths * (LONG_WORD + 2) + 3 + reach * (reach + 1) / 2;
+    int64_t most =
+        1 + lengths * (LONG_WORD + 2) + 3 + reach * (reach + 1) / 2 + 2 * writer->text->options.neighbours;
     attn_status status = at_grow(context, &features->ids, &features->room, features->used + most,
                                  sizeof *features->ids, "features");
     if (status != ATTN_OK) return status;
@@ -407,10 +426,10 @@ attn_status at_text_features(const at_text *text, const at_units *units, int64_t
         return at_fail(context, ATTN_OVERFLOW, "%" PRId64 " units and %" PRId64 " buckets, at most %" PRId32,
                        text->vocabulary.strings.count, text->options.buckets, INT32_MAX);
     }
-    if (text->options.context > LONGEST_CONTEXT) {
+    if (text->options.context > LONGEST_CONTEXT || text->options.neighbours > LONGEST_CONTEXT) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "n-grams of %" PRId64 " neighbouring units, at most %d", text->options.context,
-                       LONGEST_CONTEXT);
+                       "n-grams of %" PRId64 " neighbouring units, neighbours up to %" PRId64 ": at most %d",
+                       text->options.context, text->options.neighbours, LONGEST_CONTEXT);
     }
     int64_t longest = 0;
     for (int64_t i = first; i < first + count; i++) {
@@ -434,7 +453,8 @@ attn_status at_text_features(const at_text *text, const at_units *units, int64_t
         long_text = at_allocate(context, 5 * longest + 4, 1, "the features of a long word");
         if (!long_text) return ATTN_OUT_OF_MEMORY;
     }
-    if (count > SHORT_SEQUENCE && writer.buckets && writer.context_reach > 1) {
+    int around = writer.buckets && (writer.context_reach > 1 || text->options.neighbours > 0);
+    if (count > SHORT_SEQUENCE && around) {
         long_hashes = at_allocate(context, count, sizeof *long_hashes, "the features of a long sequence");
         if (!long_hashes) {
             at_release(context, long_text);
@@ -444,7 +464,7 @@ attn_status at_text_features(const at_text *text, const at_units *units, int64_t
     writer.lower = long_text ? long_text : short_text;
     writer.shape = writer.lower + 4 * (longest > SHORT_BYTES ? longest : SHORT_BYTES) + 3;
     writer.hashes = long_hashes ? long_hashes : short_hashes;
-    if (writer.buckets && writer.context_reach > 1) hash_units(&writer, units, first);
+    if (around) hash_units(&writer, units, first);
 
     int64_t old_rows = features->rows, old_used = features->used;
     features->offsets[old_rows] = old_used;

@@ -29,6 +29,7 @@ typedef struct at_text_options {
     int64_t ngram_min, ngram_max; /* characters in the n-grams of a word; max 0: none */
     int word_features;            /* lower-case form and shape */
     int64_t context;              /* n-grams of up to so many neighbouring units; 1 or 0: none */
+    int64_t neighbours;           /* units up to so far away are features of a row by themselves */
     int64_t buckets;              /* rows for hashed features; 0: none of them */
 } at_text_options;
 

@@ -426,6 +426,7 @@ void at_config_text(const at_config *values, at_text_options *options) {
     options->ngram_max = values->ngram_max;
     options->word_features = values->word_features;
     options->context = values->context;
+    options->neighbours = values->neighbours;
     options->buckets = values->buckets;
 }
 

@@ -40,7 +40,7 @@ typedef struct at_config {
     char column[AT_CONFIG_TEXT], text_column[AT_CONFIG_TEXT], label_separator[AT_CONFIG_TEXT];
 
     int unit, scheme, pretokenized, lowercase, word_features, one_hot;
-    int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, buckets, longest_text;
+    int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest_text;
     double unit_dropout, feature_dropout;
 
     int encoder;              /* attn_mixer_kind */
@@ -83,7 +83,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 86 }; /* checked against the table */
+enum { AT_FIELDS = 87 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */

@@ -68,9 +68,9 @@ void at_outputs_free(attn_model *model);
 
 /* What the targets of a dataset are in the model's terms, for the rows that at_text_units makes. */
 typedef struct at_target {
-    int32_t *classes;      /* CLASS: [rows or examples]; -1: missing, -2 - u: string u of `unknown`. LABELS: how
-                              many labels of the row are unknown */
-    float *numbers;        /* NUMBER: [rows or examples], NaN: missing. LABELS: the same x labels of 0 and 1 */
+    int32_t *classes; /* CLASS: [rows or examples]; -1: missing, -2 - u: string u of `unknown`. LABELS: how
+                         many labels of the row are unknown */
+    float *numbers;   /* NUMBER: [rows or examples], NaN: missing. LABELS: the same x labels of 0 and 1 */
     at_vocabulary unknown; /* labels that the model does not know, with how often they occur */
 } at_target;
 typedef struct at_targets {

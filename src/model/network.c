@@ -56,6 +56,15 @@ static attn_parameter *add_table(attn_model *model, const char *name, int64_t ro
     return attn_parameters_add(model->parameters, name, 2, shape, &options);
 }
 
+/* Hashed features begin at 0: one that never occurs in training then says nothing, instead of noise. */
+static void clear_hashed(attn_model *model) {
+    if (!model->features) return;
+    attn_tensor table = attn_parameter_value(model->features);
+    int64_t units = model->text.vocabulary.strings.count;
+    memset((float *)table.data + units * table.shape[1], 0,
+           (size_t)((table.shape[0] - units) * table.shape[1]) * sizeof(float));
+}
+
 static attn_parameter *add_crf(attn_model *model, const char *name, const char *part, int rank,
                                int64_t classes) {
     attn_parameter_options options;
@@ -86,6 +95,7 @@ static void build_network(attn_model *model, attn_mixer_kind *kinds) {
     attn_parameters *set = model->parameters;
     model->features =
         add_table(model, "features", at_text_features_count(&model->text), model->values.columns);
+    if (!model->file) clear_hashed(model);
     if (model->pretrained.columns) {
         model->pretrained.table =
             add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
