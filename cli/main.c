@@ -17,6 +17,7 @@ typedef struct command {
 static const command commands[] = {
     {"train", "a model from a file of labelled examples", command_train},
     {"eval", "how right a model is on labelled data", command_eval},
+    {"predict", "what a model says of texts", command_predict},
     {"explain", "one attention, every step with its numbers", command_explain},
     {"bench", "this machine: attention against its limits", command_bench},
 };

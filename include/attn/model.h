@@ -63,7 +63,10 @@ ATTN_API void attn_model_reader_options(const attn_model *model, attn_reader_opt
 
 typedef struct attn_prediction attn_prediction;
 
-enum { ATTN_PREDICT_PROBABILITIES = 1 }; /* also compute those (marginals with a CRF) */
+enum {
+    ATTN_PREDICT_PROBABILITIES = 1, /* also compute those (marginals with a CRF) */
+    ATTN_PREDICT_PRETOKENIZED = 2   /* texts are split at spaces only, whatever the model does by itself */
+};
 
 /* For every example of a dataset, whose targets are not looked at. Sequences are the same bits whatever else
  * is in the dataset. */

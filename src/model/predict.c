@@ -246,7 +246,9 @@ static attn_status segment_words(attn_prediction *prediction) {
 static attn_status predict(job *work, const attn_dataset *dataset, int flags) {
     attn_prediction *prediction = work->prediction;
     attn_model *model = prediction->model;
-    attn_status status = at_text_units(&model->text, dataset, &prediction->units);
+    at_text text = model->text;
+    if (flags & ATTN_PREDICT_PRETOKENIZED) text.options.pretokenized = 1;
+    attn_status status = at_text_units(&text, dataset, &prediction->units);
     if (status == ATTN_OK) status = make_room(prediction, flags);
     if (status == ATTN_OK) {
         status = at_segments_make(model->context, &prediction->units, model->values.longest_text,

@@ -1,0 +1,150 @@
+/* input.c: reading a descriptor into pieces of whole lines or examples. */
+#define _POSIX_C_SOURCE 200809L /* open, poll, read */
+
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 19, READ_AT_ONCE = 1 << 16 };
+
+void input_open(input *from, const char *path) {
+    struct stat state;
+    *from = (input){.descriptor = STDIN_FILENO, .line = 1};
+    if (path != NULL) from->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (from->descriptor < 0 || fstat(from->descriptor, &state) != 0) {
+        from->error = errno;
+        return;
+    }
+    if (S_ISDIR(state.st_mode)) from->error = EISDIR;
+    from->live = !S_ISREG(state.st_mode);
+}
+
+void input_close(input *from) {
+    if (from->descriptor > STDIN_FILENO) close(from->descriptor);
+    free(from->bytes);
+}
+
+/* Blank as the readers of files see it. */
+static bool is_blank(const char *line, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r') return false;
+    return true;
+}
+
+/* Looks at the lines that have come to their end. */
+static void scan(input *from) {
+    for (;;) {
+        const char *line = from->bytes + from->scanned;
+        const char *feed = from->scanned < from->end ? memchr(line, '\n', from->end - from->scanned) : NULL;
+        if (feed == NULL) break;
+        from->scanned = (size_t)(feed - from->bytes) + 1;
+        if (!from->blocks || is_blank(line, (size_t)(feed - line))) from->complete = from->scanned;
+    }
+    if (from->ended) from->complete = from->end;
+}
+
+void input_set_blocks(input *from, bool blocks) {
+    from->blocks = blocks;
+    from->scanned = from->complete = from->begin;
+    if (from->bytes != NULL) scan(from);
+}
+
+/* Makes room for one more reading at the end. */
+static bool make_room(input *from) {
+    if (from->begin > 0) {
+        memmove(from->bytes, from->bytes + from->begin, from->end - from->begin);
+        from->end -= from->begin;
+        from->scanned -= from->begin;
+        from->complete -= from->begin;
+        from->taken = 0;
+        from->begin = 0;
+    }
+    if (from->room - from->end >= READ_AT_ONCE) return true;
+    size_t room = 2 * from->room + READ_AT_ONCE;
+    char *grown = room > from->room ? realloc(from->bytes, room) : NULL;
+    if (grown == NULL) {
+        from->error = ENOMEM;
+        return false;
+    }
+    from->bytes = grown;
+    from->room = room;
+    return true;
+}
+
+/* Reads once; waits if there is nothing. */
+static bool read_more(input *from) {
+    if (from->ended || from->error != 0 || !make_room(from)) return false;
+    ssize_t got;
+    do {
+        got = read(from->descriptor, from->bytes + from->end, from->room - from->end);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) from->error = errno;
+    if (got <= 0) from->ended = true;
+    if (got > 0) from->end += (size_t)got;
+    scan(from);
+    return got > 0;
+}
+
+static bool more_is_there(const input *from) {
+    struct pollfd one = {.fd = from->descriptor, .events = POLLIN};
+    return poll(&one, 1, 0) > 0;
+}
+
+bool input_begins_with(input *from, const char *text) {
+    size_t length = strlen(text);
+    while (from->end - from->begin < length && read_more(from)) continue;
+    return from->end - from->begin >= length && memcmp(from->bytes + from->begin, text, length) == 0;
+}
+
+const char *input_peek(input *from) {
+    size_t at = from->begin;
+    for (;;) {
+        const char *feed = at < from->end ? memchr(from->bytes + at, '\n', from->end - at) : NULL;
+        if (feed == NULL && read_more(from)) continue; /* begin is 0, and was: nothing has moved */
+        if (feed == NULL && at == from->end) return NULL;
+        const char *line = from->bytes + at;
+        size_t length = feed != NULL ? (size_t)(feed - line) : from->end - at;
+        if (line[0] != '#' && !is_blank(line, length)) return line;
+        if (feed == NULL) return NULL;
+        at = (size_t)(feed - from->bytes) + 1;
+    }
+}
+
+bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line) {
+    for (; from->begin < from->taken; from->begin++) from->line += from->bytes[from->begin] == '\n';
+    while (!from->ended && from->error == 0) {
+        size_t ready = from->complete - from->begin;
+        if (!whole && ready > 0 && (ready >= PIECE || (from->live && !more_is_there(from)))) break;
+        read_more(from);
+    }
+    if (from->complete == from->begin) return false;
+    from->taken = from->complete;
+    *bytes = from->bytes + from->begin;
+    *length = from->complete - from->begin;
+    *line = from->line;
+    return true;
+}
+
+size_t input_first(const input *from, const char *bytes, size_t length) {
+    size_t at = 0;
+    bool example = false, ended = false;
+    while (at < length) {
+        const char *feed = memchr(bytes + at, '\n', length - at);
+        size_t next = feed != NULL ? (size_t)(feed - bytes) + 1 : length;
+        bool blank = is_blank(bytes + at, (feed != NULL ? next - 1 : next) - at);
+        if (ended && !blank) return at;
+        if (!from->blocks) return next;
+        if (blank)
+            ended = example;
+        else
+            example = true;
+        at = next;
+    }
+    return length;
+}

@@ -1,0 +1,47 @@
+/* input.h: text as it comes in, in pieces that can be answered.
+ *
+ * A piece is some whole lines, or, of formats that have blank lines between their examples, some whole
+ * examples. Of a file that lies there it is a large one, for speed; of what is typed or comes through a pipe
+ * it is what has come, as soon as there is no more to be had without waiting.
+ */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct input {
+    int descriptor;
+    bool live;   /* not a regular file: do not keep anybody waiting */
+    bool blocks; /* examples end at blank lines, else at line ends */
+    bool ended;  /* all has been read */
+    char *bytes;
+    size_t begin, end, room; /* what was read and is still here */
+    size_t taken;            /* up to here it was given out */
+    size_t scanned;          /* up to here lines were looked at */
+    size_t complete;         /* up to here it is whole lines, or examples */
+    int64_t line;            /* the number of the line at `begin` */
+    int error;               /* errno of what went wrong, 0: nothing */
+} input;
+
+/* path NULL: standard input. On failure, error is set. */
+void input_open(input *from, const char *path);
+void input_close(input *from);
+
+/* Whether the first bytes are those of `text`. Nothing is taken. */
+bool input_begins_with(input *from, const char *text);
+/* Reads until there is a line that is neither blank nor a comment, and returns where it begins (it ends with
+ * '\n' or at from->end); NULL if there is none. Nothing is taken. */
+const char *input_peek(input *from);
+/* Says where examples end; before the first piece. */
+void input_set_blocks(input *from, bool blocks);
+
+/* The next piece, which stays until the next call, and the number of its first line; false at the end and
+ * after an error. whole: all there is. */
+bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line);
+
+/* The length of the first line, or of the first example with the blank lines after it, of a piece. */
+size_t input_first(const input *from, const char *bytes, size_t length);
+
+#endif

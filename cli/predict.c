@@ -1,0 +1,231 @@
+/* predict.c: the command `attn predict`: text in, answers out, line by line as it comes. */
+#define _POSIX_C_SOURCE 200809L /* strcasecmp */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <attn/attn.h>
+
+#include "answers.h"
+#include "arguments.h"
+#include "commands.h"
+#include "input.h"
+#include "opening.h"
+
+typedef struct predict_arguments {
+    const char *positional[2];
+    bool json, probabilities, pretokenized;
+    int format;
+    int64_t threads;
+} predict_arguments;
+
+typedef struct predictor {
+    attn_context *context;
+    attn_model *model;
+    attn_reader_options options;
+    answers how;
+    int flags;
+    const char *name; /* of the input, in errors */
+} predictor;
+
+static const char out_of_memory[] = "attn predict: out of memory\n";
+
+/* ---- answering ---- */
+
+/* lines: the dataset's own bytes, NULL if they are not at hand. */
+static attn_status answer_dataset(predictor *with, const attn_dataset *dataset, const char *lines,
+                                  size_t length) {
+    attn_prediction *prediction = NULL;
+    attn_status status = attn_model_predict(with->model, dataset, with->flags, &prediction);
+    if (status != ATTN_OK) return status;
+    bool fill = attn_dataset_format(dataset) == ATTN_FORMAT_CONLLU && attn_model_per_token(with->model) &&
+                !with->how.words && !with->how.json;
+    bool good = true;
+    int64_t example = 0, word = 0;
+    if (!fill) {
+        answers_print(&with->how, prediction);
+    } else if (lines != NULL) {
+        good = answers_fill(&with->how, prediction, lines, length, &example, &word);
+    } else {
+        for (int64_t e = 0; good && e < attn_dataset_examples(dataset); e++) {
+            const char *source = attn_dataset_source(dataset, e);
+            good = answers_fill(&with->how, prediction, source, strlen(source), &example, &word);
+            putchar('\n');
+        }
+    }
+    attn_prediction_destroy(prediction);
+    if (!good) fputs(out_of_memory, stderr);
+    return good ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+static attn_status answer(predictor *with, const char *bytes, size_t length, int64_t line) {
+    attn_dataset *dataset = NULL;
+    attn_status status =
+        attn_dataset_parse(with->context, with->name, line, bytes, length, &with->options, &dataset);
+    if (status != ATTN_OK) return status;
+    status = answer_dataset(with, dataset, bytes, length);
+    attn_dataset_destroy(dataset);
+    return status;
+}
+
+/* A piece that cannot be read as a whole: what stands before the bad line is answered. */
+static attn_status answer_up_to_error(predictor *with, const input *from, const char *bytes, size_t length,
+                                      int64_t line) {
+    attn_status status = ATTN_OK;
+    for (size_t at = 0, first; at < length && status == ATTN_OK; at += first) {
+        first = input_first(from, bytes + at, length - at);
+        status = answer(with, bytes + at, first, line);
+        for (size_t i = 0; i < first; i++) line += bytes[at + i] == '\n';
+    }
+    return status;
+}
+
+/* ---- formats ---- */
+
+static bool ends_with(const char *name, const char *ending) {
+    size_t length = strlen(name), wanted = strlen(ending);
+    return length > wanted && strcasecmp(name + length - wanted, ending) == 0;
+}
+
+/* The format from the first line that says something; the library decides, but CoNLL-U must be known before
+ * its first sentence is there as a whole. */
+static attn_status find_format(predictor *with, input *from) {
+    const char *line = input_peek(from);
+    with->options.format = ATTN_FORMAT_LINES;
+    if (ends_with(with->name, ".conllu")) with->options.format = ATTN_FORMAT_CONLLU;
+    if (line == NULL || with->options.format == ATTN_FORMAT_CONLLU) return ATTN_OK;
+    size_t length = (size_t)(from->bytes + from->end - line), tabs = 0;
+    const char *feed = memchr(line, '\n', length);
+    if (feed != NULL) length = (size_t)(feed - line);
+    for (size_t i = 0; i < length; i++) tabs += line[i] == '\t';
+    if (line[0] >= '0' && line[0] <= '9' && tabs == 9) {
+        with->options.format = ATTN_FORMAT_CONLLU;
+        return ATTN_OK;
+    }
+    attn_dataset *dataset = NULL;
+    attn_reader_options options = with->options;
+    options.format = ATTN_FORMAT_AUTO;
+    attn_status status = attn_dataset_parse(with->context, with->name, 1, line, length, &options, &dataset);
+    if (status == ATTN_OK) with->options.format = attn_dataset_format(dataset);
+    attn_dataset_destroy(dataset);
+    return ATTN_OK; /* a line that is bad is met again, and then with its number */
+}
+
+/* ---- the whole ---- */
+
+static int fail_input(const predictor *with, const input *from) {
+    char reason[160];
+    fflush(stdout);
+    snprintf(reason, sizeof reason, ": %s", strerror(from->error));
+    arguments_complain("predict", "cannot read ", with->name, reason, NULL);
+    return EXIT_FAILED;
+}
+
+static int predict_stream(predictor *with, input *from) {
+    const char *bytes;
+    size_t length;
+    int64_t line;
+    attn_status status = ATTN_OK;
+    if (with->options.format == ATTN_FORMAT_AUTO) status = find_format(with, from);
+    attn_format format = with->options.format;
+    input_set_blocks(from, format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS);
+    while (status == ATTN_OK && input_next(from, format == ATTN_FORMAT_TABLE, &bytes, &length, &line)) {
+        status = answer(with, bytes, length, line);
+        if (status == ATTN_INVALID_ARGUMENT && format != ATTN_FORMAT_TABLE)
+            status = answer_up_to_error(with, from, bytes, length, line);
+        if (from->live && fflush(stdout) != 0) return EXIT_FAILED; /* main says why */
+        if (ferror(stdout)) return EXIT_FAILED;
+    }
+    if (status != ATTN_OK) {
+        fflush(stdout);
+        return opening_fail("predict", with->context);
+    }
+    return from->error == 0 ? EXIT_DONE : fail_input(with, from);
+}
+
+static int predict_gzip(predictor *with, const char *path) {
+    attn_dataset *dataset = NULL;
+    attn_status status = attn_dataset_read(with->context, path, &with->options, &dataset);
+    if (status == ATTN_OK) status = answer_dataset(with, dataset, NULL, 0);
+    attn_dataset_destroy(dataset);
+    return status == ATTN_OK ? EXIT_DONE : opening_fail("predict", with->context);
+}
+
+static int predict(predictor *with, const predict_arguments *given) {
+    const char *path = given->positional[1];
+    input from;
+    int code;
+    if (!answers_begin(&with->how, with->model, given->json, given->probabilities)) {
+        fputs(out_of_memory, stderr);
+        return EXIT_FAILED;
+    }
+    attn_model_reader_options(with->model, &with->options);
+    with->options.format = (attn_format)given->format;
+    with->options.labelled = 0;
+    with->name = path != NULL ? path : "standard input";
+    with->flags = (given->probabilities ? ATTN_PREDICT_PROBABILITIES : 0) |
+                  (given->pretokenized ? ATTN_PREDICT_PRETOKENIZED : 0);
+    input_open(&from, path);
+    if (from.error != 0) {
+        code = fail_input(with, &from);
+    } else if (!input_begins_with(&from, "\x1f\x8b")) { /* gzip */
+        code = predict_stream(with, &from);
+    } else if (path != NULL) {
+        code = predict_gzip(with, path);
+    } else {
+        fputs(
+            "attn predict: standard input is compressed: give the file's name, or zcat FILE | attn predict\n",
+            stderr);
+        code = EXIT_FAILED;
+    }
+    input_close(&from);
+    answers_end(&with->how);
+    return code;
+}
+
+int command_predict(int count, char **arguments) {
+    predict_arguments given = {0};
+    const argument_flag flags[] = {
+        argument_switch("probs", &given.probabilities, "probabilities too"),
+        argument_switch("json", &given.json, "one JSON object a text"),
+        argument_switch("pretokenized", &given.pretokenized, "words are what stands between spaces"),
+        argument_choice("format", &given.format, NULL, "auto", opening_formats, "of the input"),
+        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
+    };
+    argument_list list = {
+        .command = "predict",
+        .usage = "MODEL [FILE] [flags]",
+        .about =
+            "Reads texts, one a line, from FILE or standard input, and prints what the model says.\n\n"
+            "  tags            a line of word TAB tag for each word, a blank line after each text;\n"
+            "                  --probs adds the tag's probability\n"
+            "  words           (scheme bmes) the words with spaces between them, one line a text;\n"
+            "                  --probs: as tags, character by character\n"
+            "  a class         the label; --probs: all labels as label=0.93, the likeliest first\n"
+            "  several labels  those with at least 0.5; a number: the number\n\n"
+            "A model with several outputs prints a column each. CoNLL-U comes out as CoNLL-U with the\n"
+            "columns filled (--probs: Prob=0.93 in MISC), all else as it was. Labels that the input may\n"
+            "have are not looked at. What is typed or piped is answered line by line.\n",
+        .examples = "  attn predict pos.safetensors < sentences.txt\n"
+                    "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
+                    "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n",
+        .flags = flags,
+        .flag_count = sizeof flags / sizeof flags[0],
+        .positional = given.positional,
+        .positional_limit = 2,
+    };
+    argument_result result = arguments_read(&list, count, arguments);
+    if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
+    if (list.positional_count < 1) {
+        fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
+        return EXIT_MISUSED;
+    }
+    predictor with = {0};
+    if (!opening_model("predict", given.positional[0], given.threads, &with.context, &with.model))
+        return EXIT_FAILED;
+    int code = predict(&with, &given);
+    opening_close(with.context, with.model);
+    return code;
+}
