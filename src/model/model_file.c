@@ -326,7 +326,12 @@ static attn_status load_parts(attn_model *model, at_safetensors *file) {
     if (status == ATTN_OK) status = at_model_build(model, file);
     if (status == ATTN_OK) status = check_tensors(model, file);
     text = at_safetensors_metadata(file, "attn.scores");
-    return status == ATTN_OK && text ? at_model_set_scores(model, text) : status;
+    if (status != ATTN_OK || !text) return status;
+    json_t *scores = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    int good = json_is_object(scores);
+    json_decref(scores);
+    if (!good) return damaged(model->context, file, "attn.scores is not a JSON object", "");
+    return at_model_set_scores(model, text);
 }
 
 attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn_model **model) {
