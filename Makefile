@@ -4,22 +4,26 @@
 #   JOBS=                         compile and test jobs (default: the cores)
 #   BUILD_ROOT=build              where the build folders stand
 #   CC=                           the compiler, if it is not to be cc
+#   SECONDS=600                   how long `make fuzz` runs each target
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD_ROOT ?= build
+SECONDS ?= 600
 
 release = $(BUILD_ROOT)/release
 sanitize = $(BUILD_ROOT)/sanitize
 thread = $(BUILD_ROOT)/thread
 clang = $(BUILD_ROOT)/clang
 neon = $(BUILD_ROOT)/neon
+fuzz = $(BUILD_ROOT)/fuzz
 arm_packages = $(BUILD_ROOT)/arm-packages
 
 # configure,FOLDER,OPTIONS: errors and warnings come on the other stream.
 configure = cmake -S . -B $(1) -G Ninja -DATTN_WERROR=ON -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(2) >/dev/null
 with_tests = -DATTN_TESTS=ON -DCMAKE_BUILD_TYPE
+with_fuzzing = -DATTN_FUZZ=ON -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_C_COMPILER=clang -DATTN_SANITIZE=$(sanitizers)
 sanitizers = address$(comma)undefined
 comma = ,
 compile = cmake --build $(1) --parallel $(JOBS)
@@ -29,7 +33,7 @@ run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --paralle
 # ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
 fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: all demo test test-full test-peers bench install format clean help dependencies-%
+.PHONY: all demo test test-full test-peers fuzz bench install format clean help dependencies-%
 .DEFAULT_GOAL := all
 
 all: ## build the library and the program (build/release)
@@ -41,18 +45,22 @@ demo: ## attention step by step on one sentence
 demo: all
 	@$(release)/attn explain --steps
 
-test: ## the tests, plain and under AddressSanitizer + UBSan (minutes)
+test: ## the tests, plain and under AddressSanitizer + UBSan, and a little fuzzing (minutes)
 test: dependencies-test
+	@$(call configure,$(fuzz),$(with_fuzzing))
 	@$(call configure,$(release),$(with_tests)=Release)
 	@$(call configure,$(sanitize),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=$(sanitizers))
 	@$(call compile,$(release))
 	@$(call compile,$(sanitize))
+	@$(call compile,$(fuzz)) --target fuzz
+	$(call run_tests,$(fuzz))
 	$(call run_tests,$(release),-LE full)
 	$(call run_tests,$(sanitize),-LE full)
 
 test-full: ## everything: large grids, ThreadSanitizer, clang, NEON under QEMU
 test-full: dependencies-full
 	@tools/dependencies arm-packages $(arm_packages)
+	@$(call configure,$(fuzz),$(with_fuzzing))
 	@$(call configure,$(release),$(with_tests)=Release)
 	@$(call configure,$(sanitize),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=$(sanitizers))
 	@$(call configure,$(thread),$(with_tests)=RelWithDebInfo -DATTN_SANITIZE=thread)
@@ -64,6 +72,8 @@ test-full: dependencies-full
 	@$(call compile,$(thread))
 	@$(call compile,$(clang))
 	@$(call compile,$(neon))
+	@$(call compile,$(fuzz)) --target fuzz
+	$(call run_tests,$(fuzz))
 	$(call run_tests,$(release))
 	$(call run_tests,$(sanitize))
 	$(fixed_layout) $(call run_tests,$(thread),-LE full)
@@ -73,6 +83,13 @@ test-full: dependencies-full
 test-peers: ## compare with PyTorch in double precision (installs it under build/)
 test-peers: dependencies-peers all
 	@BUILD=$(release) tests/peers/run
+
+fuzz: ## run every fuzz target for SECONDS (600); what it finds lies in build/fuzz/findings
+fuzz: dependencies-test
+	@$(call configure,$(fuzz),$(with_fuzzing))
+	@$(call compile,$(fuzz)) --target fuzz
+	@ls tests/fuzz/fuzz_*.c | sed 's/.*fuzz_\(.*\)\.c/\1/' | \
+	    xargs -P $(JOBS) -I NAME tests/fuzz/run $(fuzz) NAME $(SECONDS) keep
 
 bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
 bench: dependencies-bench all
@@ -88,7 +105,7 @@ format: dependencies-format
 	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove the build folders of this Makefile
-	@rm -rf $(release) $(sanitize) $(thread) $(clang) $(neon) $(arm_packages)
+	@rm -rf $(release) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(arm_packages)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

@@ -60,10 +60,10 @@ static attn_status begin(columns *file) {
         int64_t number = at_same_name(name, length, "tag", 3) ? 2 : at_column_number(name, length);
         if (number < 2 || (number > file->width && reader->options.labelled))
             return at_reader_fail(reader,
-                                  "there is no column %.80s: a line is a token and %" PRId64
+                                  "there is no column %.*s: a line is a token and %" PRId64
                                   " tag%s, which are named by their column: 2%s",
-                                  name, file->width - 1, file->width == 2 ? "" : "s",
-                                  file->width == 2 ? "" : ", 3, ...");
+                                  at_clip(name, length, 80), name, file->width - 1,
+                                  file->width == 2 ? "" : "s", file->width == 2 ? "" : ", 3, ...");
         if (number > file->width) continue; /* prediction: there need be no tags */
         file->targets[reader->dataset->columns.count] = number;
         status = at_strings_add(context, &reader->dataset->columns, name, length);

@@ -73,7 +73,7 @@ static attn_status add_target(conllu *file, const char *name, size_t length) {
         reader,
         "there is no column %.*s in CoNLL-U: it has LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, "
         "DEPS, MISC, and keys as in FEATS:Number or MISC:SpaceAfter",
-        length > 80 ? 80 : (int)length, name);
+        at_clip(name, length, 80), name);
 }
 
 static attn_status add_targets(conllu *file) {
@@ -188,7 +188,7 @@ static attn_status read_token_line(conllu *file, const at_line *line) {
     if (number < 0 || id != id_end || (kind != 0 && ((kind != '-' && kind != '.') || second < 0)))
         return at_reader_bad(reader, line->number,
                              "the ID \"%.*s\" is none: it is a number, a range 1-2 or 1.1",
-                             fields[ID].length > 40 ? 40 : (int)fields[ID].length, fields[ID].text);
+                             at_clip(fields[ID].text, fields[ID].length, 40), fields[ID].text);
     if (kind == '.') return ATTN_OK;
     if (kind == '-') return read_range(file, fields, number, second, line->number);
     return read_word(file, fields, number, line->number);

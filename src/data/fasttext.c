@@ -36,9 +36,12 @@ static attn_status read_example(at_reader *reader, const at_line *line) {
 
 attn_status at_read_fasttext(at_reader *reader) {
     const at_strings *wanted = &reader->wanted;
-    if (reader->options.labelled && wanted->count > 0 &&
-        (wanted->count > 1 || !at_is_label_name(at_string(wanted, 0), at_string_length(wanted, 0))))
-        return at_reader_fail(reader, "has __label__ marks, and no column %.80s", at_string(wanted, 0));
+    if (reader->options.labelled && wanted->count > 0) {
+        const char *name = at_string(wanted, 0);
+        if (wanted->count > 1 || !at_is_label_name(name, strlen(name)))
+            return at_reader_fail(reader, "has __label__ marks, and no column %.*s",
+                                  at_clip(name, strlen(name), 80), name);
+    }
     attn_status status = at_strings_add(reader->context, &reader->dataset->columns, "label", 5);
     at_line line;
     while (status == ATTN_OK && at_reader_line(reader, &line)) {

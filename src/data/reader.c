@@ -31,35 +31,50 @@ int at_line_is_blank(const at_line *line) {
     return 1;
 }
 
+int at_clip(const char *text, size_t length, size_t limit) {
+    if (length <= limit) return (int)length;
+    while (limit > 0 && ((unsigned char)text[limit] & 0xc0) == 0x80) limit--;
+    return (int)limit;
+}
+
 /* Of a long path the end is what tells files apart, and the reason must have room beside it. */
-static void name_for_error(const char *name, char *out, size_t room) {
-    size_t length = strlen(name);
-    if (length < room) {
-        memcpy(out, name, length + 1);
-    } else {
-        snprintf(out, room, "...%s", name + length - (room - 4));
+static attn_status fail_with_reason(at_reader *reader, int64_t line, char *reason) {
+    enum { LONGEST_NAME = 180 };
+    size_t length = strlen(reader->name);
+    const char *name = reader->name, *before = "";
+    if (length > LONGEST_NAME) {
+        name += length - LONGEST_NAME;
+        while (((unsigned char)*name & 0xc0) == 0x80) name++;
+        before = "...";
     }
+    for (char *p = reason; *p; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+    }
+    reason[at_clip(reason, strlen(reason), 300)] = 0;
+    if (line > 0)
+        return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s:%" PRId64 ": %s", before, name, line,
+                       reason);
+    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s: %s", before, name, reason);
 }
 
 attn_status at_reader_bad(at_reader *reader, int64_t line, const char *format, ...) {
-    char reason[256], name[200];
+    char reason[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    name_for_error(reader->name, name, sizeof name);
     reader->bad = 1;
-    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s:%" PRId64 ": %s", name, line, reason);
+    return fail_with_reason(reader, line, reason);
 }
 
 attn_status at_reader_fail(at_reader *reader, const char *format, ...) {
-    char reason[300], name[200];
+    char reason[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    name_for_error(reader->name, name, sizeof name);
-    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s: %s", name, reason);
+    reader->bad = 0;
+    return fail_with_reason(reader, 0, reason);
 }
 
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line) {
@@ -208,6 +223,13 @@ static attn_status split_wanted(at_reader *reader) {
         if (at_unicode_check(name, name_length) != name_length)
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
                            "reader options: a name among the columns is not UTF-8");
+        for (int64_t i = 0; i < reader->wanted.count; i++) {
+            if (at_same_name(at_string(&reader->wanted, i), at_string_length(&reader->wanted, i), name,
+                             name_length))
+                return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                               "reader options: a name stands twice among the columns \"%s\"",
+                               reader->options.column);
+        }
         attn_status status = at_reader_add(reader, &reader->wanted, name, name_length);
         if (status != ATTN_OK) return status;
         if (text[length] == 0) return ATTN_OK;
@@ -255,6 +277,7 @@ static attn_status read_all(at_reader *reader) {
     size_t count = (size_t)(reader->end - reader->next);
     if (count >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
+    count = (size_t)(reader->end - reader->next);
     if (count >= 2 && (memcmp(reader->next, "\xff\xfe", 2) == 0 || memcmp(reader->next, "\xfe\xff", 2) == 0))
         return at_reader_fail(reader, "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
     attn_status status = choose_format(reader);
@@ -298,6 +321,9 @@ attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t 
     if (name == NULL || options == NULL || dataset == NULL || (bytes == NULL && count > 0))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "attn_dataset_parse: name, bytes, options and dataset must not be NULL");
+    if (first_line < 1 || first_line > INT64_MAX / 2)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "attn_dataset_parse: first_line is %" PRId64,
+                       first_line);
     attn_status status = check_options(context, options);
     if (status != ATTN_OK) return status;
     if (count > (uint64_t)options->expanded_limit)

@@ -34,7 +34,8 @@ typedef struct at_reader {
 int at_reader_line(at_reader *reader, at_line *line);
 int at_line_is_blank(const at_line *line); /* nothing but spaces and tabs */
 
-/* Fails with "file:line: ..." for content that is wrong. */
+/* Fails with "file:line: ..." for content that is wrong. Control characters, which content may bring in,
+ * become question marks. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -64,6 +65,8 @@ attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text,
 /* Whether all targets of the token (or text) that was added last are missing, though they must be there. */
 int at_reader_unlabelled(const at_reader *reader);
 
+/* The length of at most `limit` bytes of `text` that cut no character, for "%.*s". */
+int at_clip(const char *text, size_t length, size_t limit);
 /* Text without the spaces around it. */
 void at_trim(const char **text, size_t *length);
 /* Whether two texts are the same but for the case of ASCII letters. */

@@ -140,15 +140,16 @@ static attn_status read_row(table *file, int *more) {
 /* ---- columns ---- */
 
 static attn_status fail_no_column(table *file, const char *what, const char *name) {
-    char list[160] = "";
+    char list[161] = "";
     size_t used = 0;
-    for (int64_t i = 0; i < file->fields.count && used + 1 < sizeof list; i++) {
-        int written =
-            snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", at_string(&file->fields, i));
-        used += written > 0 ? (size_t)written : 0;
+    int64_t i = 0;
+    for (; i < file->fields.count && used + 50 < sizeof list; i++) {
+        const char *column = at_string(&file->fields, i);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
+                                 at_clip(column, at_string_length(&file->fields, i), 40), column);
     }
-    return at_reader_fail(file->reader, "%s%.60s; its first line names the columns %s%s", what, name, list,
-                          used >= sizeof list ? "..." : "");
+    return at_reader_fail(file->reader, "%s%.*s; its first line names the columns %s%s", what,
+                          at_clip(name, strlen(name), 60), name, list, i < file->fields.count ? ", ..." : "");
 }
 
 /* The column of a name: the same, else the same but for case; -1 if there is none. */
@@ -252,8 +253,7 @@ static attn_status resolve_numbers(table *file, const char *text_column) {
         const char *name = at_string(&reader->wanted, i);
         int64_t column = at_column_number(name, at_string_length(&reader->wanted, i)) - 1;
         if (column >= file->width && reader->options.labelled)
-            return at_reader_fail(reader, "has no column %.40s: its first row has %" PRId64, name,
-                                  file->width);
+            return at_reader_fail(reader, "has no column %s: its first row has %" PRId64, name, file->width);
         if (column < file->width) status = add_target(file, column, name, strlen(name));
     }
     if (status != ATTN_OK) return status;
@@ -403,9 +403,11 @@ static attn_status add_row(table *file) {
     if (status != ATTN_OK) return status;
     /* One of several targets may be missing, and no label at all is an answer where there may be several. */
     if (reader->dataset->columns.count == 1 && reader->options.label_separator == 0 &&
-        at_reader_unlabelled(reader))
-        return at_reader_bad(reader, file->line, "no label in column %.80s",
-                             at_string(&reader->dataset->columns, 0));
+        at_reader_unlabelled(reader)) {
+        const char *name = at_string(&reader->dataset->columns, 0);
+        return at_reader_bad(reader, file->line, "no label in column %.*s", at_clip(name, strlen(name), 80),
+                             name);
+    }
     return at_dataset_end(reader->dataset, "", 0);
 }
 
