@@ -33,7 +33,7 @@ run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --paralle
 # ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
 fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: all demo test test-full test-peers fuzz bench install format clean help dependencies-%
+.PHONY: all demo test test-full test-peers fuzz bench results install format clean help dependencies-%
 .DEFAULT_GOAL := all
 
 all: ## build the library and the program (build/release)
@@ -94,6 +94,10 @@ fuzz: dependencies-test
 bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
 bench: dependencies-bench all
 	@BUILD=$(release) bench/run
+
+results: ## train on real data: make results DATA=FOLDER; writes docs/results.md (an hour)
+results: all
+	@DATA="$(DATA)" BUILD=$(abspath $(release)) bench/results/all
 
 install: ## install under PREFIX (and DESTDIR)
 install: all

@@ -1,0 +1,14 @@
+"""One finished run as JSON: record.py TASK SEED METRIC SECONDS FOLDER COMMAND."""
+import json
+import sys
+
+task, seed, metric, seconds, folder, command = sys.argv[1:]
+with open(folder + "/test.json", encoding="utf-8") as file:
+    test = json.load(file)
+with open(folder + "/info.json", encoding="utf-8") as file:
+    info = json.load(file)
+json.dump({"task": task, "seed": int(seed), "metric": metric, "seconds": int(seconds), "command": command,
+           "dev": info["scores"]["dev"][metric], "test": test[metric], "steps": info["scores"]["steps"],
+           "step": info["scores"]["step"], "parameters": info["parameters"], "bytes": info["bytes"]},
+          sys.stdout, indent=1)
+print()
