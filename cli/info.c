@@ -25,6 +25,7 @@ static int64_t file_bytes(const char *path) {
 
 /* JSON that the library gives; on a terminal what it might obey is escaped. */
 static void print_lines(const char *json) {
+    if (json == NULL) json = "null"; /* no memory */
     if (!isatty(STDOUT_FILENO)) {
         fputs(json, stdout);
         return;

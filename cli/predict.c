@@ -34,17 +34,25 @@ static const char out_of_memory[] = "attn predict: out of memory\n";
 
 /* ---- answering ---- */
 
+/* Whether every token of CoNLL-U has an answer that can be filled in. */
+static bool can_fill(const predictor *with, const attn_dataset *dataset, const attn_prediction *prediction) {
+    if (attn_dataset_format(dataset) != ATTN_FORMAT_CONLLU || !attn_model_per_token(with->model) ||
+        with->how.words || with->how.json)
+        return false;
+    for (int64_t e = 0; e < attn_dataset_examples(dataset); e++)
+        if (attn_prediction_units(prediction, e) != attn_dataset_tokens(dataset, e)) return false;
+    return true;
+}
+
 /* lines: the dataset's own bytes, NULL if they are not at hand. */
 static attn_status answer_dataset(predictor *with, const attn_dataset *dataset, const char *lines,
                                   size_t length) {
     attn_prediction *prediction = NULL;
     attn_status status = attn_model_predict(with->model, dataset, with->flags, &prediction);
     if (status != ATTN_OK) return status;
-    bool fill = attn_dataset_format(dataset) == ATTN_FORMAT_CONLLU && attn_model_per_token(with->model) &&
-                !with->how.words && !with->how.json;
     bool good = true;
     int64_t example = 0, word = 0;
-    if (!fill) {
+    if (!can_fill(with, dataset, prediction)) {
         answers_print(&with->how, prediction);
     } else if (lines != NULL) {
         good = answers_fill(&with->how, prediction, lines, length, &example, &word);

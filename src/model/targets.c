@@ -324,6 +324,12 @@ attn_status at_targets_make(const attn_model *model, const attn_dataset *dataset
                        at_string(&dataset->name, 0), dataset->tokenized ? "labelled tokens" : "texts",
                        model->per_token ? "labelled tokens" : "texts");
     }
+    if (model->per_token && model->values.scheme != AT_SCHEME_BMES &&
+        units->units.count != dataset->tokens.count) {
+        return at_fail(model->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: has a target for each token, which needs text.unit words",
+                       at_string(&dataset->name, 0));
+    }
     attn_status status = fill_targets(model, dataset, units, targets);
     if (status != ATTN_OK) at_targets_free(model->context, targets);
     return status;
