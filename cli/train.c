@@ -50,7 +50,7 @@ typedef struct train_arguments {
     const char *set[CONFIG_FLAGS];
     const char *dev, *output, *config, *time, *vectors, *window, *save_every;
     int64_t threads;
-    bool crf, pretokenized, one_hot, dump, resume, quiet, skip_bad, json;
+    bool crf, pretokenized, one_hot, dump, list, resume, quiet, skip_bad;
 } train_arguments;
 
 static int fail(attn_context *context) {
@@ -122,6 +122,19 @@ static attn_status read_data(attn_context *context, attn_config *config, const t
     return status;
 }
 
+/* docs/config.md is this. */
+static void list_config(attn_config *config) {
+    printf("| value | default | meaning |\n| --- | --- | --- |\n");
+    for (int i = 0; i < attn_config_count(); i++) {
+        const char *value = attn_config_get(config, attn_config_name(i));
+        printf("| `%s` | %s | %s", attn_config_name(i), *value != '\0' ? value : "(none)",
+               attn_config_help(i));
+        for (int c = 0; attn_config_choice(i, c) != NULL; c++)
+            printf("%s%s", c > 0 ? ", " : *attn_config_help(i) != '\0' ? ": " : "", attn_config_choice(i, c));
+        printf(" |\n");
+    }
+}
+
 static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
     attn_dataset *train = NULL, *dev = NULL;
     attn_trainer *trainer = NULL;
@@ -156,11 +169,12 @@ static int run_training(attn_context *context, attn_config *config, const train_
 
 static int check_use(const argument_list *list, const train_arguments *given) {
     const char *problem = NULL;
+    bool only_shown = given->dump || given->list;
     if (list->positional_count < 1)
         problem = "what task? tag, classify or regress";
-    else if (list->positional_count < 2 && !given->dump)
+    else if (list->positional_count < 2 && !only_shown)
         problem = "which file to learn from?";
-    else if (given->output == NULL && !given->dump)
+    else if (given->output == NULL && !only_shown)
         problem = "where does the model go? -o MODEL.safetensors";
     else if (given->time != NULL && !(duration(given->time) > 0))
         problem = "--time is 90s, 10m or 1h";
@@ -189,13 +203,14 @@ int command_train(int count, char **arguments) {
         argument_text("window", &given.window, "R", "a row sees the rows at most R away"),
         argument_text("config", &given.config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("dump-config", &given.dump, "print the whole configuration and end"),
+        argument_switch("list-config", &given.list, "list all that --config can say, as a Markdown table"),
         argument_text("save-every", &given.save_every, "T",
                       "time between two files for --resume (default 30s)"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
         argument_switch("quiet", &given.quiet, "say nothing but errors"),
     };
-    int own = 15;
+    int own = 16;
     for (int i = 0; i < CONFIG_FLAGS; i++) {
         const config_flag *flag = &config_flags[i];
         flags[own + i] = argument_text(flag->flag, &given.set[i], flag->value, flag->help);
@@ -232,7 +247,9 @@ int command_train(int count, char **arguments) {
         fail(context);
     } else {
         code = configure(context, &given, config);
-        if (code == EXIT_DONE && given.dump) {
+        if (code == EXIT_DONE && given.list) {
+            list_config(config);
+        } else if (code == EXIT_DONE && given.dump) {
             fputs(attn_config_print(config), stdout);
         } else if (code == EXIT_DONE) {
             code = run_training(context, config, &given);

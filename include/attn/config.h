@@ -44,10 +44,12 @@ ATTN_API const char *attn_config_print(attn_config *config);
  * configuration for its texts. */
 ATTN_API attn_status attn_config_reader(attn_config *config, attn_reader_options *options);
 
-/* The names there are, with one line of help each; NULL out of range. */
+/* The names there are, with one line of help each, and the words that a value can be (NULL after the last,
+ * and for values that are not such a choice); NULL out of range. */
 ATTN_API int attn_config_count(void);
 ATTN_API const char *attn_config_name(int index);
 ATTN_API const char *attn_config_help(int index);
+ATTN_API const char *attn_config_choice(int index, int choice);
 
 ATTN_END_DECLS
 

@@ -63,6 +63,14 @@ const char *attn_config_help(int index) {
     return index < 0 || index >= AT_FIELDS ? NULL : at_fields[index].help;
 }
 
+const char *attn_config_choice(int index, int choice) {
+    if (index < 0 || index >= AT_FIELDS || !at_fields[index].choices || choice < 0) return NULL;
+    for (int c = 0; c < choice; c++) {
+        if (!at_fields[index].choices[c]) return NULL;
+    }
+    return at_fields[index].choices[choice];
+}
+
 /* ---- one value ---- */
 
 static int find(const char *name) {
