@@ -3,7 +3,7 @@
  * With scheme bmes the target is not a column but where words end: a character is the beginning, middle or
  * end of its word, or a word by itself; a space between words is a word by itself.
  */
-#include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ typedef struct collector {
     attn_context *context;
     const attn_dataset *dataset;
     at_vocabulary labels;
-    int several;                /* a value has more than one label */
-    double count, sum, squares; /* of numbers */
+    int several;                 /* a value has more than one label */
+    double count, mean, squares; /* of numbers; squares: of their distances from the mean */
 } collector;
 
 static attn_status collect_label(void *user, const char *text, size_t length, int64_t index) {
@@ -68,7 +68,7 @@ static attn_status parse_number(const attn_dataset *dataset, const char *text, s
                                 double *number) {
     char *end;
     *number = strtod(text, &end);
-    if (end == text + length && isfinite(*number)) return ATTN_OK;
+    if (end == text + length && fabs(*number) <= FLT_MAX) return ATTN_OK;
     return at_fail(dataset->context, ATTN_INVALID_ARGUMENT, "%.200s:%" PRId64 ": \"%.60s\" is not a number",
                    at_string(&dataset->name, 0), dataset->lines[index], text);
 }
@@ -78,9 +78,10 @@ static attn_status collect_number(void *user, const char *text, size_t length, i
     double number;
     attn_status status = parse_number(into->dataset, text, length, index, &number);
     if (status != ATTN_OK) return status;
+    double distance = number - into->mean; /* from the mean of those before it, and then with it */
     into->count += 1;
-    into->sum += number;
-    into->squares += number * number;
+    into->mean += distance / into->count;
+    into->squares += distance * (number - into->mean);
     return ATTN_OK;
 }
 
@@ -88,9 +89,13 @@ static attn_status learn_numbers(at_output *output, const attn_dataset *dataset,
     collector into = {.context = dataset->context, .dataset = dataset};
     attn_status status = for_values(dataset, column, 0, collect_number, &into);
     if (status != ATTN_OK) return status;
+    if (into.count == 0) {
+        return at_fail(dataset->context, ATTN_INVALID_ARGUMENT, "%.200s: column %.60s has no numbers",
+                       at_string(&dataset->name, 0), at_string(&dataset->columns, column));
+    }
     output->kind = ATTN_OUTPUT_NUMBER;
-    output->mean = into.count > 0 ? into.sum / into.count : 0;
-    double variance = into.count > 0 ? into.squares / into.count - output->mean * output->mean : 0;
+    output->mean = into.mean;
+    double variance = into.squares / into.count;
     output->deviation = variance > 1e-24 ? sqrt(variance) : 1;
     return ATTN_OK;
 }
