@@ -95,10 +95,6 @@ typedef struct at_batch_targets {
 attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_batch *batch,
                              attn_variable *x, const at_batch_targets *targets);
 
-/* The bytes of a dataset's text and targets, and of a configuration, as one number: what --resume compares.
- */
-uint64_t at_dataset_fingerprint(const attn_dataset *dataset, uint64_t seed);
-
 /* A parameter's values in an open file: an at_parameter_source whose user is the at_safetensors. */
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes);

@@ -171,8 +171,10 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
                     &ended, "loss", &loss, "best_score", &best, "data", &data) != 0)
         return refuse(trainer, "its state of training is not whole", "");
     if (strtoull(data, NULL, 16) != trainer->fingerprint)
-        return refuse(trainer, "it was made from other training or development data", "");
-    if (step < 0 || step > trainer->steps_total || epoch < 0 || batch < 0)
+        return refuse(trainer, "it was made from other training data, development data or vectors", "");
+    if (step < 0 || step > trainer->steps_total || epoch < 0 || batch < 0 || evaluated_step < 0 ||
+        evaluated_step > step || evaluated_epoch < 0 || evaluated_epoch > epoch || best_step < 0 ||
+        best_step > step || without_better < 0)
         return refuse(trainer, "its counters are out of range", "");
     *made = (at_progress_made){.step = step,
                                .epoch = epoch,

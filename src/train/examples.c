@@ -18,7 +18,8 @@ attn_status at_trainer_hold_out(attn_trainer *trainer) {
     const attn_dataset *all = trainer->train;
     int64_t count = all->examples, held = (int64_t)(trainer->values.hold_out * (double)count + 0.5);
     if (held < 1) held = 1;
-    if (count < 2) { /* one example: it is all there is */
+    if (held > count - 1) held = count - 1; /* something is to be learned from, too */
+    if (count < 2) {                        /* one example: it is all there is */
         trainer->dev = all;
         return ATTN_OK;
     }

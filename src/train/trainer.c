@@ -71,19 +71,32 @@ static attn_status copy_path(attn_trainer *trainer, const char *path) {
     if (!trainer->output || !trainer->last) return ATTN_OUT_OF_MEMORY;
     memcpy(trainer->output, path, length);
     size_t stem = length;
-    if (length > sizeof ending && strcmp(path + length - sizeof ending + 1, ending) == 0)
+    if (length >= sizeof ending && strcmp(path + length - sizeof ending + 1, ending) == 0)
         stem = length - sizeof ending + 1;
     snprintf(trainer->last, length + 32, "%.*s.last%s", (int)stem, path, ending);
     return ATTN_OK;
 }
 
+static uint64_t hash_strings(const at_strings *list, uint64_t seed) {
+    return at_hash(list->bytes, (size_t)(list->count ? list->offsets[list->count] : 0), seed);
+}
+
+/* All of a dataset that a network sees, as one number. */
 static uint64_t fingerprint(const attn_dataset *dataset, uint64_t seed) {
-    const at_strings *lists[] = {&dataset->tokens, &dataset->targets, &dataset->columns};
-    for (int i = 0; i < 3; i++) {
-        int64_t bytes = lists[i]->count ? lists[i]->offsets[lists[i]->count] : 0;
-        seed = at_hash(lists[i]->bytes, (size_t)bytes, seed);
-    }
+    seed = hash_strings(&dataset->tokens, seed);
+    seed = hash_strings(&dataset->targets, seed);
+    seed = hash_strings(&dataset->columns, seed);
+    if (dataset->any_glued) seed = at_hash((const char *)dataset->glued, (size_t)dataset->tokens.count, seed);
     return at_hash((const char *)dataset->offsets, (size_t)(dataset->examples + 1) * sizeof(int64_t), seed);
+}
+
+static uint64_t fingerprint_all(const attn_trainer *trainer) {
+    uint64_t print = fingerprint(trainer->dev, fingerprint(trainer->train, 0));
+    const at_pretrained *pretrained = &trainer->model->pretrained;
+    if (!trainer->vectors) return print;
+    int64_t numbers = pretrained->words.strings.count * pretrained->columns;
+    print = hash_strings(&pretrained->words.strings, print);
+    return at_hash((const char *)trainer->vectors, (size_t)numbers * sizeof(float), print);
 }
 
 static const char *default_metric(const attn_model *model) {
@@ -139,6 +152,37 @@ static attn_status learn(attn_trainer *trainer) {
     return status;
 }
 
+/* An example of the development data that has a target, -1 if none has. */
+static int64_t find_labelled(const attn_model *model, const at_targets *targets) {
+    for (int64_t example = 0; example < targets->examples; example++) {
+        int64_t first = model->per_token ? targets->offsets[example] : example;
+        int64_t end = model->per_token ? targets->offsets[example + 1] : example + 1;
+        for (int64_t row = first; row < end; row++) {
+            for (int i = 0; i < targets->output_count; i++) {
+                const at_target *target = &targets->outputs[i];
+                attn_output_kind kind = model->outputs[i].kind;
+                if (kind == ATTN_OUTPUT_LABELS || (kind == ATTN_OUTPUT_CLASS && target->classes[row] != -1) ||
+                    (kind == ATTN_OUTPUT_NUMBER && !isnan(target->numbers[row])))
+                    return example;
+            }
+        }
+    }
+    return -1;
+}
+
+/* What does not fit the outputs is found now, not after the first epoch. */
+static attn_status check_dev(attn_trainer *trainer) {
+    at_targets targets;
+    attn_status status = at_model_targets(trainer->model, trainer->dev, &targets);
+    if (status != ATTN_OK) return status;
+    trainer->labelled = find_labelled(trainer->model, &targets);
+    at_targets_free(trainer->context, &targets);
+    if (trainer->labelled >= 0) return ATTN_OK;
+    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                   "%.200s: has no labels, so that no model can be chosen by it",
+                   at_string(&trainer->dev->name, 0));
+}
+
 static attn_status prepare(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
     const at_config *values;
     attn_status status = at_config_values(trainer->config, &values);
@@ -153,11 +197,9 @@ static attn_status prepare(attn_trainer *trainer, const attn_dataset *train, con
     if (status == ATTN_OK) status = attn_tape_create(trainer->context, &trainer->tape);
     if (status == ATTN_OK) status = learn(trainer);
     if (status != ATTN_OK) return status;
-    at_targets of_dev; /* what does not fit the outputs is found now, not after the first epoch */
-    status = at_model_targets(trainer->model, trainer->dev, &of_dev);
+    status = check_dev(trainer);
     if (status != ATTN_OK) return status;
-    at_targets_free(trainer->context, &of_dev);
-    trainer->fingerprint = fingerprint(trainer->dev, fingerprint(trainer->train, 0));
+    trainer->fingerprint = fingerprint_all(trainer);
     trainer->steps_total = trainer->values.steps;
     if (trainer->steps_total == 0) {
         int64_t batches = trainer->values.epochs * trainer->batches_an_epoch;
@@ -227,6 +269,12 @@ static attn_status run_batch(attn_trainer *trainer, int64_t counter, double *los
     attn_model *model = trainer->model;
     attn_status status = plan_epoch(trainer);
     if (status != ATTN_OK) return status;
+    if (trainer->made.batch >= trainer->plan.batches) { /* a .last file said so */
+        return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s cannot be resumed: its counters are out of range; train without --resume to "
+                       "start anew",
+                       trainer->last);
+    }
     const int64_t *order = trainer->plan.order + trainer->plan.first[trainer->made.batch];
     int64_t count = trainer->plan.first[trainer->made.batch + 1] - trainer->plan.first[trainer->made.batch];
     at_hiding hiding = {trainer->values.unit_dropout, trainer->values.feature_dropout,
@@ -302,15 +350,34 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, double *score) {
     attn_report *report;
     attn_status status = attn_report_create(trainer->model, trainer->dev, &report);
     if (status != ATTN_OK) return status;
-    *score = attn_report_metric(report, trainer->metric);
-    if (isnan(*score)) {
-        status = at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                         "there is no metric \"%.60s\" for this task (training.metric)", trainer->metric);
-    } else {
-        status = set_scores(trainer, report, *score);
-    }
+    *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
+    status = set_scores(trainer, report, *score);
     attn_report_destroy(report);
     return status;
+}
+
+/* Whether there is such a metric, by a report of one example. */
+static attn_status check_metric(attn_trainer *trainer) {
+    attn_dataset *one;
+    attn_report *report = NULL;
+    attn_status status = attn_dataset_select(trainer->dev, &trainer->labelled, 1, &one);
+    if (status != ATTN_OK) return status;
+    status = attn_report_create(trainer->model, one, &report);
+    attn_dataset_destroy(one);
+    if (status != ATTN_OK) return status;
+    char names[300] = "";
+    int known = 0;
+    for (int i = 0; i < attn_report_metrics(report); i++) {
+        const char *name = attn_report_metric_name(report, i);
+        known |= strcmp(name, trainer->metric) == 0;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name);
+    }
+    attn_report_destroy(report);
+    if (known) return ATTN_OK;
+    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                   "there is no metric \"%.60s\" for this task (training.metric); there are: %s",
+                   trainer->metric, names);
 }
 
 static attn_status swap_average(attn_trainer *trainer) {
@@ -383,6 +450,8 @@ static attn_status save_last(attn_trainer *trainer) {
     return trainer->last ? at_checkpoint_write(trainer) : ATTN_OK;
 }
 
+#define MOST_STEPS 1e15 /* of training.steps */
+
 /* Trains for a moment with the real network, to see how long a step takes; then everything starts anew. */
 static attn_status measure(attn_trainer *trainer) {
     double began = at_seconds(), limit = 0.05 * trainer->options.seconds, score;
@@ -402,11 +471,11 @@ static attn_status measure(attn_trainer *trainer) {
     double batches = (double)trainer->batches_an_epoch / (double)trainer->values.accumulate;
     double a_step = a_unit * (double)trainer->units.units.count / batches + evaluation / batches;
     double steps = (0.96 * trainer->options.seconds - spent) / a_step;
-    trainer->steps_total = steps < 1 ? 1 : (int64_t)steps;
+    trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
     return ATTN_OK;
 }
 
-static attn_status start(attn_trainer *trainer) {
+static attn_status start(attn_trainer *trainer, int *stop) {
     int64_t chosen = 0;
     attn_status status = ATTN_OK;
     if (trainer->options.resume && trainer->last) status = at_checkpoint_steps(trainer, &chosen);
@@ -428,11 +497,12 @@ static attn_status start(attn_trainer *trainer) {
     trainer->trained_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen) status = at_checkpoint_read(trainer);
+    if (status == ATTN_OK) status = check_metric(trainer);
     if (status != ATTN_OK) return status;
     trainer->state.resumed_from = trainer->made.step;
     trainer->state.score = NAN;
-    if (trainer->options.seconds > 0) tell(trainer, ATTN_TRAINING_MEASURED);
-    tell(trainer, ATTN_TRAINING_READY);
+    if (trainer->options.seconds > 0) *stop = tell(trainer, ATTN_TRAINING_MEASURED);
+    *stop |= tell(trainer, ATTN_TRAINING_READY);
     return chosen ? ATTN_OK : save_last(trainer);
 }
 
@@ -440,8 +510,8 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     if (!trainer) return ATTN_INVALID_ARGUMENT;
     at_progress_made *made = &trainer->made;
     trainer->began = at_seconds();
-    attn_status status = start(trainer);
     int stop = 0;
+    attn_status status = start(trainer, &stop);
     while (status == ATTN_OK && !stop && made->step < trainer->steps_total && !made->ended) {
         double before = at_seconds();
         status = at_trainer_step(trainer);
@@ -456,7 +526,8 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     }
     if (status != ATTN_OK) return status;
     int finished = made->step >= trainer->steps_total;
-    if (!finished && !made->ended && isnan(made->best_score)) status = evaluate_and_save(trainer, 0);
+    if (!finished && !made->ended && made->step > 0 && isnan(made->best_score))
+        status = evaluate_and_save(trainer, 0);
     trainer->state.end = finished      ? ATTN_TRAINING_FINISHED
                          : made->ended ? ATTN_TRAINING_PATIENCE
                                        : ATTN_TRAINING_STOPPED;

@@ -28,7 +28,8 @@ struct attn_trainer {
 
     const attn_dataset *train, *dev;
     attn_dataset *own_train, *own_dev; /* where the development data was taken out of the training data */
-    uint64_t fingerprint;              /* of both */
+    int64_t labelled;                  /* an example of the development data that has a target */
+    uint64_t fingerprint;              /* of both, and of the vectors */
 
     attn_model *model;
     attn_optimizer *optimizer;
