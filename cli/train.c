@@ -60,15 +60,15 @@ static int fail(attn_context *context) {
     return EXIT_FAILED;
 }
 
-/* 90, 90s, 10m, 1.5h as seconds; not above 0: it is something else. */
+/* 90, 90s, 10m, 1.5h as seconds, at most some thirty years; -1: it is something else. */
 static double duration(const char *text) {
     char *end;
-    double number = strtod(text, &end), unit = 0;
-    if (end == text) return 0;
+    double number = strtod(text, &end), unit = -1;
+    if (end == text) return -1;
     if (*end == '\0' || strcmp(end, "s") == 0) unit = 1;
     if (strcmp(end, "m") == 0 || strcmp(end, "min") == 0) unit = 60;
     if (strcmp(end, "h") == 0) unit = 3600;
-    return number * unit;
+    return unit > 0 && number >= 0 && number * unit <= 1e9 ? number * unit : -1;
 }
 
 static attn_status read_config_file(attn_context *context, attn_config *config, const char *path) {
@@ -79,7 +79,14 @@ static attn_status read_config_file(attn_context *context, attn_config *config, 
         return ATTN_SYSTEM_ERROR;
     }
     size_t length = fread(text, 1, sizeof text, file);
+    bool whole = !ferror(file) && length < sizeof text;
+    int reason = errno;
     fclose(file);
+    if (!whole) {
+        fprintf(stderr, "attn train: cannot read %s: %s\n", path,
+                length < sizeof text ? strerror(reason) : "a configuration has less than a megabyte");
+        return ATTN_SYSTEM_ERROR;
+    }
     attn_status status = attn_config_parse(config, path, text, length);
     if (status != ATTN_OK) fail(context);
     return status;
@@ -167,6 +174,12 @@ static int run_training(attn_context *context, attn_config *config, const train_
     return status == ATTN_OK ? EXIT_DONE : EXIT_FAILED;
 }
 
+static bool given_flag(const train_arguments *given, const char *flag) {
+    for (int i = 0; i < CONFIG_FLAGS; i++)
+        if (given->set[i] != NULL && strcmp(config_flags[i].flag, flag) == 0) return true;
+    return false;
+}
+
 static int check_use(const argument_list *list, const train_arguments *given) {
     const char *problem = NULL;
     bool only_shown = given->dump || given->list;
@@ -178,7 +191,7 @@ static int check_use(const argument_list *list, const train_arguments *given) {
         problem = "where does the model go? -o MODEL.safetensors";
     else if (given->time != NULL && !(duration(given->time) > 0))
         problem = "--time is 90s, 10m or 1h";
-    else if (given->time != NULL && given->set[16] != NULL)
+    else if (given->time != NULL && given_flag(given, "steps"))
         problem = "--time chooses the steps: not both";
     else if (given->save_every != NULL && !(duration(given->save_every) >= 0))
         problem = "--save-every is 30s or 5m";
@@ -190,9 +203,9 @@ static int check_use(const argument_list *list, const train_arguments *given) {
 int command_train(int count, char **arguments) {
     train_arguments given = {0};
     argument_flag flags[CONFIG_FLAGS + OWN_FLAGS] = {
-        argument_letter(
-            argument_text("output", &given.output, "FILE", "the model; FILE.last beside it is for --resume"),
-            'o'),
+        argument_letter(argument_text("output", &given.output, "FILE",
+                                      "the model; beside it *.last.safetensors, for --resume"),
+                        'o'),
         argument_text("dev", &given.dev, "FILE", "development data: the best model is chosen by it"),
         argument_text("time", &given.time, "T", "train about so long: 90s, 10m, 1h"),
         argument_switch("resume", &given.resume, "go on where the last run was stopped"),
@@ -250,7 +263,11 @@ int command_train(int count, char **arguments) {
         if (code == EXIT_DONE && given.list) {
             list_config(config);
         } else if (code == EXIT_DONE && given.dump) {
-            fputs(attn_config_print(config), stdout);
+            const char *text = attn_config_print(config);
+            if (text != NULL)
+                fputs(text, stdout);
+            else
+                code = fail(context);
         } else if (code == EXIT_DONE) {
             code = run_training(context, config, &given);
         }
