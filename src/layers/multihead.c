@@ -75,7 +75,7 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
 static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t farthest) {
     int64_t half = buckets / 2, exact = half / 2, side = distance > 0 ? half : 0;
     int64_t n = distance > 0 ? distance : -distance;
-    if (n < exact) return side + n;
+    if (n < exact || farthest <= exact) return side + (n < half ? n : half - 1);
     double step = log((double)n / (double)exact) / log((double)farthest / (double)exact);
     int64_t bucket = exact + (int64_t)(step * (double)(half - exact));
     return side + (bucket < half ? bucket : half - 1);
