@@ -66,6 +66,10 @@ attn_status at_model_build(attn_model *model, at_safetensors *file);
 attn_status at_outputs_learn(attn_model *model, const attn_dataset *dataset);
 void at_outputs_free(attn_model *model);
 
+/* The labels of scheme bmes, in their order. */
+enum { AT_BMES_LABELS = 4 };
+extern const char *const at_bmes_labels[AT_BMES_LABELS];
+
 /* What the targets of a dataset are in the model's terms, for the rows that at_text_units makes. */
 typedef struct at_target {
     int32_t *classes; /* CLASS: [rows or examples]; -1: missing, -2 - u: string u of `unknown`. LABELS: how

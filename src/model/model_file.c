@@ -17,6 +17,7 @@
 
 static const char format_version[] = "1";
 static const char *const kind_names[] = {"class", "labels", "number"};
+static const char *const list_names[AT_MODEL_LISTS] = {"text.units", "text.merges", "vectors.words"};
 
 /* ---- writing ---- */
 
@@ -103,16 +104,12 @@ attn_status at_model_store(attn_model *model, at_safetensors_writer *writer, at_
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.config", config);
     if (status == ATTN_OK) status = store_outputs(model, writer);
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
-    const struct {
-        const char *name;
-        const at_strings *strings;
-    } lists[] = {{"text.units", &model->text.vocabulary.strings},
-                 {"text.merges", &model->text.subwords.merges},
-                 {"vectors.words", &model->pretrained.words.strings}};
+    const at_strings *lists[AT_MODEL_LISTS] = {&model->text.vocabulary.strings, &model->text.subwords.merges,
+                                               &model->pretrained.words.strings};
     for (int i = 0; i < AT_MODEL_LISTS && status == ATTN_OK; i++) {
-        if (lists[i].strings->count == 0) continue;
+        if (lists[i]->count == 0) continue;
         packed_strings packed = {0};
-        status = store_strings(writer, model->context, lists[i].name, lists[i].strings, &packed);
+        status = store_strings(writer, model->context, list_names[i], lists[i], &packed);
         parts->memory[2 * i] = packed.bytes;
         parts->memory[2 * i + 1] = packed.offsets;
     }
@@ -267,6 +264,9 @@ static attn_status load_outputs(attn_model *model, const at_safetensors *file, j
         return damaged(model->context, file, "attn.outputs is not as docs/format.md says", "");
     int count = (int)json_array_size(list);
     model->per_token = json_is_true(per_token);
+    if ((model->values.task == AT_TASK_TAG && !model->per_token) ||
+        (model->values.task == AT_TASK_CLASSIFY && model->per_token))
+        return damaged(model->context, file, "attn.outputs says per_token and the task says otherwise", "");
     model->outputs = at_allocate(model->context, count, sizeof *model->outputs, "the outputs");
     if (!model->outputs) return ATTN_OUT_OF_MEMORY;
     model->output_count = count;
@@ -274,11 +274,11 @@ static attn_status load_outputs(attn_model *model, const at_safetensors *file, j
     for (int i = 0; i < count && status == ATTN_OK; i++)
         status = load_output(model, file, i, json_array_get(list, (size_t)i));
     if (status != ATTN_OK || model->values.scheme != AT_SCHEME_BMES) return status;
-    int fits = count == 1 && model->per_token && model->outputs->labels.strings.count == 4;
-    for (int64_t l = 0; fits && l < 4; l++)
-        fits = strlen(at_string(&model->outputs->labels.strings, l)) == 1 &&
-               strchr("BMES", *at_string(&model->outputs->labels.strings, l));
-    return fits ? ATTN_OK : damaged(model->context, file, "scheme bmes has the labels B, M, E, S", "");
+    int fits = count == 1 && model->outputs->kind == ATTN_OUTPUT_CLASS &&
+               model->outputs->labels.strings.count == AT_BMES_LABELS;
+    for (int64_t l = 0; fits && l < AT_BMES_LABELS; l++)
+        fits = strcmp(at_string(&model->outputs->labels.strings, l), at_bmes_labels[l]) == 0;
+    return fits ? ATTN_OK : damaged(model->context, file, "scheme bmes has the labels S, B, M, E", "");
 }
 
 static attn_status load_subwords(attn_model *model, const at_safetensors *file) {
@@ -294,7 +294,12 @@ static attn_status load_subwords(attn_model *model, const at_safetensors *file) 
 static attn_status check_tensors(const attn_model *model, const at_safetensors *file) {
     for (int64_t i = 0; i < at_safetensors_count(file); i++) {
         const char *name = at_safetensors_at(file, i)->name;
-        int list = strncmp(name, "text.", 5) == 0 || strncmp(name, "vectors.words.", 14) == 0;
+        int list = 0;
+        for (int l = 0; l < AT_MODEL_LISTS; l++) {
+            size_t length = strlen(list_names[l]);
+            list |= strncmp(name, list_names[l], length) == 0 &&
+                    (strcmp(name + length, ".bytes") == 0 || strcmp(name + length, ".offsets") == 0);
+        }
         if (list || strncmp(name, "optimizer.", 10) == 0 || attn_parameters_find(model->parameters, name))
             continue;
         return damaged(model->context, file, "has a tensor that the configuration does not name: ", name);

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "model/model.h"
 
-static const char *const bmes_labels[] = {"S", "B", "M", "E"};
+const char *const at_bmes_labels[AT_BMES_LABELS] = {"S", "B", "M", "E"};
 enum { SINGLE, BEGIN, MIDDLE, END };
 
 /* ---- outputs ---- */
@@ -147,26 +147,26 @@ static attn_status learn_labels(const attn_model *model, at_output *output, cons
     return ATTN_OK;
 }
 
-static attn_status learn_bmes(attn_model *model, const attn_dataset *dataset) {
-    if (!dataset->tokenized) {
-        return at_fail(model->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: scheme bmes learns from words: a CoNLL-U file or one token a line",
-                       at_string(&dataset->name, 0));
-    }
+static attn_status learn_bmes(attn_model *model) {
     attn_status status = at_strings_add(model->context, &model->output_names, "bmes", 4);
     model->outputs = at_allocate(model->context, 1, sizeof *model->outputs, "an output");
     if (!model->outputs) return ATTN_OUT_OF_MEMORY;
     model->output_count = 1;
     int64_t number;
-    for (int i = 0; i < 4 && status == ATTN_OK; i++)
-        status = at_vocabulary_add(model->context, &model->outputs->labels, bmes_labels[i], 1, 1, &number);
+    for (int i = 0; i < AT_BMES_LABELS && status == ATTN_OK; i++)
+        status = at_vocabulary_add(model->context, &model->outputs->labels, at_bmes_labels[i], 1, 1, &number);
     return status;
 }
 
 attn_status at_outputs_learn(attn_model *model, const attn_dataset *dataset) {
     attn_context *context = model->context;
     model->per_token = dataset->tokenized;
-    if (model->values.scheme == AT_SCHEME_BMES) return learn_bmes(model, dataset);
+    if (model->values.task == (dataset->tokenized ? AT_TASK_CLASSIFY : AT_TASK_TAG)) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has %s", at_string(&dataset->name, 0),
+                       dataset->tokenized ? "labelled tokens; to classify is to label texts"
+                                          : "texts; to tag is to label tokens");
+    }
+    if (model->values.scheme == AT_SCHEME_BMES) return learn_bmes(model);
     int64_t columns = dataset->columns.count;
     if (columns == 0) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has nothing to learn: no column of labels",
