@@ -505,6 +505,7 @@ void at_config_optimizer(const at_config *values, int64_t steps, attn_optimizer_
     options->beta2 = values->beta2;
     options->epsilon = values->epsilon;
     options->weight_decay = values->weight_decay;
+    options->decay_all = values->decay_all;
     options->momentum = values->momentum;
     options->nesterov = values->nesterov;
     options->clip_norm = values->clip_norm;

@@ -40,7 +40,8 @@ typedef struct at_config {
     char column[AT_CONFIG_TEXT], text_column[AT_CONFIG_TEXT], label_separator[AT_CONFIG_TEXT];
 
     int unit, scheme, pretokenized, lowercase, word_features, one_hot;
-    int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest_text;
+    int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest_text,
+        stem;
     double unit_dropout, feature_dropout;
 
     int encoder;              /* attn_mixer_kind */
@@ -58,7 +59,7 @@ typedef struct at_config {
     int output, pool, crf, balance;
     double output_dropout, smoothing;
 
-    int optimizer, nesterov, schedule;
+    int optimizer, nesterov, schedule, decay_all;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
     int64_t accumulate, batch_units, epochs, steps, patience, seed;
     double hold_out;
@@ -83,7 +84,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 87 }; /* checked against the table */
+enum { AT_FIELDS = 89 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */

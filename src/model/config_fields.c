@@ -58,6 +58,8 @@ const at_field at_fields[AT_FIELDS] = {
     INTEGER("text.longest", longest_text, 1, 1e9, "2000",
             "units: longer texts are cut there, longer sequences of tokens go in pieces"),
     SWITCH("text.one_hot", one_hot, "false", "the unit alone, as a one-hot vector under a linear map"),
+    INTEGER("text.stem", stem, 0, 63, "3",
+            "rows that a convolution before the encoder sees; 0: there is none"),
     NUMBER("text.unit_dropout", unit_dropout, 0, 0.99, "0.1", "how often training hides a unit itself"),
     NUMBER("text.feature_dropout", feature_dropout, 0, 0.99, "0", "how often it hides a hashed feature"),
 
@@ -113,6 +115,7 @@ const at_field at_fields[AT_FIELDS] = {
     NUMBER("training.beta2", beta2, 0, 0.9999999, "0.98", ""),
     NUMBER("training.epsilon", epsilon, 0, 1, "1e-08", ""),
     NUMBER("training.weight_decay", weight_decay, 0, 100, "0.01", ""),
+    SWITCH("training.decay_all", decay_all, "false", "of embeddings, biases and norms, too"),
     NUMBER("training.momentum", momentum, 0, 0.9999, "0", "of sgd"),
     SWITCH("training.nesterov", nesterov, "false", "of sgd"),
     NUMBER("training.clip_norm", clip_norm, 0, 1e9, "1", "of all gradients together; 0: no limit"),

@@ -1,7 +1,10 @@
 /* model.h (private): what a model holds, and how a network is made of a configuration.
  *
- *     features of a row (data/text.h) -> sum of their embeddings -> norm -> encoder -> for every output a
- *     linear map: of each row, or of the pooled rows of a text
+ *     features of a row (data/text.h) -> sum of their embeddings -> norm -> stem -> encoder -> for every
+ * output a linear map: of each row, or of the pooled rows of a text
+ *
+ * The stem adds to a row a narrow convolution of it and its neighbours: what attention would have to find out
+ * from positions, and learns only from much data.
  */
 #ifndef AT_MODEL_MODEL_H
 #define AT_MODEL_MODEL_H
@@ -47,6 +50,7 @@ struct attn_model {
     attn_parameters *parameters;
     attn_parameter *features; /* the table of embeddings */
     attn_norm *input_norm;
+    attn_mixer *stem; /* NULL: none */
     attn_encoder *encoder;
     attn_linear *pool_score;
 

@@ -103,6 +103,15 @@ static void build_network(attn_model *model, attn_mixer_kind *kinds) {
                                                    model->values.columns, 0, ATTN_IDENTITY);
     }
     model->input_norm = attn_norm_create(set, "input.norm", ATTN_NORM_LAYER, model->values.columns);
+    if (model->values.stem) {
+        attn_mixer_options stem = encoder.block.mixer;
+        stem.kind = ATTN_MIXER_CNN;
+        stem.columns = model->values.columns;
+        stem.width = model->values.stem;
+        stem.dilation = 1;
+        stem.activation = ATTN_GELU;
+        model->stem = attn_mixer_create(set, "stem", &stem);
+    }
     model->encoder = attn_encoder_create(set, "encoder", &encoder);
     if (attn_parameters_status(set) != ATTN_OK) return;
     int64_t columns = attn_encoder_columns(model->encoder);
@@ -159,6 +168,10 @@ attn_variable *at_model_apply(const attn_model *model, attn_tape *tape, const at
         x = attn_tape_add(tape, x, attn_linear_apply(tape, model->pretrained.map, vectors));
     }
     x = attn_norm_apply(tape, model->input_norm, x);
+    if (model->stem) {
+        x = attn_tape_dropout(tape, x, (float)model->values.dropout);
+        x = attn_tape_add(tape, x, attn_mixer_apply(tape, model->stem, x, &places));
+    }
     x = attn_encoder_apply(tape, model->encoder, x, &places);
     if (!model->per_token) x = pool_rows(model, tape, x, &places.batch);
     return attn_tape_dropout(tape, x, (float)model->values.output_dropout);
