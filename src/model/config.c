@@ -15,6 +15,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/unicode.h"
 
 _Static_assert(sizeof(at_fields) / sizeof(at_fields[0]) == AT_FIELDS, "the table has AT_FIELDS rows");
 
@@ -169,6 +170,8 @@ static attn_status set_field(attn_context *context, at_config *values, const at_
             return at_fail(context, ATTN_INVALID_ARGUMENT, "%s has %zu bytes, at most %d are possible",
                            field->name, strlen(value), AT_CONFIG_TEXT - 1);
         }
+        if (at_unicode_check(value, strlen(value)) != strlen(value))
+            return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is not UTF-8", field->name);
         memset(target, 0, AT_CONFIG_TEXT);
         memcpy(target, value, strlen(value));
         return ATTN_OK;
@@ -259,8 +262,12 @@ static attn_status check_mix(attn_context *context, const at_config *values) {
                    "encoder.mix names %" PRId64 " kinds, encoder.layers is %" PRId64, count, values->layers);
 }
 
+static int has_attention(const at_config *values) {
+    return *values->mix ? strstr(values->mix, "attention") != NULL : values->encoder == ATTN_MIXER_ATTENTION;
+}
+
 static attn_status check_together(attn_context *context, const at_config *v) {
-    if (v->head_width == 0 && v->columns % v->heads != 0 && v->form != ATTN_HEADS_WIDE) {
+    if (has_attention(v) && v->head_width == 0 && v->columns % v->heads != 0 && v->form != ATTN_HEADS_WIDE) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
                        v->columns, v->heads);
@@ -497,6 +504,12 @@ void at_config_encoder(const at_config *values, attn_encoder_options *options, a
     options->kinds = kinds;
 }
 
+int64_t at_config_longest(const at_config *values) {
+    int table = values->position == ATTN_POSITION_LEARNED || values->position == ATTN_POSITION_ONE_HOT ||
+                (has_attention(values) && values->score == ATTN_SCORE_NONE);
+    return table && values->longest < values->longest_text ? values->longest : values->longest_text;
+}
+
 void at_config_optimizer(const at_config *values, int64_t steps, attn_optimizer_options *options) {
     attn_optimizer_options_init(options);
     options->kind = (attn_optimizer_kind)values->optimizer;
@@ -530,6 +543,7 @@ void at_config_reader(const at_config *values, attn_reader_options *options) {
 
 attn_status attn_config_reader(attn_config *config, attn_reader_options *options) {
     if (!config) return ATTN_INVALID_ARGUMENT;
+    if (!options) return at_fail(config->context, ATTN_INVALID_ARGUMENT, "options is NULL");
     const at_config *values;
     attn_status status = at_config_values(config, &values);
     if (status == ATTN_OK) at_config_reader(values, options);

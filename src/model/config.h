@@ -103,6 +103,8 @@ attn_status at_config_values(attn_config *config, const at_config **values);
  * encoder is a mix. */
 void at_config_text(const at_config *values, at_text_options *options);
 void at_config_encoder(const at_config *values, attn_encoder_options *options, attn_mixer_kind *kinds);
+/* The most rows that a sequence may have: text.longest, or fewer where positions have a table. */
+int64_t at_config_longest(const at_config *values);
 void at_config_optimizer(const at_config *values, int64_t steps, attn_optimizer_options *options);
 void at_config_reader(const at_config *values, attn_reader_options *options);
 

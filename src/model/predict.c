@@ -251,7 +251,7 @@ static attn_status predict(job *work, const attn_dataset *dataset, int flags) {
     attn_status status = at_text_units(&text, dataset, &prediction->units);
     if (status == ATTN_OK) status = make_room(prediction, flags);
     if (status == ATTN_OK) {
-        status = at_segments_make(model->context, &prediction->units, model->values.longest_text,
+        status = at_segments_make(model->context, &prediction->units, at_config_longest(&model->values),
                                   model->per_token, &work->segments);
     }
     if (status == ATTN_OK)

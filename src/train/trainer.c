@@ -134,7 +134,7 @@ static attn_status learn(attn_trainer *trainer) {
         status = at_targets_make(model, trainer->train, &trainer->units, &trainer->targets);
     if (status == ATTN_OK) status = check_targets(trainer);
     if (status == ATTN_OK) {
-        status = at_segments_make(trainer->context, &trainer->units, trainer->values.longest_text,
+        status = at_segments_make(trainer->context, &trainer->units, at_config_longest(&trainer->values),
                                   model->per_token, &trainer->segments);
     }
     if (status != ATTN_OK) return status;
