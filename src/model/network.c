@@ -95,7 +95,7 @@ static void build_network(attn_model *model, attn_mixer_kind *kinds) {
     attn_parameters *set = model->parameters;
     model->features =
         add_table(model, "features", at_text_features_count(&model->text), model->values.columns);
-    if (!model->file) clear_hashed(model);
+    if (at_parameters_start(set)) clear_hashed(model);
     if (model->pretrained.columns) {
         model->pretrained.table =
             add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);

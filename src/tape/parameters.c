@@ -84,6 +84,8 @@ void at_parameters_from(attn_parameters *set, at_parameter_source source, void *
     set->source_user = user;
 }
 
+int at_parameters_start(const attn_parameters *set) { return !set->source; }
+
 /* ---- how parameters start ---- */
 
 void attn_parameter_options_init(attn_parameter_options *options) {

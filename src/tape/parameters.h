@@ -36,6 +36,8 @@ at_parameters_fail(attn_parameters *set, attn_status status, const char *format,
 typedef float *(*at_parameter_source)(void *user, const char *name, int rank, const int64_t *shape,
                                       char *reason, size_t reason_bytes);
 void at_parameters_from(attn_parameters *set, at_parameter_source source, void *user);
+/* Whether parameters that are added start anew: only then a layer may set values of its own. */
+int at_parameters_start(const attn_parameters *set);
 
 int at_parameters_ready(const attn_parameters *set);
 
