@@ -225,17 +225,18 @@ int command_eval(int count, char **arguments) {
     const argument_flag flags[] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
-        argument_switch("confusion", &given.confusion, "the confusion matrix also of more than 12 classes"),
-        argument_choice("format", &given.format, NULL, "auto", opening_formats, "of the file"),
+        argument_switch("confusion", &given.confusion, "the confusion matrix of more than 12 classes, too"),
+        argument_choice("format", &given.format, "F", "auto", opening_formats,
+                        "conllu, columns, table or fasttext"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     argument_list list = {
         .command = "eval",
         .usage = "MODEL FILE [flags]",
-        .about = "Compares a model's answers with the labels of a file: accuracy, precision, recall and F1\n"
-                 "of every class, what is taken for what; errors and correlation of numbers; words of a\n"
-                 "segmentation.\n",
+        .about = "Compares a model's answers with the labels of a file: accuracy, precision,\n"
+                 "recall and F1 of every class, what is taken for what; errors and correlation\n"
+                 "of numbers; words of a segmentation.\n",
         .examples = "  attn eval pos.safetensors test.conllu\n"
                     "  attn eval senti.safetensors test.tsv --json\n",
         .flags = flags,

@@ -196,8 +196,8 @@ int command_info(int count, char **arguments) {
     argument_list list = {
         .command = "info",
         .usage = "MODEL [flags]",
-        .about = "Says what a model file holds: task, unit, encoder, outputs with their labels, parameters,\n"
-                 "scores on the development data.\n",
+        .about = "Says what a model file holds: task, unit, encoder, outputs with their labels,\n"
+                 "parameters, scores on the development data.\n",
         .examples = "  attn info pos.safetensors\n"
                     "  attn info pos.safetensors --config > pos.json\n",
         .flags = flags,

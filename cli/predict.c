@@ -97,28 +97,28 @@ static bool ends_with(const char *name, const char *ending) {
     return length > wanted && strcasecmp(name + length - wanted, ending) == 0;
 }
 
-/* The format from the first line that says something; the library decides, but CoNLL-U must be known before
- * its first sentence is there as a whole. */
+/* The format, from what has been read so far. The library decides, but CoNLL-U must be known before its first
+ * sentence is there as a whole. */
 static attn_status find_format(predictor *with, input *from) {
     const char *line = input_peek(from);
     with->options.format = ATTN_FORMAT_LINES;
     if (ends_with(with->name, ".conllu")) with->options.format = ATTN_FORMAT_CONLLU;
     if (line == NULL || with->options.format == ATTN_FORMAT_CONLLU) return ATTN_OK;
-    size_t length = (size_t)(from->bytes + from->end - line), tabs = 0;
-    const char *feed = memchr(line, '\n', length);
-    if (feed != NULL) length = (size_t)(feed - line);
-    for (size_t i = 0; i < length; i++) tabs += line[i] == '\t';
+    size_t length = (size_t)(from->bytes + from->end - line), first = 0, tabs = 0;
+    for (; first < length && line[first] != '\n'; first++) tabs += line[first] == '\t';
     if (line[0] >= '0' && line[0] <= '9' && tabs == 9) {
         with->options.format = ATTN_FORMAT_CONLLU;
         return ATTN_OK;
     }
+    while (!from->ended && length > 0 && line[length - 1] != '\n') length--; /* whole lines */
     attn_dataset *dataset = NULL;
     attn_reader_options options = with->options;
     options.format = ATTN_FORMAT_AUTO;
+    options.skip_bad = 1; /* they are met again */
     attn_status status = attn_dataset_parse(with->context, with->name, 1, line, length, &options, &dataset);
     if (status == ATTN_OK) with->options.format = attn_dataset_format(dataset);
     attn_dataset_destroy(dataset);
-    return ATTN_OK; /* a line that is bad is met again, and then with its number */
+    return status;
 }
 
 /* ---- the whole ---- */
@@ -199,23 +199,25 @@ int command_predict(int count, char **arguments) {
         argument_switch("probs", &given.probabilities, "probabilities too"),
         argument_switch("json", &given.json, "one JSON object a text"),
         argument_switch("pretokenized", &given.pretokenized, "words are what stands between spaces"),
-        argument_choice("format", &given.format, NULL, "auto", opening_formats, "of the input"),
+        argument_choice("format", &given.format, "F", "auto", opening_formats,
+                        "lines, conllu, columns, table or fasttext"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     argument_list list = {
         .command = "predict",
         .usage = "MODEL [FILE] [flags]",
-        .about =
-            "Reads texts, one a line, from FILE or standard input, and prints what the model says.\n\n"
-            "  tags            a line of word TAB tag for each word, a blank line after each text;\n"
-            "                  --probs adds the tag's probability\n"
-            "  words           (scheme bmes) the words with spaces between them, one line a text;\n"
-            "                  --probs: as tags, character by character\n"
-            "  a class         the label; --probs: all labels as label=0.93, the likeliest first\n"
-            "  several labels  those with at least 0.5; a number: the number\n\n"
-            "A model with several outputs prints a column each. CoNLL-U comes out as CoNLL-U with the\n"
-            "columns filled (--probs: Prob=0.93 in MISC), all else as it was. Labels that the input may\n"
-            "have are not looked at. What is typed or piped is answered line by line.\n",
+        .about = "Reads texts, one a line, from FILE or standard input, and prints what the model\n"
+                 "says.\n\n"
+                 "  tags     a line of word TAB tag for each word, a blank line after each text;\n"
+                 "           --probs adds the tag's probability\n"
+                 "  words    (scheme bmes) with spaces between them, one line a text; --probs:\n"
+                 "           as tags, character by character\n"
+                 "  class    the label; --probs: all of them as label=0.93, likeliest first\n"
+                 "  labels   those with a probability of at least 0.5; --probs as above\n"
+                 "  number   the number\n\n"
+                 "A model with several outputs prints a column each. CoNLL-U comes out as CoNLL-U\n"
+                 "with the columns filled (--probs: Prob=0.93 in MISC), all else as it was. Labels\n"
+                 "in the input are not looked at. What is typed or piped is answered as it comes.\n",
         .examples = "  attn predict pos.safetensors < sentences.txt\n"
                     "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
                     "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n",

@@ -1,0 +1,109 @@
+#!/bin/bash
+# attn eval and attn info: the numbers that can be known beforehand, as text and as JSON.
+# shellcheck source=tests/support/script.sh
+. "${SOURCE_DIR:?is the folder of the sources}/tests/support/script.sh"
+
+# json EXPRESSION: a Python expression of the object `o` on standard output is true.
+json() {
+    command -v python3 >/dev/null || return 0
+    python3 -c 'import json, sys
+o = json.load(open(sys.argv[1], encoding="utf-8"))
+sys.exit(0 if eval(sys.argv[2]) else 1)' "$folder/out" "$1"
+}
+tagger=$folder/tagger.safetensors
+
+# --- tags ----------------------------------------------------------------------
+
+sentences 120 >"$folder/train.conllu"
+train tagger tag "$folder/train.conllu" --steps 120
+run eval "$tagger" "$folder/train.conllu"
+check "eval: exit status" exits_with 0
+check "eval: how many" says "train.conllu: 120 examples"
+check "eval: accuracy" grep -Eqx "accuracy +1\.0000" "$folder/out"
+check "eval: a line a class, the largest first" grep -Eqx "DET +240 +240 +240 +1\.0000 +1\.0000 +1\.0000" "$folder/out"
+check "eval: the confusion matrix of four classes" grep -Eqx " +1  DET +240 +\. +\. +\." "$folder/out"
+
+# Every second NOUN becomes a class that the model cannot know; one VERB an ADJ that it never says.
+awk -F'\t' -v OFS='\t' '/^[0-9]+\t/ && $4 == "NOUN" && n++ % 2 { $4 = "THING" } { print }' "$folder/train.conllu" \
+    >"$folder/other.conllu"
+run eval "$tagger" "$folder/other.conllu"
+check "unknown labels count as wrong" grep -Eqx "accuracy +0\.8333" "$folder/out"
+check "unknown labels are counted" grep -Eq "^unknown_labels +120 " "$folder/out"
+check "the most frequent mistake" grep -Eqx " +120  THING  NOUN" "$folder/out"
+run eval "$tagger" "$folder/other.conllu" --json
+check "--json: one line" [ "$(wc -l <"$folder/out")" -eq 1 ]
+check "--json: accuracy is a fraction" json 'abs(o["accuracy"] - 5 / 6) < 1e-9'
+check "--json: counts" json '(o["examples"], o["units"], o["compared"], o["unknown_labels"]) == (120, 720, 720, 120)'
+check "--json: a class" json '[c for c in o["classes"] if c["label"] == "NOUN"] == [{"label": "NOUN", "support": 120,
+    "predicted": 240, "right": 120, "precision": 0.5, "recall": 1.0, "f1": c["f1"]} for c in o["classes"] if c["label"] == "NOUN"]'
+check "--json: macro is the mean over classes" json \
+    'abs(o["macro_f1"] - sum(c["f1"] for c in o["classes"]) / len(o["classes"])) < 1e-9'
+check "--json: confusion" json 'o["confusion"]["rows"][o["confusion"]["labels"].index("THING")][
+    o["confusion"]["labels"].index("NOUN")] == 120'
+check "--json: confusion sums up" json 'sum(map(sum, o["confusion"]["rows"])) == 720'
+
+# A missing target is not compared.
+awk -F'\t' -v OFS='\t' '/^3\t/ { $4 = "_" } { print }' "$folder/train.conllu" >"$folder/missing.conllu"
+run eval "$tagger" "$folder/missing.conllu" --skip-bad
+check "nothing but bad sentences: exit status" exits_with 1
+
+# --- several outputs ---------------------------------------------------------------
+
+train features tag "$folder/train.conllu" --steps 200 --column "UPOS,FEATS:Number"
+run eval "$folder/features.safetensors" "$folder/train.conllu"
+check "several outputs: each with its name" [ "$(grep -cxE 'UPOS|FEATS:Number' "$folder/out")" -eq 2 ]
+run eval "$folder/features.safetensors" "$folder/train.conllu" --json
+check "--json: further outputs" json 'list(o["outputs"]) == ["FEATS:Number"] and "accuracy" in o["outputs"]["FEATS:Number"]'
+
+# --- words --------------------------------------------------------------------------
+
+train words tag "$folder/train.conllu" --unit chars --scheme bmes --steps 300
+run eval "$folder/words.safetensors" "$folder/train.conllu" --json
+check "bmes: word F1" json 'o["word_f1"] > 0.9 and o["word_precision"] > 0.9 and o["word_recall"] > 0.9'
+
+# --- texts --------------------------------------------------------------------------
+
+awk 'BEGIN { for (i = 0; i < 120; i++) print (i % 2 ? "__label__red " : "") (i % 3 ? "__label__big " : "__label__tiny ") \
+    (i % 2 ? "a red " : "a blue ") (i % 3 ? "house" : "mouse") }' >"$folder/labels.txt"
+train labels classify "$folder/labels.txt" --steps 150
+run eval "$folder/labels.safetensors" "$folder/labels.txt" --json
+check "labels: exact and micro F1" json 'o["exact"] == 1 and o["micro_f1"] == 1'
+sed 's/__label__red/__label__scarlet/' "$folder/labels.txt" >"$folder/scarlet.txt"
+run eval "$folder/labels.safetensors" "$folder/scarlet.txt" --json
+check "labels: an unknown one is missed" json 'o["exact"] == 0.5 and o["unknown_labels"] == 60 and abs(o["micro_recall"] - 2 / 3) < 1e-9'
+
+awk 'BEGIN { for (i = 0; i < 100; i++) { n = i % 5; printf "%d\t", n; for (j = 0; j < n; j++) printf "more "; print "words" } }' >"$folder/numbers.tsv"
+train numbers regress "$folder/numbers.tsv" --steps 80
+run eval "$folder/numbers.safetensors" "$folder/numbers.tsv" --json
+check "numbers: correlation and errors" json 'o["correlation"] > 0.8 and o["mean_squared_error"] < 2 and "classes" not in o'
+run eval "$folder/numbers.safetensors" "$folder/train.conllu"
+check "data of another kind: exit status" exits_with 1
+check "data of another kind: why" complains "attn eval: $folder/train.conllu"
+run eval "$tagger" "$folder/none"
+check "no such file" complains "none"
+run eval "$tagger"
+check "eval without a file: exit status" exits_with 2
+
+# --- info ---------------------------------------------------------------------------
+
+run info "$tagger"
+check "info: exit status" exits_with 0
+check "info: the labels" says "UPOS: one of 4 labels: DET NOUN PUNCT VERB"
+check "info: the encoder" says "attention, 1 layers of 16 columns, 2 heads"
+run info "$tagger" --json
+check "info --json: outputs" json 'o["outputs"][0]["name"] == "UPOS" and len(o["outputs"][0]["labels"]) == 4'
+check "info --json: groups sum up" json 'sum(g["numbers"] for g in o["groups"]) == o["parameters"]'
+check "info --json: the file" json 'o["bytes"] > 4 * o["parameters"] and o["config"]["encoder"]["columns"] == 16'
+check "info --json: scores" json 'o["scores"]["metric"] == "accuracy"'
+run info "$tagger" --config
+cp "$folder/out" "$folder/config.json"
+run train tag --config "$folder/config.json" --dump-config
+check "info --config is what train --config takes" cmp -s "$folder/out" "$folder/config.json"
+head -c 1000 "$tagger" >"$folder/cut.safetensors"
+run info "$folder/cut.safetensors"
+check "a cut model: exit status" exits_with 1
+check "a cut model: why" complains "cut.safetensors: "
+run info
+check "info without a model: exit status" exits_with 2
+
+finish
