@@ -58,13 +58,14 @@ static attn_status begin(columns *file) {
         const char *name = at_string(wanted, i);
         size_t length = at_string_length(wanted, i);
         int64_t number = at_same_name(name, length, "tag", 3) ? 2 : at_column_number(name, length);
-        if (number < 2 || (number > file->width && reader->options.labelled))
+        if (!reader->options.labelled && (number < 2 || number > file->width))
+            continue; /* what predicts may have learned from another format, and there need be no tags */
+        if (number < 2 || number > file->width)
             return at_reader_fail(reader,
                                   "there is no column %.*s: a line is a token and %" PRId64
                                   " tag%s, which are named by their column: 2%s",
                                   at_clip(name, length, 80), name, file->width - 1,
                                   file->width == 2 ? "" : "s", file->width == 2 ? "" : ", 3, ...");
-        if (number > file->width) continue; /* prediction: there need be no tags */
         file->targets[reader->dataset->columns.count] = number;
         status = at_strings_add(context, &reader->dataset->columns, name, length);
     }

@@ -60,15 +60,16 @@ static attn_status add_target(conllu *file, const char *name, size_t length) {
             added->key_length = length - field_length - 1;
             if (added->key_length == 0) break;
         }
-        file->target_count++;
         char full[256];
         size_t full_length = strlen(field_names[f]);
         memcpy(full, field_names[f], full_length);
         if (length - field_length > sizeof full - full_length) break;
         memcpy(full + full_length, name + field_length, length - field_length);
+        file->target_count++;
         return at_strings_add(reader->context, &reader->dataset->columns, full,
                               full_length + length - field_length);
     }
+    if (!reader->options.labelled) return ATTN_OK; /* what predicts may have learned from another format */
     return at_reader_fail(
         reader,
         "there is no column %.*s in CoNLL-U: it has LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, "
