@@ -1,0 +1,410 @@
+/* test_report.c: reports of models that were not trained (their answers are arbitrary, but fixed) against the
+ * same numbers counted plainly from predictions and targets; what is asked out of range; memory that runs
+ * out anywhere.
+ */
+#include "support/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include <attn/attn.h>
+
+#include "model/model.h"
+#include "support/memory.h"
+
+static counting_allocator counter;
+static attn_context *context;
+
+static int setup(void **state) {
+    (void)state;
+    attn_context_options options;
+    attn_context_options_init(&options);
+    options.threads = 1;
+    options.allocator = counting_allocator_functions(&counter);
+    return attn_context_create(&options, &context) == ATTN_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    attn_context_destroy(context);
+    return counter.live == 0 ? 0 : -1;
+}
+
+/* ---- data and models ---- */
+
+static const char conllu[] = "1\tthe\t_\tDET\tA\t_\t2\t_\t_\t_\n"
+                             "2\tcat\t_\tNOUN\tB\t_\t0\t_\t_\tSpaceAfter=No\n"
+                             "3\ts\t_\tPART\tB\t_\t1\t_\t_\t_\n"
+                             "4\teats\t_\tVERB\tA\t_\t5\t_\t_\t_\n\n"
+                             "1\tdogs\t_\tNOUN\tA\t_\t3\t_\t_\t_\n"
+                             "2\tsleep\t_\tVERB\tC\t_\t-1\t_\t_\tSpaceAfter=No\n"
+                             "3\t.\t_\tPUNCT\tC\t_\t4\t_\t_\t_\n\n";
+/* PRON and ADV are new; one XPOS is missing. */
+static const char conllu_other[] = "1\tit\t_\tPRON\tA\t_\t2\t_\t_\t_\n"
+                                   "2\tsleeps\t_\tVERB\t_\t_\t2\t_\t_\t_\n"
+                                   "3\twell\t_\tADV\tB\t_\t2\t_\t_\t_\n"
+                                   "4\t.\t_\tPUNCT\tC\t_\t2\t_\t_\t_\n\n";
+static const char labels[] = "__label__a __label__b red house\n"
+                             "__label__b blue house\n"
+                             "__label__c __label__a red tree\n"
+                             "blue tree\n";
+static const char labels_other[] =
+    "__label__a __label__new red\n__label__new __label__newer blue\n__label__b tree\n";
+
+static attn_dataset *parse(const char *text, attn_format format, const char *column, int labelled) {
+    attn_reader_options options;
+    attn_dataset *dataset = NULL;
+    attn_reader_options_init(&options);
+    options.format = format;
+    options.column = column;
+    options.labelled = labelled;
+    if (attn_dataset_parse(context, "data", 1, text, strlen(text), &options, &dataset) != ATTN_OK)
+        fail_msg("%s", attn_context_error(context));
+    return dataset;
+}
+
+/* A network as it starts, for the outputs of a dataset. settings: name, value, ..., NULL. */
+static attn_model *make_model(const attn_dataset *dataset, const char *const *settings) {
+    static const char *const common[] = {"encoder.columns",
+                                         "8",
+                                         "encoder.heads",
+                                         "2",
+                                         "encoder.layers",
+                                         "1",
+                                         "text.buckets",
+                                         "64",
+                                         "text.min_count",
+                                         "1",
+                                         NULL};
+    attn_config *config = NULL;
+    attn_model *model = NULL;
+    assert_int_equal(attn_config_create(context, &config), ATTN_OK);
+    const char *const *lists[] = {common, settings};
+    for (int list = 0; list < 2; list++)
+        for (const char *const *one = lists[list]; *one; one += 2)
+            if (attn_config_set(config, one[0], one[1]) != ATTN_OK)
+                fail_msg("%s", attn_context_error(context));
+    assert_int_equal(at_model_create(config, &model), ATTN_OK);
+    attn_config_destroy(config);
+    assert_int_equal(at_outputs_learn(model, dataset), ATTN_OK);
+    assert_int_equal(at_text_learn(&model->text, dataset), ATTN_OK);
+    if (at_model_build(model, NULL) != ATTN_OK) fail_msg("%s", attn_context_error(context));
+    return model;
+}
+
+static void near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-9 * (1 + fabs(wanted)))) fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+static attn_report *report_of(attn_model *model, const attn_dataset *dataset) {
+    attn_report *report = NULL;
+    if (attn_report_create(model, dataset, &report) != ATTN_OK) fail_msg("%s", attn_context_error(context));
+    return report;
+}
+
+/* ---- classes ---- */
+
+/* The class of a label in a report, -1: none. */
+static int64_t find_class(const attn_report *report, int output, const char *label) {
+    for (int64_t c = 0; c < attn_report_classes(report, output); c++)
+        if (strcmp(attn_report_class(report, output, c), label) == 0) return c;
+    return -1;
+}
+
+/* Accuracy, confusion and counts of an output, from the dataset and the model's answers. */
+static void check_classes(attn_model *model, const attn_dataset *dataset, const attn_report *report,
+                          int output, const char *accuracy_name) {
+    attn_prediction *prediction = NULL;
+    assert_int_equal(attn_model_predict(model, dataset, 0, &prediction), ATTN_OK);
+    int64_t classes = attn_report_classes(report, output), rows = 0, right = 0;
+    int64_t *matrix = calloc((size_t)(classes * classes), sizeof *matrix);
+    assert_non_null(matrix);
+    for (int64_t e = 0; e < attn_dataset_examples(dataset); e++) {
+        for (int64_t t = 0; t < attn_dataset_tokens(dataset, e); t++) {
+            const char *truth = attn_dataset_target(dataset, output, e, t);
+            const char *answer = attn_prediction_label(prediction, output, e, t);
+            if (!*truth) continue;
+            rows++;
+            right += strcmp(truth, answer) == 0;
+            matrix[find_class(report, output, truth) * classes + find_class(report, output, answer)]++;
+        }
+    }
+    assert_true(rows > 0);
+    near(attn_report_metric(report, accuracy_name), (double)right / (double)rows);
+    for (int64_t c = 0; c < classes; c++) {
+        attn_class_scores scores = attn_report_class_scores(report, output, c);
+        int64_t support = 0, predicted = 0;
+        for (int64_t d = 0; d < classes; d++) {
+            assert_int_equal(attn_report_confusion(report, output, c, d), matrix[c * classes + d]);
+            support += matrix[c * classes + d];
+            predicted += matrix[d * classes + c];
+        }
+        assert_int_equal(scores.support, support);
+        assert_int_equal(scores.predicted, predicted);
+        assert_int_equal(scores.right, matrix[c * classes + c]);
+    }
+    free(matrix);
+    attn_prediction_destroy(prediction);
+}
+
+static const char *const tag_settings[] = {"task", "tag", NULL};
+
+static void test_classes(void **state) {
+    (void)state;
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_dataset *other = parse(conllu_other, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_model *model = make_model(train, tag_settings);
+    const attn_dataset *sets[] = {train, other};
+    for (int i = 0; i < 2; i++) {
+        attn_report *report = report_of(model, sets[i]);
+        check_classes(model, sets[i], report, 0, "accuracy");
+        check_classes(model, sets[i], report, 1, "XPOS.accuracy");
+        near(attn_report_metric(report, "unknown_labels"), i == 0 ? 0 : 2);
+        near(attn_report_metric(report, "micro_f1"), attn_report_metric(report, "accuracy"));
+        assert_int_equal(attn_report_classes(report, 0), i == 0 ? 5 : 7);
+        attn_report_destroy(report);
+    }
+    attn_model_destroy(model);
+    attn_dataset_destroy(other);
+    attn_dataset_destroy(train);
+}
+
+static void test_out_of_range(void **state) {
+    (void)state;
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, NULL, 1);
+    attn_model *model = make_model(train, tag_settings);
+    attn_report *report = report_of(model, train);
+    assert_true(isnan(attn_report_metric(report, "none")));
+    assert_true(isnan(attn_report_metric(report, NULL)));
+    assert_true(isnan(attn_report_metric(NULL, "accuracy")));
+    assert_null(attn_report_metric_name(report, -1));
+    assert_null(attn_report_metric_name(report, attn_report_metrics(report)));
+    for (int i = 0; i < attn_report_metrics(report); i++)
+        assert_false(isnan(attn_report_metric(report, attn_report_metric_name(report, i))));
+    assert_int_equal(attn_report_classes(report, 1), 0);
+    assert_int_equal(attn_report_classes(report, -1), 0);
+    assert_null(attn_report_class(report, 0, 5));
+    assert_null(attn_report_class(report, 0, -1));
+    assert_int_equal(attn_report_class_scores(report, 0, 5).support, 0);
+    assert_int_equal(attn_report_confusion(report, 0, 5, 0), 0);
+    assert_int_equal(attn_report_confusion(report, 0, 0, -1), 0);
+    assert_int_equal(attn_report_confusion(report, 3, 0, 0), 0);
+    assert_int_equal(attn_metric_rises("accuracy"), 1);
+    assert_int_equal(attn_metric_rises("word_f1"), 1);
+    assert_int_equal(attn_metric_rises("mean_squared_error"), 0);
+    assert_int_equal(attn_metric_rises("HEAD.mean_absolute_error"), 0);
+    assert_int_equal(attn_metric_rises("mean_squared_error.accuracy"), 1);
+    assert_null(attn_report_json(NULL));
+    attn_report_destroy(report);
+    attn_report_destroy(NULL);
+    attn_model_destroy(model);
+    attn_dataset_destroy(train);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, NULL, 1);
+    attn_dataset *texts = parse(labels, ATTN_FORMAT_FASTTEXT, NULL, 0);
+    attn_dataset *bare = parse("1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n", ATTN_FORMAT_CONLLU, NULL, 0);
+    attn_model *model = make_model(train, tag_settings);
+    attn_report *report = NULL;
+    assert_int_equal(attn_report_create(NULL, train, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_report_create(model, NULL, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_report_create(model, train, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_report_create(model, texts, &report), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(context), "data: "));
+    assert_int_equal(attn_report_create(model, bare, &report), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(context), "data: has nothing to compare answers with"));
+    assert_null(report);
+    attn_model_destroy(model);
+    attn_dataset_destroy(bare);
+    attn_dataset_destroy(texts);
+    attn_dataset_destroy(train);
+}
+
+/* ---- labels, numbers, words ---- */
+
+static void test_labels(void **state) {
+    (void)state;
+    static const char *const settings[] = {"task", "classify", "output.kind", "labels", NULL};
+    attn_dataset *train = parse(labels, ATTN_FORMAT_FASTTEXT, NULL, 0);
+    attn_dataset *other = parse(labels_other, ATTN_FORMAT_FASTTEXT, NULL, 1);
+    attn_model *model = make_model(train, settings);
+    attn_prediction *prediction = NULL;
+    attn_report *report = report_of(model, other);
+    assert_int_equal(attn_model_predict(model, other, 0, &prediction), ATTN_OK);
+    int64_t said[3] = {0}, right = 0, all = 0, exact = 0, support = 0;
+    for (int64_t e = 0; e < 3; e++) {
+        int same = e == 2; /* the others have labels that the model cannot say */
+        for (int64_t l = 0; l < 3; l++) {
+            const char *label = attn_model_label(model, 0, l);
+            int is = (e == 0 && *label == 'a') || (e == 2 && *label == 'b');
+            int says = attn_prediction_probability(prediction, 0, e, 0, l) >= 0.5;
+            said[l] += says;
+            all += says;
+            right += is && says;
+            support += is;
+            if (is != says) same = 0;
+        }
+        exact += same;
+    }
+    for (int64_t l = 0; l < 3; l++)
+        assert_int_equal(attn_report_class_scores(report, 0, l).predicted, said[l]);
+    assert_int_equal(support, 2);
+    near(attn_report_metric(report, "exact"), (double)exact / 3);
+    near(attn_report_metric(report, "micro_recall"), (double)right / 5); /* new twice, newer once */
+    near(attn_report_metric(report, "micro_precision"), all ? (double)right / (double)all : 0);
+    near(attn_report_metric(report, "unknown_labels"), 3);
+    assert_int_equal(attn_report_classes(report, 0), 5);
+    assert_int_equal(attn_report_class_scores(report, 0, find_class(report, 0, "new")).support, 2);
+    attn_prediction_destroy(prediction);
+    attn_report_destroy(report);
+    attn_model_destroy(model);
+    attn_dataset_destroy(other);
+    attn_dataset_destroy(train);
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    static const char *const settings[] = {"task", "regress", NULL};
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "HEAD", 1);
+    attn_model *model = make_model(train, settings);
+    attn_prediction *prediction = NULL;
+    attn_report *report = report_of(model, train);
+    assert_int_equal(attn_model_predict(model, train, 0, &prediction), ATTN_OK);
+    double squares = 0, absolutes = 0, rows = 0;
+    for (int64_t e = 0; e < 2; e++) {
+        for (int64_t t = 0; t < attn_dataset_tokens(train, e); t++) {
+            double error =
+                attn_prediction_number(prediction, 0, e, t) - atof(attn_dataset_target(train, 0, e, t));
+            squares += error * error;
+            absolutes += fabs(error);
+            rows++;
+        }
+    }
+    near(attn_report_metric(report, "mean_squared_error"), squares / rows);
+    near(attn_report_metric(report, "mean_absolute_error"), absolutes / rows);
+    assert_true(fabs(attn_report_metric(report, "correlation")) <= 1);
+    assert_int_equal(attn_report_classes(report, 0), 0);
+    attn_prediction_destroy(prediction);
+    attn_report_destroy(report);
+    attn_model_destroy(model);
+    attn_dataset_destroy(train);
+}
+
+/* Where words begin in a list of words without spaces: as bits. */
+static uint64_t cuts(const char *const *words, int64_t count) {
+    uint64_t bits = 0;
+    int at = 0;
+    for (int64_t w = 0; w < count; w++) {
+        bits |= (uint64_t)1 << at;
+        at += (int)strlen(words[w]);
+    }
+    return bits | (uint64_t)1 << at;
+}
+
+/* The words of the report against those that the prediction joins, found in the text without spaces. */
+static void test_words(void **state) {
+    (void)state;
+    static const char *const settings[] = {"task", "tag", "text.unit", "chars", "text.scheme", "bmes", NULL};
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, NULL, 1);
+    attn_model *model = make_model(train, settings);
+    attn_prediction *prediction = NULL;
+    attn_report *report = report_of(model, train);
+    assert_int_equal(attn_model_predict(model, train, 0, &prediction), ATTN_OK);
+    int64_t in_truth = 0, in_answers = 0, right = 0;
+    for (int64_t e = 0; e < 2; e++) {
+        const char *truth[32], *answers[32];
+        int64_t truths = attn_dataset_tokens(train, e), said = attn_prediction_words(prediction, e);
+        assert_true(said > 0 && said <= 32);
+        for (int64_t t = 0; t < truths; t++) truth[t] = attn_dataset_token(train, e, t);
+        for (int64_t w = 0; w < said; w++) answers[w] = attn_prediction_word(prediction, e, w);
+        uint64_t a = cuts(truth, truths), b = cuts(answers, said);
+        in_truth += truths;
+        in_answers += said;
+        int last = -1; /* the last place where both cut, -1: one of them has cut since */
+        for (int at = 0; at < 64; at++) {
+            int first = (int)(a >> at & 1), second = (int)(b >> at & 1);
+            if (first && second) {
+                right += last >= 0;
+                last = at;
+            } else if (first || second) {
+                last = -1;
+            }
+        }
+    }
+    near(attn_report_metric(report, "word_precision"), (double)right / (double)in_answers);
+    near(attn_report_metric(report, "word_recall"), (double)right / (double)in_truth);
+    near(attn_report_metric(report, "word_f1"), 2.0 * (double)right / (double)(in_truth + in_answers));
+    attn_prediction_destroy(prediction);
+    attn_report_destroy(report);
+    attn_model_destroy(model);
+    attn_dataset_destroy(train);
+}
+
+/* ---- JSON and memory ---- */
+
+static void test_json(void **state) {
+    (void)state;
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_model *model = make_model(train, tag_settings);
+    attn_report *report = report_of(model, train);
+    const char *text = attn_report_json(report);
+    assert_non_null(text);
+    assert_ptr_equal(attn_report_json(report), text);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_true(json_is_object(json));
+    assert_int_equal(json_integer_value(json_object_get(json, "examples")), 2);
+    assert_int_equal(json_integer_value(json_object_get(json, "units")), 7);
+    near(json_number_value(json_object_get(json, "accuracy")), attn_report_metric(report, "accuracy"));
+    json_t *xpos = json_object_get(json_object_get(json, "outputs"), "XPOS");
+    near(json_number_value(json_object_get(xpos, "macro_f1")), attn_report_metric(report, "XPOS.macro_f1"));
+    assert_int_equal(json_array_size(json_object_get(xpos, "classes")), 3);
+    json_t *confusion = json_object_get(json, "confusion");
+    assert_int_equal(json_array_size(json_object_get(confusion, "labels")), 5);
+    assert_int_equal(json_array_size(json_object_get(confusion, "rows")), 5);
+    json_decref(json);
+    attn_report_destroy(report);
+    attn_model_destroy(model);
+    attn_dataset_destroy(train);
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_dataset *other = parse(conllu_other, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_model *model = make_model(train, tag_settings);
+    attn_report *report = report_of(model, other); /* what the model keeps for later calls is there now */
+    attn_report_destroy(report);
+    report = NULL;
+    int64_t live = counter.live, denied = 0;
+    for (int64_t at = 1;; at++) {
+        counter.fail_at = at;
+        attn_status status = attn_report_create(model, other, &report);
+        counter.fail_at = 0;
+        if (status == ATTN_OK) break;
+        assert_int_equal(status, ATTN_OUT_OF_MEMORY);
+        assert_null(report);
+        assert_int_equal(counter.live, live);
+        denied++;
+    }
+    assert_true(denied > 20);
+    attn_report_destroy(report);
+    assert_int_equal(counter.live, live);
+    attn_model_destroy(model);
+    attn_dataset_destroy(other);
+    attn_dataset_destroy(train);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_labels),  cmocka_unit_test(test_numbers),      cmocka_unit_test(test_words),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
