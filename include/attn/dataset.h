@@ -5,20 +5,32 @@
  *     if (attn_dataset_read(context, "train.conllu", &options, &train) != ATTN_OK)
  *         puts(attn_context_error(context));       "train.conllu:17: 9 columns, a token line has 10"
  *
- * Formats (found out from the file's name and first lines unless said):
+ * Formats:
  *
  *     CONLLU    ten columns a token, blank lines between sentences. Multi-word ranges (1-2) and empty
  *               nodes (1.1) are not tokens; they and the comments stay in the source text.
- *               Targets: UPOS (default), XPOS, FEATS, ..., MISC:Key, FEATS:Key; several with commas
- *     COLUMNS   token TAB tag [TAB tag ...], blank lines between sequences
- *     TABLE     TSV or CSV, one text a row: with a header that names the columns, or label TAB text.
- *               Targets: the column `label` (or the only other one), or those named in `column`
+ *               Targets: UPOS (default), XPOS, FEATS, ..., MISC:Key, FEATS:Key; several with commas.
+ *               "_" is a missing value, except for FEATS, FEATS:Key and MISC:Key, where it says "none"
+ *     COLUMNS   token TAB tag [TAB tag ...], blank lines between sequences; spaces in place of TABs where
+ *               the first line has no TAB. Targets: `tag` (column 2), or column numbers ("3,4"); with more
+ *               than two columns they must be said
+ *     TABLE     TSV or CSV, one text a row. The first row names the columns in a CSV, and in a TSV where
+ *               one of them is asked for or called text, sentence, review, ..., label, class, target, ...;
+ *               else rows are label TAB text. Columns asked for by number ("1") mean that no row names
+ *               them. Targets: the column `label` (or the like, or the only other one), or those asked for
  *     FASTTEXT  __label__A __label__B the text
  *     LINES     one text a line, nothing to learn: what is predicted on
  *
- * Files may be gzip; they are UTF-8, with or without BOM, LF or CRLF; text is brought to NFC. A file that
- * is not UTF-8, a NUL byte, a line with too few columns and the like are errors that name file and line;
- * with skip_bad such lines (sentences) are left out and counted.
+ * AUTO: a first token line of ten columns that begins with a number is CONLLU; then the name says it
+ * (.conllu, .csv, .ft, .fasttext), or a first line with __label__. A file with TABs is COLUMNS if blank lines
+ * stand between others and no field has a space (for tags, per_token 1, one of these is enough), else TABLE.
+ * Where nothing is to be learned (labelled 0), TABs count in files named .tsv, .tab or .conll only, and all
+ * else is LINES, an empty line being an empty text.
+ *
+ * Files may be gzip, in several parts; they are UTF-8, with or without BOM, LF or CRLF; text is brought to
+ * NFC. A file that is not UTF-8, a NUL byte, a line with too few columns, a token without a tag and the like
+ * are errors that name file and line; with skip_bad such lines (sentences) are left out and counted. A file
+ * without any example is an error.
  */
 #ifndef ATTN_DATASET_H
 #define ATTN_DATASET_H
@@ -48,10 +60,11 @@ typedef struct attn_reader_options {
     attn_format format;
     const char *column;      /* NULL or "": the format's default; several with commas between them */
     const char *text_column; /* TABLE: NULL or "": `text`, `sentence`, `review`, or the only other column */
-    char label_separator;    /* of several labels in one field ("a|b"): 0 after init: they are not split */
+    char label_separator;    /* of several labels in one field ("a|b"): 0 after init: they are not split. With
+                                one, an empty field is no error but no label */
     int labelled;            /* 1 after init: targets must be there. 0: they may be missing, for prediction */
     int per_token;           /* -1 after init: what the format says. Tasks that want tags say 1, and then a
-                                file of texts without tokens is an error that says so; 0: texts */
+                                labelled file of texts is an error that says so; 0: the other way round */
     int skip_bad;
     int64_t expanded_limit; /* bytes that a file may have after expansion: 2^32 after init */
 } attn_reader_options;

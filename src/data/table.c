@@ -289,17 +289,19 @@ static attn_status resolve_pair(table *file) {
     return ATTN_OK;
 }
 
-static int is_number(const char *text) { return at_column_number(text, strlen(text)) > 0; }
+/* A number, and not a name in the first row that is too large for the number of a column, such as a year. */
+static int is_number(const table *file, const char *text) {
+    int64_t number = at_column_number(text, strlen(text));
+    return number > 0 && (number <= file->width || find_column(file, text, strlen(text)) < 0);
+}
 
-/* Whether columns are asked for, and all by numbers that are no names in the first row. */
+/* Whether columns are asked for, and all by numbers. */
 static int asked_by_number(const table *file, const char *text_column) {
     const at_strings *wanted = &file->reader->wanted;
     if (wanted->count == 0 && !text_column) return 0;
-    if (text_column && (!is_number(text_column) || find_column(file, text_column, strlen(text_column)) >= 0))
-        return 0;
+    if (text_column && !is_number(file, text_column)) return 0;
     for (int64_t i = 0; i < wanted->count; i++) {
-        const char *name = at_string(wanted, i);
-        if (!is_number(name) || find_column(file, name, strlen(name)) >= 0) return 0;
+        if (!is_number(file, at_string(wanted, i))) return 0;
     }
     return 1;
 }
