@@ -7,6 +7,7 @@
 #define CLI_COMMANDS_H
 
 int command_bench(int count, char **arguments);
+int command_check(int count, char **arguments);
 int command_eval(int count, char **arguments);
 int command_train(int count, char **arguments);
 int command_explain(int count, char **arguments);

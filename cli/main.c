@@ -18,6 +18,7 @@ static const command commands[] = {
     {"train", "a model from a file of labelled examples", command_train},
     {"eval", "how right a model is on labelled data", command_eval},
     {"predict", "what a model says of texts", command_predict},
+    {"check", "what is in a file of examples, and which lines are wrong", command_check},
     {"info", "what a model file holds", command_info},
     {"explain", "one attention, every step with its numbers", command_explain},
     {"bench", "this machine: attention against its limits", command_bench},

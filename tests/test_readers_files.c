@@ -119,7 +119,7 @@ static void test_detection(void **state) {
         attn_dataset_destroy(dataset);
     }
     const char *unknown =
-        "a.txt: cannot tell the format from the name and the first lines. It may be CoNLL-U, lines "
+        "a.txt: has a format that its name and first lines do not tell. It may be CoNLL-U, lines "
         "of token TAB tag, a table (TSV or CSV) with a header, lines of label TAB text or of "
         "__label__LABEL text: say which";
     check_read_fails(context(), "a.txt", "some words\n", NULL, unknown);
@@ -217,6 +217,15 @@ static void test_bad_bytes(void **state) {
                            "\xff\xfe"
                            "a\0b\0",
                            6, NULL, "a.tsv: is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    check_read_bytes_fails(context(), "a.tsv", "\xfe\xff\0a", 4, NULL,
+                           "a.tsv: is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    check_read_bytes_fails(context(), "a.xz",
+                           "\xfd"
+                           "7zXZ\0 rest",
+                           11, NULL,
+                           "a.xz: is compressed with xz: expand it (xz -d), or compress it with gzip");
+    check_read_bytes_fails(context(), "a.xlsx", "PK\3\4", 4, NULL,
+                           "a.xlsx: is a zip archive: unpack it; a spreadsheet is to be saved as CSV");
     check_read_bytes_fails(context(), "a.tsv", NULL, 0, NULL, "a.tsv: is empty");
     check_read_fails(context(), "a.tsv", "\xef\xbb\xbf", NULL, "a.tsv: is empty");
     check_read_fails(context(), "a.tsv",

@@ -243,7 +243,7 @@ static attn_status choose_format(at_reader *reader) {
     if (options->format == ATTN_FORMAT_AUTO) options->format = at_detect_format(reader);
     if (options->format == ATTN_FORMAT_AUTO)
         return at_reader_fail(reader,
-                              "cannot tell the format from the name and the first lines. It may be CoNLL-U, "
+                              "has a format that its name and first lines do not tell. It may be CoNLL-U, "
                               "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
                               "label TAB text or of __label__LABEL text: say which");
     if (!options->labelled) return ATTN_OK;
@@ -273,14 +273,36 @@ static attn_status read_format(at_reader *reader) {
     }
 }
 
+/* Files that are no text, by their first bytes, with what to do about it. */
+static attn_status check_kind(at_reader *reader, size_t count) {
+    static const struct {
+        size_t length;
+        const char *bytes, *advice;
+    } kinds[] = {
+        {2, "\xff\xfe", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {2, "\xfe\xff", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {6,
+         "\xfd"
+         "7zXZ",
+         "is compressed with xz: expand it (xz -d), or compress it with gzip"},
+        {4, "\x28\xb5\x2f\xfd", "is compressed with zstd: expand it (zstd -d), or compress it with gzip"},
+        {4, "BZh9", "is compressed with bzip2: expand it (bzip2 -d), or compress it with gzip"},
+        {4, "PK\x03\x04", "is a zip archive: unpack it; a spreadsheet is to be saved as CSV"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (count >= kinds[i].length && memcmp(reader->next, kinds[i].bytes, kinds[i].length) == 0)
+            return at_reader_fail(reader, "%s", kinds[i].advice);
+    }
+    return ATTN_OK;
+}
+
 static attn_status read_all(at_reader *reader) {
     size_t count = (size_t)(reader->end - reader->next);
     if (count >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
     count = (size_t)(reader->end - reader->next);
-    if (count >= 2 && (memcmp(reader->next, "\xff\xfe", 2) == 0 || memcmp(reader->next, "\xfe\xff", 2) == 0))
-        return at_reader_fail(reader, "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
-    attn_status status = choose_format(reader);
+    attn_status status = check_kind(reader, count);
+    if (status == ATTN_OK) status = choose_format(reader);
     if (status == ATTN_OK) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
     int tokenized =
