@@ -117,7 +117,15 @@ static void test_detection(void **state) {
             fail_msg("case %d: format %d, not %d", (int)i, (int)attn_dataset_format(dataset),
                      (int)cases[i].format);
         attn_dataset_destroy(dataset);
+        assert_int_equal(attn_dataset_detect(cases[i].name, cases[i].text, strlen(cases[i].text), &options),
+                         cases[i].format);
     }
+    attn_reader_options options = reader_options();
+    assert_int_equal(attn_dataset_detect("a.csv", "text\n", 5, &options),
+                     ATTN_FORMAT_TABLE); /* no rows yet */
+    assert_int_equal(attn_dataset_detect("a", "\xef\xbb\xbf__label__a", 13, &options), ATTN_FORMAT_FASTTEXT);
+    assert_int_equal(attn_dataset_detect("a", "words", 5, &options), ATTN_FORMAT_AUTO);
+    assert_int_equal(attn_dataset_detect("a", "", 0, &options), ATTN_FORMAT_AUTO);
     const char *unknown =
         "a.txt: has a format that its name and first lines do not tell. It may be CoNLL-U, lines "
         "of token TAB tag, a table (TSV or CSV) with a header, lines of label TAB text or of "

@@ -83,6 +83,11 @@ ATTN_API attn_status attn_dataset_parse(attn_context *context, const char *name,
                                         attn_dataset **dataset);
 ATTN_API void attn_dataset_destroy(attn_dataset *dataset); /* NULL is allowed */
 
+/* The format that AUTO finds in a file that has this name and begins with these bytes (some lines of it are
+ * enough); AUTO if it cannot be told. */
+ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
+                                         const attn_reader_options *options);
+
 ATTN_API const char *attn_dataset_name(const attn_dataset *dataset);
 ATTN_API attn_format attn_dataset_format(const attn_dataset *dataset); /* never AUTO */
 ATTN_API int64_t attn_dataset_examples(const attn_dataset *dataset);

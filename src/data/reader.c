@@ -296,12 +296,14 @@ static attn_status check_kind(at_reader *reader, size_t count) {
     return ATTN_OK;
 }
 
+static void pass_over_mark(at_reader *reader) {
+    if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+}
+
 static attn_status read_all(at_reader *reader) {
-    size_t count = (size_t)(reader->end - reader->next);
-    if (count >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+    pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
-    count = (size_t)(reader->end - reader->next);
-    attn_status status = check_kind(reader, count);
+    attn_status status = check_kind(reader, (size_t)(reader->end - reader->next));
     if (status == ATTN_OK) status = choose_format(reader);
     if (status == ATTN_OK) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
@@ -335,6 +337,13 @@ static attn_status parse(attn_context *context, const char *name, int64_t first_
         attn_dataset_destroy(reader.dataset);
     }
     return status;
+}
+
+attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
+                                const attn_reader_options *options) {
+    at_reader reader = {.name = name, .options = *options, .next = bytes, .end = bytes + count};
+    pass_over_mark(&reader);
+    return reader.next == reader.end ? ATTN_FORMAT_AUTO : at_detect_format(&reader);
 }
 
 attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
