@@ -102,16 +102,14 @@ bool input_begins_with(input *from, const char *text) {
     return from->end - from->begin >= length && memcmp(from->bytes + from->begin, text, length) == 0;
 }
 
-const char *input_peek(input *from) {
+void input_peek(input *from) {
     size_t at = from->begin;
     for (;;) {
         const char *feed = at < from->end ? memchr(from->bytes + at, '\n', from->end - at) : NULL;
         if (feed == NULL && read_more(from)) continue; /* begin is 0, and was: nothing has moved */
-        if (feed == NULL && at == from->end) return NULL;
+        if (feed == NULL) return;
         const char *line = from->bytes + at;
-        size_t length = feed != NULL ? (size_t)(feed - line) : from->end - at;
-        if (line[0] != '#' && !is_blank(line, length)) return line;
-        if (feed == NULL) return NULL;
+        if (line[0] != '#' && !is_blank(line, (size_t)(feed - line))) return;
         at = (size_t)(feed - from->bytes) + 1;
     }
 }

@@ -31,9 +31,8 @@ void input_close(input *from);
 
 /* Whether the first bytes are those of `text`. Nothing is taken. */
 bool input_begins_with(input *from, const char *text);
-/* Reads until there is a line that is neither blank nor a comment, and returns where it begins (it ends with
- * '\n' or at from->end); NULL if there is none. Nothing is taken. */
-const char *input_peek(input *from);
+/* Reads until there is a line that is neither blank nor a comment, or no more. Nothing is taken. */
+void input_peek(input *from);
 /* Says where examples end; before the first piece. */
 void input_set_blocks(input *from, bool blocks);
 

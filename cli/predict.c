@@ -1,10 +1,7 @@
 /* predict.c: the command `attn predict`: text in, answers out, line by line as it comes. */
-#define _POSIX_C_SOURCE 200809L /* strcasecmp */
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <attn/attn.h>
 
@@ -90,35 +87,13 @@ static attn_status answer_up_to_error(predictor *with, const input *from, const 
     return status;
 }
 
-/* ---- formats ---- */
-
-static bool ends_with(const char *name, const char *ending) {
-    size_t length = strlen(name), wanted = strlen(ending);
-    return length > wanted && strcasecmp(name + length - wanted, ending) == 0;
-}
-
-/* The format, from what has been read so far. The library decides, but CoNLL-U must be known before its first
- * sentence is there as a whole. */
-static attn_status find_format(predictor *with, input *from) {
-    const char *line = input_peek(from);
-    with->options.format = ATTN_FORMAT_LINES;
-    if (ends_with(with->name, ".conllu")) with->options.format = ATTN_FORMAT_CONLLU;
-    if (line == NULL || with->options.format == ATTN_FORMAT_CONLLU) return ATTN_OK;
-    size_t length = (size_t)(from->bytes + from->end - line), first = 0, tabs = 0;
-    for (; first < length && line[first] != '\n'; first++) tabs += line[first] == '\t';
-    if (line[0] >= '0' && line[0] <= '9' && tabs == 9) {
-        with->options.format = ATTN_FORMAT_CONLLU;
-        return ATTN_OK;
-    }
-    while (!from->ended && length > 0 && line[length - 1] != '\n') length--; /* whole lines */
-    attn_dataset *dataset = NULL;
-    attn_reader_options options = with->options;
-    options.format = ATTN_FORMAT_AUTO;
-    options.skip_bad = 1; /* they are met again */
-    attn_status status = attn_dataset_parse(with->context, with->name, 1, line, length, &options, &dataset);
-    if (status == ATTN_OK) with->options.format = attn_dataset_format(dataset);
-    attn_dataset_destroy(dataset);
-    return status;
+/* The format, from the first lines. Comments and blank lines say nothing. */
+static attn_format find_format(const predictor *with, input *from) {
+    input_peek(from);
+    size_t length = from->end - from->begin;
+    attn_format format =
+        attn_dataset_detect(with->name, length > 0 ? from->bytes + from->begin : "", length, &with->options);
+    return format != ATTN_FORMAT_AUTO ? format : ATTN_FORMAT_LINES;
 }
 
 /* ---- the whole ---- */
@@ -136,7 +111,7 @@ static int predict_stream(predictor *with, input *from) {
     size_t length;
     int64_t line;
     attn_status status = ATTN_OK;
-    if (with->options.format == ATTN_FORMAT_AUTO) status = find_format(with, from);
+    if (with->options.format == ATTN_FORMAT_AUTO) with->options.format = find_format(with, from);
     attn_format format = with->options.format;
     input_set_blocks(from, format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS);
     while (status == ATTN_OK && input_next(from, format == ATTN_FORMAT_TABLE, &bytes, &length, &line)) {
