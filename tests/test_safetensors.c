@@ -467,7 +467,7 @@ static void test_files_that_cannot_be(void **state) {
     char other[200];
     snprintf(other, sizeof other, "%s/none", folder);
     assert_int_equal(at_safetensors_open(context, other, &file), ATTN_SYSTEM_ERROR);
-    assert_non_null(strstr(attn_context_error(context), "/none: cannot open it: No such file"));
+    assert_non_null(strstr(attn_context_error(context), "/none: cannot be opened: No such file"));
     assert_int_equal(at_safetensors_open(context, folder, &file), ATTN_SYSTEM_ERROR);
     assert_non_null(strstr(attn_context_error(context), "not a regular file"));
     write_file(path, "", 0);
@@ -482,7 +482,7 @@ static void test_files_that_cannot_be(void **state) {
 
     snprintf(other, sizeof other, "%s/none/x", folder);
     assert_int_equal(write_model(other), ATTN_SYSTEM_ERROR);
-    assert_non_null(strstr(attn_context_error(context), "/none/x: cannot write it: No such file"));
+    assert_non_null(strstr(attn_context_error(context), "/none/x: cannot be written: No such file"));
     assert_int_equal(write_model(folder), ATTN_SYSTEM_ERROR);
     assert_int_equal(write_model("/dev/null"), ATTN_SYSTEM_ERROR);
     assert_non_null(strstr(attn_context_error(context), "not a regular file"));
@@ -510,7 +510,7 @@ static void test_full_disk(void **state) {
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(status, room < length ? ATTN_SYSTEM_ERROR : ATTN_OK);
         if (room < length)
-            assert_non_null(strstr(attn_context_error(context), "cannot write it: File too large"));
+            assert_non_null(strstr(attn_context_error(context), "cannot be written: File too large"));
         assert_int_equal(count_files(), 1);
         char *again = read_file(path, &again_length);
         assert_int_equal(again_length, length);

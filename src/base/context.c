@@ -5,6 +5,8 @@
  * single place where memory can run out, before anything is written. The block
  * only ever grows: a repeated call allocates nothing.
  */
+#define _POSIX_C_SOURCE 200809L /* strerror_r */
+
 #include "base/context.h"
 
 #include <stdarg.h>
@@ -37,6 +39,12 @@ attn_status at_fail(attn_context *context, attn_status status, const char *forma
         va_end(arguments);
     }
     return status;
+}
+
+attn_status at_fail_system(attn_context *context, const char *path, const char *what, int error) {
+    char reason[128];
+    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
+    return at_fail(context, ATTN_SYSTEM_ERROR, "%.300s: cannot be %s: %s", path, what, reason);
 }
 
 static void *default_allocate(void *user, size_t bytes, size_t alignment) {

@@ -30,6 +30,10 @@ __attribute__((format(printf, 3, 4)))
 attn_status
 at_fail(attn_context *context, attn_status status, const char *format, ...);
 
+/* The same for what the system refused: "PATH: cannot be opened: No such file
+ * or directory" for what "opened" and the error ENOENT. */
+attn_status at_fail_system(attn_context *context, const char *path, const char *what, int error);
+
 /* The layout of one call's working memory: pieces are added, each aligned to
  * AT_ALIGNMENT, and their offsets kept; then at_context_memory hands out a
  * block of `bytes`. Overflow is sticky and makes at_context_memory fail with

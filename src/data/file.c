@@ -33,12 +33,6 @@ void at_bytes_free(attn_context *context, at_bytes *bytes) {
     memset(bytes, 0, sizeof *bytes);
 }
 
-static attn_status fail_with_errno(attn_context *context, const char *what, const char *path, int error) {
-    char reason[128];
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return at_fail(context, ATTN_SYSTEM_ERROR, "%s: cannot be %s: %s", path, what, reason);
-}
-
 static attn_status fail_at_limit(attn_context *context, const char *name, int64_t limit) {
     return at_fail(context, ATTN_OVERFLOW,
                    "%s: has more than %" PRId64 " bytes (expanded_limit of the reader options)", name, limit);
@@ -53,7 +47,7 @@ static attn_status read_stream(attn_context *context, FILE *stream, const char *
         if (status != ATTN_OK) return status;
         errno = 0;
         size_t got = fread(file->data + file->count, 1, (size_t)(file->room - file->count), stream);
-        if (got == 0) return ferror(stream) ? fail_with_errno(context, "read", path, errno) : ATTN_OK;
+        if (got == 0) return ferror(stream) ? at_fail_system(context, path, "read", errno) : ATTN_OK;
         file->count += (int64_t)got;
     }
 }
@@ -121,7 +115,7 @@ attn_status at_gzip_expand(attn_context *context, const char *name, const char *
 
 attn_status at_file_read(attn_context *context, const char *path, int64_t limit, at_bytes *file) {
     FILE *stream = fopen(path, "rb");
-    if (stream == NULL) return fail_with_errno(context, "opened", path, errno);
+    if (stream == NULL) return at_fail_system(context, path, "opened", errno);
     attn_status status = read_stream(context, stream, path, limit, file);
     fclose(stream);
     if (status == ATTN_OK && at_is_gzip(file->data, (size_t)file->count)) {

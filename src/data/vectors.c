@@ -213,12 +213,6 @@ static attn_status add_lines(vector_reader *reader, const char *bytes, size_t co
     return status;
 }
 
-static attn_status fail_with_errno(vector_reader *reader, int error) {
-    char reason[128];
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return at_fail(reader->context, ATTN_SYSTEM_ERROR, "%s: cannot be read: %s", reader->name, reason);
-}
-
 static attn_status read_pieces(vector_reader *reader, gzFile file, char **buffer, int64_t *room) {
     size_t held = 0, used;
     for (;;) {
@@ -233,7 +227,8 @@ static attn_status read_pieces(vector_reader *reader, gzFile file, char **buffer
         int got = gzread(file, *buffer + held, PIECE);
         int problem = Z_OK;
         if (got <= 0) gzerror(file, &problem);
-        if (got < 0 && problem == Z_ERRNO) return fail_with_errno(reader, errno);
+        if (got < 0 && problem == Z_ERRNO)
+            return at_fail_system(reader->context, reader->name, "read", errno);
         if (problem != Z_OK && problem != Z_STREAM_END) {
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
                            "%s: the gzip data are damaged or cut off after line %" PRId64, reader->name,
@@ -250,11 +245,11 @@ static attn_status read_pieces(vector_reader *reader, gzFile file, char **buffer
 /* Opened by descriptor, so that a folder is recognised and says so. */
 static attn_status read_file(vector_reader *reader) {
     int descriptor = open(reader->name, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return fail_with_errno(reader, errno);
+    if (descriptor < 0) return at_fail_system(reader->context, reader->name, "read", errno);
     struct stat about;
     if (fstat(descriptor, &about) == 0 && S_ISDIR(about.st_mode)) {
         close(descriptor);
-        return fail_with_errno(reader, EISDIR);
+        return at_fail_system(reader->context, reader->name, "read", EISDIR);
     }
     gzFile file = gzdopen(descriptor, "rb");
     if (!file) {

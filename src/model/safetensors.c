@@ -7,7 +7,7 @@
  *
  * The mapping is private and may be written to: weights can be changed in place, the file stays as it is.
  */
-#define _POSIX_C_SOURCE 200809L /* open, mmap, strerror_r */
+#define _POSIX_C_SOURCE 200809L /* open, mmap */
 
 #include "model/safetensors.h"
 
@@ -303,21 +303,15 @@ attn_status at_safetensors_parse(attn_context *context, const char *name, const 
     return status;
 }
 
-static attn_status fail_system(const at_safetensors *file, const char *what, int number) {
-    char reason[128];
-    if (strerror_r(number, reason, sizeof reason) != 0) strcpy(reason, "unknown reason");
-    return at_fail(file->context, ATTN_SYSTEM_ERROR, "%s: cannot %s it: %s", file->name, what, reason);
-}
-
 /* Maps the file; an empty one is left unmapped. */
 static attn_status map_file(at_safetensors *file) {
     /* O_NONBLOCK: a named pipe without a writer would keep us waiting. */
     int descriptor = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return fail_system(file, "open", errno);
+    if (descriptor < 0) return at_fail_system(file->context, file->name, "opened", errno);
     struct stat state;
     attn_status status = ATTN_OK;
     if (fstat(descriptor, &state) != 0) {
-        status = fail_system(file, "look at", errno);
+        status = at_fail_system(file->context, file->name, "looked at", errno);
     } else if (!S_ISREG(state.st_mode)) {
         status = at_fail(file->context, ATTN_SYSTEM_ERROR, "%s: not a regular file", file->name);
     } else if ((uint64_t)state.st_size > SIZE_MAX / 2) {
@@ -327,7 +321,7 @@ static attn_status map_file(at_safetensors *file) {
         size_t length = (size_t)state.st_size;
         void *mapping = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
         if (mapping == MAP_FAILED) {
-            status = fail_system(file, "map", errno);
+            status = at_fail_system(file->context, file->name, "mapped", errno);
         } else {
             file->mapping = mapping;
             file->mapping_length = length;

@@ -4,7 +4,7 @@
  * temporary file, which the next one overwrites. What is written depends on names, shapes, data and the order
  * in which they were added alone: the same input gives the same bytes.
  */
-#define _POSIX_C_SOURCE 200809L /* open, fsync, strerror_r */
+#define _POSIX_C_SOURCE 200809L /* open, fsync */
 
 #include "model/safetensors.h"
 
@@ -194,12 +194,6 @@ static size_t write_header(const at_safetensors_writer *writer, char **text) {
 
 /* ---- the file ---- */
 
-static attn_status fail_system(attn_context *context, const char *path, const char *what, int number) {
-    char reason[128];
-    if (strerror_r(number, reason, sizeof reason) != 0) strcpy(reason, "unknown reason");
-    return at_fail(context, ATTN_SYSTEM_ERROR, "%s: cannot %s it: %s", path, what, reason);
-}
-
 /* 0, or the system's error. */
 static int write_all(int descriptor, const void *data, size_t bytes) {
     const char *next = data;
@@ -257,8 +251,8 @@ attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *pat
     struct stat state;
     /* Renaming onto a device would put a file in its place. */
     if (stat(path, &state) == 0 && !S_ISREG(state.st_mode))
-        return at_fail(context, ATTN_SYSTEM_ERROR, "%s: cannot write it: it is there, and not a regular file",
-                       path);
+        return at_fail(context, ATTN_SYSTEM_ERROR,
+                       "%.300s: cannot be written: it is there, and not a regular file", path);
     size_t length = strlen(path);
     char *temporary = at_allocate(context, (int64_t)length + 5, 1, "a file's name");
     if (!temporary) return ATTN_OUT_OF_MEMORY;
@@ -278,7 +272,7 @@ attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *pat
             error = errno;
             unlink(temporary);
         }
-        if (error) status = fail_system(context, path, "write", error);
+        if (error) status = at_fail_system(context, path, "written", error);
     }
     free(header);
     if (status == ATTN_OK) sync_folder(temporary);
