@@ -124,7 +124,8 @@ static void print_outputs(const attn_model *model) {
 static void print_encoder(attn_config *config) {
     /* What attn_config_get gives is good until the next call. */
     printf("%-12s%s", "encoder", attn_config_get(config, "encoder.kind"));
-    printf(", %s layers", attn_config_get(config, "encoder.layers"));
+    const char *layers = attn_config_get(config, "encoder.layers");
+    printf(", %s layer%s", layers, strcmp(layers, "1") == 0 ? "" : "s");
     printf(" of %s columns", attn_config_get(config, "encoder.columns"));
     bool attention = strcmp(attn_config_get(config, "encoder.kind"), "attention") == 0;
     if (attention) printf(", %s heads", attn_config_get(config, "encoder.heads"));

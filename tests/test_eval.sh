@@ -89,7 +89,7 @@ check "eval without a file: exit status" exits_with 2
 run info "$tagger"
 check "info: exit status" exits_with 0
 check "info: the labels" says "UPOS: one of 4 labels: DET NOUN PUNCT VERB"
-check "info: the encoder" says "attention, 1 layers of 16 columns, 2 heads"
+check "info: the encoder" says "attention, 1 layer of 16 columns, 2 heads"
 run info "$tagger" --json
 check "info --json: outputs" json 'o["outputs"][0]["name"] == "UPOS" and len(o["outputs"][0]["labels"]) == 4'
 check "info --json: groups sum up" json 'sum(g["numbers"] for g in o["groups"]) == o["parameters"]'
