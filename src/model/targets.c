@@ -73,9 +73,13 @@ static attn_status parse_number(const attn_dataset *dataset, const char *text, s
                    at_string(&dataset->name, 0), dataset->lines[index], text);
 }
 
+/* A token that has no such feature (CoNLL-U) has no number. */
+static int no_number(const char *text) { return !*text || strcmp(text, "_") == 0; }
+
 static attn_status collect_number(void *user, const char *text, size_t length, int64_t index) {
     collector *into = user;
     double number;
+    if (no_number(text)) return ATTN_OK;
     attn_status status = parse_number(into->dataset, text, length, index, &number);
     if (status != ATTN_OK) return status;
     double distance = number - into->mean; /* from the mean of those before it, and then with it */
@@ -275,7 +279,7 @@ static attn_status fill_target(const attn_model *model, const attn_dataset *data
     for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
         const char *text = at_string(&dataset->targets, i * columns + column);
         double number = NAN;
-        if (*text) status = parse_number(dataset, text, strlen(text), i, &number);
+        if (!no_number(text)) status = parse_number(dataset, text, strlen(text), i, &number);
         target->numbers[i] = (float)number;
     }
     return status;

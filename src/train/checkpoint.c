@@ -60,7 +60,7 @@ static attn_status put_optimizer(attn_trainer *trainer, at_safetensors_writer *w
     return status;
 }
 
-attn_status at_checkpoint_write(attn_trainer *trainer) {
+attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
     at_safetensors_writer *writer;
     at_model_parts parts;
     attn_status status = at_safetensors_writer_create(trainer->context, &writer);
@@ -68,7 +68,7 @@ attn_status at_checkpoint_write(attn_trainer *trainer) {
     status = at_model_store(trainer->model, writer, &parts);
     if (status == ATTN_OK) status = put_progress(trainer, writer);
     if (status == ATTN_OK) status = put_optimizer(trainer, writer);
-    if (status == ATTN_OK) status = at_safetensors_commit(writer, trainer->last);
+    if (status == ATTN_OK) status = at_safetensors_commit(writer, path);
     at_safetensors_writer_destroy(writer);
     at_model_parts_free(trainer->context, &parts);
     return status;

@@ -447,10 +447,23 @@ static int evaluation_due(const attn_trainer *trainer) {
 
 static attn_status save_last(attn_trainer *trainer) {
     trainer->saved_at = at_seconds();
-    return trainer->last ? at_checkpoint_write(trainer) : ATTN_OK;
+    return trainer->last ? at_checkpoint_write(trainer, trainer->last) : ATTN_OK;
 }
 
 #define MOST_STEPS 1e15 /* of training.steps */
+
+/* An evaluation also writes files. */
+static attn_status write_for_measure(attn_trainer *trainer) {
+    if (!trainer->last) return ATTN_OK;
+    size_t room = strlen(trainer->last) + 16;
+    char *path = at_allocate(trainer->context, (int64_t)room, 1, "a path");
+    if (!path) return ATTN_OUT_OF_MEMORY;
+    snprintf(path, room, "%s.measure", trainer->last);
+    attn_status status = at_checkpoint_write(trainer, path);
+    remove(path);
+    at_release(trainer->context, path);
+    return status;
+}
 
 /* Trains for a moment with the real network, to see how long a step takes; then everything starts anew. */
 static attn_status measure(attn_trainer *trainer) {
@@ -466,11 +479,13 @@ static attn_status measure(attn_trainer *trainer) {
     if (status != ATTN_OK) return status;
     double a_unit = (now - from) / (double)(trainer->trained_units - before);
     status = at_trainer_evaluate(trainer, &score);
+    if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
-    double evaluation = at_seconds() - now, spent = at_seconds() - began;
+    double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);
     double batches = (double)trainer->batches_an_epoch / (double)trainer->values.accumulate;
-    double a_step = a_unit * (double)trainer->units.units.count / batches + evaluation / batches;
-    double steps = (0.96 * trainer->options.seconds - spent) / a_step;
+    double a_step = a_unit * (double)trainer->units.units.count / batches;
+    double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
+    if (steps > MOST_EVALUATIONS * batches) steps = (left - MOST_EVALUATIONS * evaluation) / a_step;
     trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
     return ATTN_OK;
 }

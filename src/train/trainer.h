@@ -66,7 +66,7 @@ attn_status at_trainer_step(attn_trainer *trainer);
 attn_status at_trainer_evaluate(attn_trainer *trainer, double *score);
 
 /* checkpoint.c: writes and reads the .last file. */
-attn_status at_checkpoint_write(attn_trainer *trainer);
+attn_status at_checkpoint_write(attn_trainer *trainer, const char *path);
 attn_status at_checkpoint_read(attn_trainer *trainer);
 /* Before the network is made: whether there is a file that fits, and the steps that its run was to have; 0:
  * there is none. */
