@@ -646,6 +646,7 @@ static void test_arguments(void **state) {
     attn_dataset *texts = NULL; /* without labels no model can be chosen */
     expect_ok(context, attn_config_reader(config, &reader));
     reader.labelled = 0;
+    reader.format = ATTN_FORMAT_TABLE;
     expect_ok(context,
               attn_dataset_parse(context, "texts", 1, "label\ttext\n\ta\n\tb\n", 17, &reader, &texts));
     expect_refused(context, attn_trainer_create(config, data, texts, NULL, &trainer), ATTN_INVALID_ARGUMENT,
