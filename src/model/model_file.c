@@ -142,6 +142,14 @@ static attn_status damaged(attn_context *context, const at_safetensors *file, co
     return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: %s%.100s", at_safetensors_name(file), what, name);
 }
 
+/* The error of a part that does not know which file it is of. */
+static attn_status name_file(attn_context *context, const at_safetensors *file, attn_status status) {
+    char reason[300];
+    if (status != ATTN_INVALID_ARGUMENT) return status;
+    snprintf(reason, sizeof reason, "%s", attn_context_error(context));
+    return damaged(context, file, reason, "");
+}
+
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes) {
     const at_stored *stored = at_safetensors_find(file, name);
@@ -285,7 +293,8 @@ static attn_status load_subwords(attn_model *model, const at_safetensors *file) 
     at_strings merges = {0};
     attn_status status = load_strings(model->context, file, "text.merges", &merges);
     if (status == ATTN_OK && model->values.unit == AT_UNIT_SUBWORDS)
-        status = at_subwords_load(model->context, &merges, &model->text.subwords);
+        status =
+            name_file(model->context, file, at_subwords_load(model->context, &merges, &model->text.subwords));
     at_strings_free(model->context, &merges);
     return status;
 }
@@ -353,7 +362,7 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
         status = attn_config_create(context, &config);
         if (status == ATTN_OK)
             status = attn_config_parse(config, at_safetensors_name(file), text, strlen(text));
-        if (status == ATTN_OK) status = at_model_create(config, &made);
+        if (status == ATTN_OK) status = name_file(context, file, at_model_create(config, &made));
         attn_config_destroy(config);
     }
     if (status != ATTN_OK) {

@@ -299,6 +299,10 @@ attn_status attn_model_predict_text(attn_model *model, const char *text, int fla
         return at_fail(model->context, ATTN_INVALID_ARGUMENT,
                        "the text has a line end at byte %zu: give one line, or read a dataset", length);
     }
+    if (length == 0) { /* a line that is empty, not a file that is */
+        text = "\n";
+        length = 1;
+    }
     attn_status status = attn_dataset_parse(model->context, "text", 1, text, length, &options, &dataset);
     if (status != ATTN_OK) return status;
     status = attn_model_predict(model, dataset, flags, prediction);
