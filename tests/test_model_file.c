@@ -1,0 +1,579 @@
+/* test_model_file.c: model files: every lie that one can tell is refused with the file and what is wrong;
+ * memory that runs out; how long loading takes.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <attn/attn.h>
+
+#include "model/safetensors.h"
+#include "support/contexts.h"
+#include "support/examples.h"
+#include "support/memory.h"
+#include "support/training.h"
+
+static char folder[] = "/tmp/attn_model_file_XXXXXX";
+
+/* The models that are lied about: a tagger with CRF, words from characters, subwords, numbers, vectors. */
+typedef enum kind { TAGS, WORDS, SUBWORDS, NUMBERS, VECTORS, KINDS } kind;
+static char paths[KINDS][64], lying[64], vectors[64];
+
+static const char *const kind_sets[KINDS][9] = {
+    {"task", "tag", "output.crf", "true"},
+    {"task", "tag", "text.unit", "chars", "text.scheme", "bmes"},
+    {"task", "classify", "text.unit", "subwords", "output.pool", "attention"},
+    {"task", "regress"},
+    {"task", "classify", "encoder.kind", "rnn"},
+};
+
+static char *kind_corpus(int which, uint64_t seed, int examples) {
+    switch ((kind)which) {
+    case TAGS:
+    case WORDS: return corpus_conllu(seed, examples);
+    case NUMBERS: return corpus_numbers(seed, examples);
+    default: return corpus_classes(seed, examples, 0);
+    }
+}
+
+static int setup(void **state) {
+    if (test_contexts_setup(state) != 0 || !mkdtemp(folder)) return -1;
+    attn_context *context = test_best_context(1);
+    snprintf(lying, sizeof lying, "%s/lying.safetensors", folder);
+    snprintf(vectors, sizeof vectors, "%s/words.vec", folder);
+    char *text = corpus_vectors();
+    FILE *file = fopen(vectors, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0) return -1;
+    free(text);
+    for (int k = 0; k < KINDS; k++) {
+        snprintf(paths[k], sizeof paths[k], "%s/%d.safetensors", folder, k);
+        char *corpus = kind_corpus(k, 3, 30);
+        attn_config *config = tiny_config(context, kind_sets[k]);
+        attn_status status = attn_config_set(config, "training.steps", "3");
+        attn_trainer_options options;
+        attn_trainer_options_init(&options);
+        options.output = paths[k];
+        options.vectors = k == VECTORS ? vectors : NULL;
+        if (status == ATTN_OK) status = train_on(config, corpus, NULL, &options);
+        expect_ok(context, status);
+        attn_config_destroy(config);
+        free(corpus);
+    }
+    return 0;
+}
+
+static int teardown(void **state) {
+    remove_folder(folder);
+    return test_contexts_teardown(state);
+}
+
+/* ---- a file with one thing changed ---- */
+
+typedef struct change {
+    const char *key, *from, *to; /* metadata: `from` in it becomes `to`; from NULL: it is not there */
+    const char *tensor;          /* or a tensor: */
+    enum { NOTHING, DROP, RENAME, AS_I32, FLAT, SHORTER, BYTES, EXTRA } how;
+    const char *with; /* RENAME, EXTRA: the name; BYTES: what its first bytes become */
+    int64_t place;    /* BYTES: where */
+    size_t count;
+} change;
+
+static void put_metadata(at_safetensors_writer *writer, const at_safetensors *file, const change *c) {
+    static const char *const keys[] = {"attn.format", "attn.config", "attn.outputs", "attn.scores"};
+    attn_context *context = test_best_context(1);
+    for (int i = 0; i < 4; i++) {
+        const char *text = at_safetensors_metadata(file, keys[i]);
+        assert_non_null(text);
+        char *changed = NULL;
+        if (c->key && strcmp(c->key, keys[i]) == 0) {
+            if (!c->from) continue;
+            const char *place = strstr(text, c->from);
+            if (!place) fail_msg("%s is not in %s", c->from, text);
+            size_t room = strlen(text) + strlen(c->to) + 1;
+            changed = malloc(room);
+            assert_non_null(changed);
+            snprintf(changed, room, "%.*s%s%s", (int)(place - text), text, c->to, place + strlen(c->from));
+        }
+        expect_ok(context, at_safetensors_put(writer, keys[i], changed ? changed : text));
+        free(changed);
+    }
+}
+
+static void put_tensor(at_safetensors_writer *writer, const at_stored *stored, const change *c, char *bytes) {
+    attn_context *context = test_best_context(1);
+    const char *name = stored->name;
+    at_dtype dtype = stored->dtype;
+    int rank = stored->rank;
+    int64_t shape[ATTN_MAX_RANK];
+    const void *data = stored->data;
+    memcpy(shape, stored->shape, sizeof shape);
+    if (c->tensor && strcmp(c->tensor, name) == 0) {
+        switch (c->how) {
+        case DROP: return;
+        case RENAME: name = c->with; break;
+        case AS_I32: dtype = AT_DTYPE_I32; break;
+        case FLAT: rank = 1, shape[0] = stored->count; break;
+        case SHORTER: shape[0]--; break;
+        case BYTES: {
+            size_t length = (size_t)stored->count * (dtype == AT_DTYPE_I64  ? 8
+                                                     : dtype == AT_DTYPE_U8 ? 1
+                                                                            : 4);
+            assert_true((size_t)c->place + c->count <= length && length <= 4096);
+            memcpy(bytes, data, length);
+            memcpy(bytes + c->place, c->with, c->count);
+            data = bytes;
+            break;
+        }
+        case NOTHING:
+        case EXTRA: break;
+        }
+    }
+    expect_ok(context, at_safetensors_add(writer, name, dtype, rank, shape, data));
+}
+
+/* Writes `lying`. */
+static void change_file(kind from, const change *c) {
+    attn_context *context = test_best_context(1);
+    static const float number = 1;
+    static const int64_t one = 1;
+    char bytes[4096];
+    at_safetensors *file = NULL;
+    at_safetensors_writer *writer = NULL;
+    expect_ok(context, at_safetensors_open(context, paths[from], &file));
+    expect_ok(context, at_safetensors_writer_create(context, &writer));
+    put_metadata(writer, file, c);
+    if (c->tensor && c->how != EXTRA) assert_non_null(at_safetensors_find(file, c->tensor));
+    for (int64_t i = 0; i < at_safetensors_count(file); i++)
+        put_tensor(writer, at_safetensors_at(file, i), c, bytes);
+    if (c->how == EXTRA)
+        expect_ok(context, at_safetensors_add(writer, c->with, AT_DTYPE_F32, 1, &one, &number));
+    expect_ok(context, at_safetensors_commit(writer, lying));
+    at_safetensors_writer_destroy(writer);
+    at_safetensors_close(file);
+}
+
+typedef struct lie {
+    change c;
+    const char *part; /* of the error */
+} lie;
+
+static void check_lies(kind from, const lie *lies, size_t count) {
+    attn_context *context = test_best_context(1);
+    attn_model *model = NULL;
+    change none = {0};
+    change_file(from, &none); /* as it is it is the same file */
+    assert_true(same_files(paths[from], lying));
+    expect_ok(context, attn_model_load(context, lying, &model));
+    attn_model_destroy(model);
+    for (size_t i = 0; i < count; i++) {
+        model = NULL;
+        change_file(from, &lies[i].c);
+        attn_status status = attn_model_load(context, lying, &model);
+        if (status == ATTN_OK) fail_msg("lie %zu (\"%s\") was taken", i, lies[i].part);
+        assert_null(model);
+        expect_refused(context, status, ATTN_INVALID_ARGUMENT, lying);
+        expect_refused(context, status, ATTN_INVALID_ARGUMENT, lies[i].part);
+    }
+}
+#define CHECK_LIES(kind, lies) check_lies(kind, lies, sizeof(lies) / sizeof(lies)[0])
+
+static void test_metadata(void **state) {
+    (void)state;
+    static const lie lies[] = {
+        {{.key = "attn.format"}, "not a model of attn"},
+        {{.key = "attn.config"}, "not a model of attn"},
+        {{.key = "attn.format", .from = "1", .to = "2"}, "a format that this version does not know: 2"},
+        {{.key = "attn.config", .from = "{", .to = "["}, ":"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 0"}, "encoder.columns is 0"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 17"}, "encoder.columns (17)"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 32"},
+         "features has another shape"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columms\": 16"},
+         "did you mean encoder.columns"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 65536"},
+         "features has another shape"},
+        {{.key = "attn.config", .from = "\"buckets\": 64", .to = "\"buckets\": 100000000"}, "another shape"},
+        {{.key = "attn.config", .from = "\"layers\": 1", .to = "\"layers\": 2"}, "is missing"},
+        {{.key = "attn.config", .from = "\"layers\": 1", .to = "\"layers\": 1000"}, "is missing"},
+        {{.key = "attn.config", .from = "\"layers\": 1", .to = "\"layers\": 0"}, "does not name: encoder."},
+        {{.key = "attn.config", .from = "\"heads\": 2", .to = "\"heads\": 16"}, "even head_width"},
+        {{.key = "attn.config", .from = "\"inner\": 0", .to = "\"inner\": 8"}, "another shape"},
+        {{.key = "attn.config", .from = "\"crf\": true", .to = "\"crf\": false"}, "does not name: output.0."},
+        {{.key = "attn.config", .from = "\"tag\"", .to = "\"classify\""}, "crf"},
+        {{.key = "attn.outputs"}, "attn.outputs is missing"},
+        {{.key = "attn.outputs", .from = "{", .to = "["}, "attn.outputs is missing or not JSON"},
+        {{.key = "attn.outputs", .from = "\"per_token\"", .to = "\"pre_token\""},
+         "not as docs/format.md says"},
+        {{.key = "attn.outputs", .from = "true", .to = "1"}, "not as docs/format.md says"},
+        {{.key = "attn.outputs", .from = "true", .to = "false"}, "per_token"},
+        {{.key = "attn.outputs", .from = "\"outputs\":[", .to = "\"outputs\":[],\"x\":["},
+         "not as docs/format.md"},
+        {{.key = "attn.outputs", .from = "\"name\"", .to = "\"nome\""}, "no name or kind"},
+        {{.key = "attn.outputs", .from = "\"class\"", .to = "\"klass\""}, "no such kind of output: klass"},
+        {{.key = "attn.outputs", .from = "\"class\"", .to = "\"number\""}, "no mean or deviation"},
+        {{.key = "attn.outputs", .from = "\"class\"", .to = "\"labels\""}, "does not name: output.0."},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"labels\":[\"more\","},
+         "output.0.weight has another shape"},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"labels\":[\"AA\","},
+         "a label stands there twice"},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"labels\":[\"\","},
+         "a label is not a string"},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"labels\":[7,"}, "a label is not a string"},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"labels\":[],\"x\":["}, "has no labels"},
+        {{.key = "attn.outputs", .from = "\"labels\":[", .to = "\"x\":["}, "has no labels"},
+        {{.key = "attn.outputs", .from = "\"outputs\":[", .to = "\"outputs\":[7,"}, "no name or kind"},
+        {{.key = "attn.scores", .from = "{", .to = "["}, "attn.scores is not a JSON object"},
+        {{.key = "attn.scores", .from = "{", .to = ""}, "attn.scores is not a JSON object"},
+    };
+    CHECK_LIES(TAGS, lies);
+}
+
+#define LONG(n) ((const char *)(const int64_t[]){n})
+
+static void test_tensors(void **state) {
+    (void)state;
+    const lie lies[] = {
+        {{.tensor = "features", .how = DROP}, "the tensor features is missing"},
+        {{.tensor = "output.0.bias", .how = DROP}, "the tensor output.0.bias is missing"},
+        {{.tensor = "output.0.transitions", .how = DROP}, "the tensor output.0.transitions is missing"},
+        {{.tensor = "features", .how = RENAME, .with = "feature"}, "the tensor features is missing"},
+        {{.tensor = "features", .how = AS_I32}, "the tensor features is not aligned F32"},
+        {{.tensor = "features", .how = FLAT}, "the tensor features has another shape"},
+        {{.tensor = "features", .how = SHORTER}, "the tensor features has another shape"},
+        {{.tensor = "output.0.weight", .how = SHORTER}, "the tensor output.0.weight has another shape"},
+        {{.how = EXTRA, .with = "extra"}, "does not name: extra"},
+        {{.how = EXTRA, .with = "text.extra"}, "does not name: text.extra"},
+        {{.how = EXTRA, .with = "text.units.bytes2"}, "does not name: text.units.bytes2"},
+        {{.how = EXTRA, .with = "vectors.words.bytes"}, "vectors.words"},
+        {{.tensor = "text.units.bytes", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "text.units.offsets", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "text.units.offsets", .how = RENAME, .with = "text.merges.offsets"},
+         "is not a list of strings"},
+        {{.tensor = "text.units.offsets", .how = SHORTER}, "the offsets do not agree"},
+        {{.tensor = "text.units.bytes", .how = SHORTER}, "the offsets do not agree"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(1), .place = 0, .count = 8},
+         "the offsets do not agree"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(-1), .place = 8, .count = 8},
+         "the offsets are not in order"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(1000000), .place = 16, .count = 8},
+         "the offsets are not in order"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(INT64_MIN), .place = 16, .count = 8},
+         "the offsets are not in order"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(1), .place = 8, .count = 8},
+         "string 0 has to be there and empty"},
+        {{.tensor = "text.units.offsets", .how = BYTES, .with = LONG(0), .place = 16, .count = 8},
+         "a string twice"},
+        {{.tensor = "text.units.bytes", .how = BYTES, .with = "\0", .place = 0, .count = 1},
+         "a string with a 0 byte"},
+    };
+    CHECK_LIES(TAGS, lies);
+}
+
+/* A vocabulary that is whole, but not the one of the table. */
+static void test_vocabulary(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    at_safetensors *file = NULL;
+    at_safetensors_writer *writer = NULL;
+    change none = {0};
+    expect_ok(context, at_safetensors_open(context, paths[TAGS], &file));
+    expect_ok(context, at_safetensors_writer_create(context, &writer));
+    put_metadata(writer, file, &none);
+    for (int64_t i = 0; i < at_safetensors_count(file); i++) {
+        const at_stored *stored = at_safetensors_at(file, i);
+        int64_t shape[ATTN_MAX_RANK];
+        memcpy(shape, stored->shape, sizeof shape);
+        const at_stored *offsets = at_safetensors_find(file, "text.units.offsets");
+        if (stored == offsets) shape[0]--; /* the last word is gone */
+        if (strcmp(stored->name, "text.units.bytes") == 0)
+            shape[0] = ((const int64_t *)offsets->data)[offsets->count - 2];
+        expect_ok(context,
+                  at_safetensors_add(writer, stored->name, stored->dtype, stored->rank, shape, stored->data));
+    }
+    expect_ok(context, at_safetensors_commit(writer, lying));
+    at_safetensors_writer_destroy(writer);
+    at_safetensors_close(file);
+    attn_model *model = NULL;
+    expect_refused(context, attn_model_load(context, lying, &model), ATTN_INVALID_ARGUMENT,
+                   "the tensor features has another shape");
+}
+
+static void test_other_models(void **state) {
+    (void)state;
+    static const lie words[] = {
+        {{.key = "attn.outputs", .from = "\"S\",\"B\"", .to = "\"B\",\"S\""}, "bmes"},
+        {{.key = "attn.outputs", .from = "\"S\"", .to = "\"SS\""}, "bmes"},
+        {{.key = "attn.outputs", .from = "\"S\",", .to = ""}, "bmes"},
+        {{.key = "attn.outputs", .from = "\"class\"", .to = "\"labels\""}, "bmes"},
+        {{.key = "attn.config", .from = "\"bmes\"", .to = "\"none\""}, "text.unit"},
+    };
+    CHECK_LIES(WORDS, words);
+    static const lie subwords[] = {
+        {{.tensor = "text.merges.bytes", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "text.merges.bytes", .how = BYTES, .with = "xxxxxx", .place = 0, .count = 6}, "merge"},
+        {{.key = "attn.config", .from = "\"pool\": \"attention\"", .to = "\"pool\": \"mean\""},
+         "does not name: pool.score"},
+        {{.key = "attn.outputs", .from = "false", .to = "true"}, "per_token"},
+    };
+    CHECK_LIES(SUBWORDS, subwords);
+    static const lie numbers[] = {
+        {{.key = "attn.outputs", .from = "\"mean\":", .to = "\"meen\":"}, "no mean or deviation"},
+        {{.key = "attn.outputs", .from = "\"deviation\":", .to = "\"deviation\":-"}, "no mean or deviation"},
+        {{.key = "attn.outputs", .from = "\"deviation\":", .to = "\"deviation\":\"\",\"x\":"},
+         "no mean or deviation"},
+        {{.key = "attn.outputs", .from = "\"number\"", .to = "\"class\""}, "has no labels"},
+    };
+    CHECK_LIES(NUMBERS, numbers);
+    static const lie pretrained[] = {
+        {{.tensor = "vectors", .how = DROP}, "vectors is missing"},
+        {{.tensor = "vectors", .how = FLAT}, "vectors is missing or not a table"},
+        {{.tensor = "vectors", .how = SHORTER}, "the tensor vectors has another shape"},
+        {{.tensor = "vectors.map.weight", .how = DROP}, "the tensor vectors.map.weight is missing"},
+        {{.tensor = "vectors.words.offsets", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "vectors.words.bytes", .how = RENAME, .with = "text.merges.bytes"},
+         "is not a list of strings"},
+    };
+    CHECK_LIES(VECTORS, pretrained);
+}
+
+/* Cut anywhere, a file is refused, whatever of it is left. */
+static void test_cut(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    attn_model *model = NULL;
+    size_t length;
+    char *bytes = file_bytes(paths[TAGS], &length);
+    for (size_t cut = 0; cut < length; cut += cut < 200 ? 7 : length / 40) {
+        FILE *file = fopen(lying, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, cut, file), cut);
+        fclose(file);
+        expect_refused(context, attn_model_load(context, lying, &model), ATTN_INVALID_ARGUMENT, lying);
+        assert_null(model);
+    }
+    free(bytes);
+    unlink(lying);
+    expect_refused(context, attn_model_load(context, lying, &model), ATTN_SYSTEM_ERROR, lying);
+    expect_refused(context, attn_model_load(context, folder, &model), ATTN_SYSTEM_ERROR, folder);
+    expect_refused(context, attn_model_load(context, vectors, &model), ATTN_INVALID_ARGUMENT, vectors);
+}
+
+static void test_arguments(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    attn_model *model = NULL;
+    attn_prediction *prediction = NULL;
+    assert_int_equal(attn_model_load(NULL, paths[0], &model), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_load(context, NULL, &model), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_load(context, paths[0], NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_save(NULL, lying), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_predict_text(NULL, "a", 0, &prediction), ATTN_INVALID_ARGUMENT);
+    attn_model_destroy(NULL);
+    attn_prediction_destroy(NULL);
+    assert_null(attn_model_config(NULL));
+    assert_null(attn_model_parameters(NULL));
+    assert_string_equal(attn_model_scores(NULL), "{}");
+    assert_int_equal(attn_model_outputs(NULL), 0);
+    assert_int_equal(attn_model_vocabulary(NULL), 0);
+    expect_ok(context, attn_model_load(context, paths[TAGS], &model));
+    assert_int_equal(attn_model_save(model, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_predict_text(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_model_predict_text(model, "a", 0, NULL), ATTN_INVALID_ARGUMENT);
+    expect_refused(context, attn_model_predict_text(model, "a\nb", 0, &prediction), ATTN_INVALID_ARGUMENT,
+                   "byte 1");
+    assert_int_equal(attn_model_predict(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
+    assert_null(prediction);
+    assert_null(attn_model_output_name(model, 1));
+    assert_null(attn_model_label(model, 0, -1));
+    assert_null(attn_model_label(model, 1, 0));
+    assert_string_equal(attn_model_vocabulary_unit(model, 0), "");
+    assert_null(attn_model_vocabulary_unit(model, attn_model_vocabulary(model)));
+    /* an empty text has no units, and so no tags */
+    expect_ok(context, attn_model_predict_text(model, "", ATTN_PREDICT_PROBABILITIES, &prediction));
+    assert_int_equal(attn_prediction_units(prediction, 0), 0);
+    assert_null(attn_prediction_label(prediction, 0, 0, 0));
+    attn_prediction_destroy(prediction);
+    expect_ok(context, attn_model_predict_text(model, "ab x", ATTN_PREDICT_PROBABILITIES, &prediction));
+    assert_int_equal(attn_prediction_units(prediction, 0), 2);
+    assert_string_equal(attn_prediction_unit(prediction, 0, 1), "x");
+    assert_null(attn_prediction_unit(prediction, 0, 2));
+    assert_null(attn_prediction_unit(prediction, 1, 0));
+    assert_null(attn_prediction_label(prediction, 1, 0, 0));
+    assert_int_equal(attn_prediction_class(prediction, 0, 0, 2), -1);
+    double sum = 0;
+    for (int64_t l = 0; l < attn_model_labels(model, 0); l++)
+        sum += attn_prediction_probability(prediction, 0, 0, 1, l);
+    assert_true(sum > 0.9999 && sum < 1.0001);
+    assert_true(attn_prediction_probability(prediction, 0, 0, 1, -1) !=
+                attn_prediction_probability(prediction, 0, 0, 1, -1));
+    assert_int_equal(attn_prediction_words(prediction, 0), 0);
+    assert_null(attn_prediction_word(prediction, 0, 0));
+    attn_prediction_destroy(prediction);
+    attn_model_destroy(model);
+    /* one for a text, also for an empty one */
+    expect_ok(context, attn_model_load(context, paths[SUBWORDS], &model));
+    expect_ok(context, attn_model_predict_text(model, "", ATTN_PREDICT_PROBABILITIES, &prediction));
+    assert_non_null(attn_prediction_label(prediction, 0, 0, 0));
+    attn_prediction_destroy(prediction);
+    attn_model_destroy(model);
+}
+
+/* ---- memory ---- */
+
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    for (int k = 0; k < KINDS; k++) {
+        counting_allocator counter = {0};
+        attn_context *context = counting_context(&counter);
+        int64_t live = 0, failures = 0;
+        for (int64_t n = 1;; n += 1 + n / 40) { /* every one of the first, later ones by leaps */
+            attn_context_destroy(context); /* working memory that is there already would not be asked for */
+            assert_int_equal(counter.live, 0);
+            context = counting_context(&counter);
+            live = counter.live;
+            attn_model *model = NULL;
+            attn_prediction *prediction = NULL;
+            counter.fail_at = n;
+            attn_status status = attn_model_load(context, paths[k], &model);
+            if (status == ATTN_OK)
+                status = attn_model_predict_text(model, "ab x fine one nicest", ATTN_PREDICT_PROBABILITIES,
+                                                 &prediction);
+            counter.fail_at = 0;
+            if (status != ATTN_OK) {
+                expect_refused(context, status, ATTN_OUT_OF_MEMORY, "memory");
+                assert_null(prediction);
+                failures++;
+            } else {
+                assert_int_equal(attn_prediction_examples(prediction), 1);
+            }
+            attn_prediction_destroy(prediction);
+            attn_model_destroy(model);
+            assert_true(counter.live <= live + 1); /* the context's own working memory may stay */
+            if (status == ATTN_OK) break;
+            assert_true(n < 100000);
+        }
+        assert_true(failures > 30);
+        attn_context_destroy(context);
+        assert_int_equal(counter.live, 0);
+    }
+}
+
+/* Training and saving, too, at some of the very many places. */
+static void test_memory_for_training_runs_out(void **state) {
+    (void)state;
+    char *corpus = kind_corpus(VECTORS, 3, 12);
+    for (int64_t n = 1, failures = 0;; n += 1 + n / 8) {
+        counting_allocator counter = {0};
+        attn_context *context = counting_context(&counter);
+        attn_config *config = tiny_config(context, kind_sets[VECTORS]);
+        expect_ok(context, attn_config_set(config, "training.steps", "3"));
+        attn_dataset *data = parse_corpus(config, "train", corpus);
+        attn_trainer_options options;
+        attn_trainer_options_init(&options);
+        options.output = lying;
+        options.vectors = vectors;
+        attn_trainer *trainer = NULL;
+        counter.fail_at = n;
+        attn_status status = attn_trainer_create(config, data, NULL, &options, &trainer);
+        if (status != ATTN_OK) assert_null(trainer);
+        if (status == ATTN_OK) status = attn_trainer_run(trainer);
+        counter.fail_at = 0;
+        if (status != ATTN_OK) expect_refused(context, status, ATTN_OUT_OF_MEMORY, "memory"), failures++;
+        attn_trainer_destroy(trainer);
+        attn_dataset_destroy(data);
+        attn_config_destroy(config);
+        attn_context_destroy(context);
+        assert_int_equal(counter.live, 0);
+        if (status == ATTN_OK) {
+            assert_true(failures > 20);
+            break;
+        }
+        assert_true(n < 1000000);
+    }
+    free(corpus);
+}
+
+/* ---- time ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void test_loading_time(void **state) {
+    (void)state;
+    static const char *const sets[] = {"task",
+                                       "tag",
+                                       "encoder.columns",
+                                       "128",
+                                       "encoder.layers",
+                                       "2",
+                                       "text.buckets",
+                                       "38000",
+                                       "training.steps",
+                                       "1",
+                                       NULL};
+    attn_context *context = test_best_context(1);
+    attn_config *config = tiny_config(context, sets);
+    attn_trainer_options options;
+    attn_trainer_options_init(&options);
+    options.output = lying;
+    char *corpus = corpus_conllu(1, 10), first[200];
+    /* and a vocabulary of some thousand words */
+    size_t room = strlen(corpus) + 8000 * 60, used = 0;
+    char *large = malloc(room);
+    assert_non_null(large);
+    for (int i = 0; i < 8000; i++)
+        used += (size_t)snprintf(large + used, room - used, "1\tw%dw%d\t_\tAA\t_\t_\t_\t_\t_\t_\n\n", i,
+                                 i * 7919);
+    expect_ok(context, train_on(config, large, corpus, &options));
+    size_t length;
+    free(file_bytes(lying, &length));
+    assert_true(length > 20000000);
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) {
+        attn_model *model = NULL;
+        double before = seconds(), spent;
+        expect_ok(context, attn_model_load(context, lying, &model));
+        spent = seconds() - before;
+        attn_model_destroy(model);
+        if (spent < best) best = spent;
+    }
+    snprintf(first, sizeof first, "a model of %.1f MB opens in %.1f ms\n", (double)length / 1e6, 1e3 * best);
+    print_message("%s", first);
+#ifndef WATCHED
+    assert_true(best < 0.05);
+#endif
+    free(corpus);
+    free(large);
+    attn_config_destroy(config);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_memory_for_training_runs_out),
+        cmocka_unit_test(test_loading_time),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
