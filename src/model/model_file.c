@@ -257,9 +257,10 @@ static attn_status load_output(attn_model *model, const at_safetensors *file, in
         output->kind = (attn_output_kind)k;
         if (k != ATTN_OUTPUT_NUMBER)
             return load_labels(model, file, output, json_object_get(description, "labels"));
-        output->mean = json_number_value(json_object_get(description, "mean"));
+        json_t *mean = json_object_get(description, "mean");
+        output->mean = json_number_value(mean);
         output->deviation = json_number_value(json_object_get(description, "deviation"));
-        if (output->deviation > 0 && isfinite(output->deviation) && isfinite(output->mean)) return ATTN_OK;
+        if (json_is_number(mean) && output->deviation > 0) return ATTN_OK; /* JSON's are finite */
         return damaged(model->context, file, "an output of numbers has no mean or deviation", "");
     }
     return damaged(model->context, file, "there is no such kind of output: ", json_string_value(kind));
