@@ -598,8 +598,6 @@ static void test_refused(void **state) {
     static const char *const weight[] = {"task", "regress", "reader.column", "FEATS:Weight", NULL};
     static const char *const metric[] = {"task", "tag", "training.metric", "acuracy", NULL};
     static const char *const heads[] = {"task", "tag", "encoder.head_width", "3", NULL};
-    static const char *const wide[] = {"task",      "tag", "encoder.columns", "65536", "text.buckets",
-                                       "100000000", NULL};
     const struct {
         const char *const *sets;
         const char *train, *dev;
@@ -616,7 +614,6 @@ static void test_refused(void **state) {
         {metric, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "no metric \"acuracy\" for this task"},
         {metric, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "there are: accuracy, "},
         {heads, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "rotary positions need an even head_width"},
-        {wide, "a\tA\n\n", NULL, ATTN_OUT_OF_MEMORY, "memory"},
         {classify, "A\ta\n\n", "B\ta\n", ATTN_OK,
          ""}, /* a label of dev that training has not: counted as wrong */
     };

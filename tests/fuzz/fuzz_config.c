@@ -1,0 +1,68 @@
+/* fuzz_config.c: any bytes as a configuration: refused without a change, or taken, and then it prints as what
+ * it is read from again.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <attn/config.h>
+
+#include "fuzz_dataset.h"
+#include "model/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *printed(attn_config *config) {
+    const char *text = attn_config_print(config);
+    REQUIRE(text != NULL);
+    char *copy = malloc(strlen(text) + 1);
+    REQUIRE(copy != NULL);
+    return strcpy(copy, text);
+}
+
+/* What the values mean can be asked for, whatever they are. */
+static void use(attn_config *config) {
+    const at_config *values = NULL;
+    attn_status status = at_config_values(config, &values);
+    REQUIRE(status == ATTN_OK || (status == ATTN_INVALID_ARGUMENT && values == NULL));
+    if (status != ATTN_OK) return;
+    at_text_options text;
+    attn_encoder_options encoder;
+    attn_optimizer_options optimizer;
+    attn_reader_options reader;
+    attn_mixer_kind kinds[1000]; /* the most layers that there can be */
+    REQUIRE(values->layers <= 1000);
+    at_config_text(values, &text);
+    at_config_encoder(values, &encoder, kinds);
+    for (int64_t layer = 0; encoder.kinds && layer < values->layers; layer++)
+        REQUIRE(kinds[layer] == ATTN_MIXER_ATTENTION || kinds[layer] == ATTN_MIXER_RNN ||
+                kinds[layer] == ATTN_MIXER_CNN || kinds[layer] == ATTN_MIXER_FC);
+    at_config_optimizer(values, 100, &optimizer);
+    REQUIRE(attn_config_reader(config, &reader) == ATTN_OK);
+    REQUIRE(at_config_longest(values) >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    attn_context *context = fuzz_context();
+    attn_config *config = NULL, *again = NULL;
+    REQUIRE(attn_config_create(context, &config) == ATTN_OK);
+    REQUIRE(attn_config_create(context, &again) == ATTN_OK);
+    char *before = printed(config);
+    attn_status status = attn_config_parse(config, "fuzz", (const char *)data, size);
+    char *after = printed(config);
+    if (status != ATTN_OK) {
+        REQUIRE(status == ATTN_INVALID_ARGUMENT && strcmp(before, after) == 0);
+        REQUIRE(strncmp(attn_context_error(context), "fuzz:", 5) == 0);
+    } else {
+        REQUIRE(attn_config_parse(again, "printed", after, strlen(after)) == ATTN_OK);
+        char *twice = printed(again);
+        REQUIRE(strcmp(after, twice) == 0);
+        free(twice);
+        use(config);
+    }
+    free(before);
+    free(after);
+    attn_config_destroy(config);
+    attn_config_destroy(again);
+    return 0;
+}
