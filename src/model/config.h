@@ -42,7 +42,7 @@ typedef struct at_config {
     int unit, scheme, pretokenized, lowercase, word_features, one_hot;
     int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest_text,
         stem;
-    double unit_dropout, feature_dropout;
+    double unit_dropout, feature_dropout, embedding_rate;
 
     int encoder;              /* attn_mixer_kind */
     char mix[AT_CONFIG_TEXT]; /* "", or the mixer of each layer with commas between them */
@@ -84,7 +84,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 89 }; /* checked against the table */
+enum { AT_FIELDS = 90 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */

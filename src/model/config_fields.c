@@ -60,6 +60,7 @@ const at_field at_fields[AT_FIELDS] = {
     SWITCH("text.one_hot", one_hot, "false", "the unit alone, as a one-hot vector under a linear map"),
     INTEGER("text.stem", stem, 0, 63, "3",
             "rows that a convolution before the encoder sees; 0: there is none"),
+    NUMBER("text.embedding_rate", embedding_rate, 0.001, 100, "1", "their learning rate, times the others'"),
     NUMBER("text.unit_dropout", unit_dropout, 0, 0.99, "0.1", "how often training hides a unit itself"),
     NUMBER("text.feature_dropout", feature_dropout, 0, 0.99, "0", "how often it hides a hashed feature"),
 

@@ -45,13 +45,14 @@ void attn_model_destroy(attn_model *model) {
 /* ---- making ---- */
 
 /* Rows of a table are summed over features and then normalised, so their size counts only against the
- * optimiser's steps: small numbers, which training soon makes its own. */
+ * optimiser's steps: small numbers, which training soon makes its own. A learning rate of their own is had by
+ * storing them so many times larger: steps of Adam do not depend on the size of gradients. */
 static attn_parameter *add_table(attn_model *model, const char *name, int64_t rows, int64_t columns) {
     attn_parameter_options options;
     attn_parameter_options_init(&options);
     options.kind = ATTN_PARAMETER_EMBEDDING;
     options.initial = ATTN_INITIAL_NORMAL;
-    options.scale = 0.05f;
+    options.scale = 0.05f / (float)model->values.embedding_rate;
     int64_t shape[2] = {rows, columns};
     return attn_parameters_add(model->parameters, name, 2, shape, &options);
 }
@@ -162,6 +163,7 @@ attn_variable *at_model_apply(const attn_model *model, attn_tape *tape, const at
     attn_places places = {.batch = {batch->sequences, batch->offsets}};
     attn_variable *x = attn_tape_embedding_bag(tape, model->features, features->ids, features->offsets,
                                                features->rows, ATTN_BAG_SUM);
+    if (model->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)model->values.embedding_rate);
     if (model->pretrained.columns) {
         attn_variable *vectors =
             attn_tape_embedding(tape, model->pretrained.table, batch->vector_ids, features->rows);
