@@ -38,7 +38,7 @@ classified() {
             class = int(3 * rand())
             printf "class%d\t", class
             for (t = 1 + int(15 * rand()); t > 0; t--)
-                printf "%s%s", rand() < 0.3 ? "c" class int(4 * rand()) : "w" int(50 * rand()), t > 1 ? " " : "\n"
+                printf("%s%s", rand() < 0.3 ? "c" class int(4 * rand()) : "w" int(50 * rand()), (t > 1) ? " " : "\n")
         }
     }'
 }
