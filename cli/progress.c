@@ -90,7 +90,7 @@ static void draw_bar(progress *shown, const attn_training_state *state) {
     shown->bar_shown = true;
 }
 
-static void print_ready(const attn_training_state *state) {
+static void print_ready(const progress *shown, const attn_training_state *state) {
     char units[32], parameters[32];
     progress_count((double)state->train_units, units);
     progress_count((double)state->parameters, parameters);
@@ -100,7 +100,11 @@ static void print_ready(const attn_training_state *state) {
             state->held_out ? ", held out from the training data" : "");
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
-    if (state->resumed_from > 0) fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
+    if (state->resumed_from > 0) {
+        fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
+    } else if (shown->resume) {
+        fputs("there is nothing to resume: this run starts at the beginning\n", stderr);
+    }
 }
 
 static void print_score(const attn_training_state *state) {
@@ -132,7 +136,7 @@ int progress_watch(void *user, const attn_training_state *state) {
     if (shown->quiet) return progress_interrupted();
     if (state->event != ATTN_TRAINING_STEP) clear_bar(shown);
     switch (state->event) {
-    case ATTN_TRAINING_READY: print_ready(state); break;
+    case ATTN_TRAINING_READY: print_ready(shown, state); break;
     case ATTN_TRAINING_MEASURED:
         fprintf(stderr, "the time given is enough for %" PRId64 " steps\n", state->steps_total);
         break;

@@ -9,6 +9,7 @@
 typedef struct progress {
     bool quiet;
     bool terminal;  /* standard error is one */
+    bool resume;    /* it was asked for */
     double told_at; /* when the bar or a line was last written */
     bool bar_shown;
 } progress;

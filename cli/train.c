@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <attn/attn.h>
@@ -142,10 +143,28 @@ static void list_config(attn_config *config) {
     }
 }
 
+/* Before anything is read: that the model can go there, and that nothing is lost by it. */
+static int check_output(const train_arguments *given) {
+    const char *inputs[] = {given->positional[1], given->dev, given->vectors, given->config};
+    struct stat output, input;
+    if (stat(given->output, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
+    const char *problem = S_ISREG(output.st_mode) ? NULL : "is there, and not a file";
+    for (int i = 0; i < 4; i++) {
+        if (inputs[i] != NULL && stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev &&
+            input.st_ino == output.st_ino)
+            problem = "is what is read: the model would take its place";
+    }
+    if (problem == NULL) return EXIT_DONE;
+    fputs("attn train: ", stderr);
+    text_print(stderr, given->output);
+    fprintf(stderr, " %s\n", problem);
+    return EXIT_FAILED;
+}
+
 static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
     attn_dataset *train = NULL, *dev = NULL;
     attn_trainer *trainer = NULL;
-    progress shown = {.quiet = given->quiet, .terminal = isatty(STDERR_FILENO) != 0};
+    progress shown = {.quiet = given->quiet, .terminal = isatty(STDERR_FILENO) != 0, .resume = given->resume};
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = given->output;
@@ -269,7 +288,8 @@ int command_train(int count, char **arguments) {
             else
                 code = fail(context);
         } else if (code == EXIT_DONE) {
-            code = run_training(context, config, &given);
+            code = check_output(&given);
+            if (code == EXIT_DONE) code = run_training(context, config, &given);
         }
         attn_config_destroy(config);
     }

@@ -60,6 +60,10 @@ mistake 1 "cannot read $folder" tag "$folder/train.conllu" -o "$model" --config 
 mistake 1 "$folder/no.vec" tag "$folder/train.conllu" -o "$model" --vectors "$folder/no.vec"
 mistake 1 "$folder/none/m.last.safetensors" tag "$folder/train.conllu" -o "$folder/none/m.safetensors" "${small[@]}"
 mistake 1 'there is no metric "acuracy"' tag "$folder/train.conllu" -o "$model" "${small[@]}" --metric acuracy
+mistake 1 "$folder is there, and not a file" tag "$folder/train.conllu" -o "$folder"
+cp "$folder/train.conllu" "$folder/same.conllu"
+mistake 1 "same.conllu is what is read" tag "$folder/same.conllu" -o "$folder/../$(basename "$folder")/same.conllu"
+check "the file that is read is as it was" cmp -s "$folder/same.conllu" "$folder/train.conllu"
 printf '{"encoder": {\n"layers": ]}}' >"$folder/bad.json"
 mistake 1 "bad.json:2:" tag "$folder/train.conllu" -o "$model" --config "$folder/bad.json"
 printf '{"encoder": {"layer": 2}}' >"$folder/bad.json"
@@ -170,7 +174,8 @@ start() {
         sleep 0.02
     done
 }
-learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --steps 300 --patience 0
+learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --steps 300 --patience 0 --resume
+check "--resume without a run before: says so" complains "nothing to resume"
 mv "$model" "$folder/plain.safetensors"
 mv "$last" "$folder/plain.last.safetensors"
 start
@@ -192,6 +197,18 @@ check "--resume of another run: says what differs" complains "training.steps was
 run train tag "$folder/dev.conllu" --dev "$folder/dev.conllu" -o "$model" "${small[@]}" --steps 300 --patience 0 --resume
 check "--resume with other data: says so" complains "other training data"
 check "--resume refused: the model is as it was" cmp -s "$model" "$folder/plain.safetensors"
+
+# --- a terminal -------------------------------------------------------------
+
+if script --version >"$folder/null" 2>&1; then
+    rm -f "$model" "$last"
+    script -qec "'$program' train tag '$folder/train.conllu' -o '$model' ${small[*]} --time 1s --patience 0" "$folder/typed" \
+        >"$folder/out" 2>"$folder/err"
+    status=$?
+    check "on a terminal: exit status" exits_with 0
+    check "on a terminal: a bar" says "% █"
+    check "on a terminal: what it says at last" says "the model is in"
+fi
 
 # --- diverging --------------------------------------------------------------
 
