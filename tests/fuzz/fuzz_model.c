@@ -1,40 +1,99 @@
-/* fuzz_model.c: any bytes as a model file: refused with the file's name, or a model that answers. */
-#include <attn/model.h>
+/* fuzz_model.c: any bytes as a model file: refused with a text that names it, or loaded, and then it answers
+ * and can be asked for everything.
+ *
+ * An input that begins with '{' is a header, a 0 byte and the data of the tensors; the length that stands
+ * before a header is put there, so that changes of the header reach what comes after it. Any other input is a
+ * file as it is.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <attn/attn.h>
 
 #include "fuzz_dataset.h"
 #include "model/model.h"
+#include "model/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask(attn_model *model) {
-    static const char text[] = "the cats sat \xe5\xb0\x8f\xe7\x8c\xab";
-    attn_prediction *prediction = NULL;
-    attn_status status = attn_model_predict_text(model, text, ATTN_PREDICT_PROBABILITIES, &prediction);
-    REQUIRE(status == ATTN_OK || prediction == NULL);
+/* The bytes of the file, at a multiple of 64, and no byte more than it has. */
+static void *make_file(const uint8_t *data, size_t size, size_t *length) {
+    const uint8_t *zero = size && data[0] == '{' ? memchr(data, 0, size) : NULL;
+    size_t header = zero ? (size_t)(zero - data) : 0, padded = (header + 7) / 8 * 8;
+    size_t rest = zero ? size - header - 1 : size;
+    unsigned char *bytes;
+    *length = zero ? 8 + padded + rest : size;
+    REQUIRE(posix_memalign((void **)&bytes, 64, *length ? *length : 1) == 0);
+    if (!zero) {
+        if (size) memcpy(bytes, data, size);
+        return bytes;
+    }
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(padded >> (8 * i));
+    memcpy(bytes + 8, data, header);
+    memset(bytes + 8 + header, ' ', padded - header);
+    memcpy(bytes + 8 + padded, zero + 1, rest);
+    return bytes;
+}
+
+static void ask(attn_model *model, const attn_prediction *prediction) {
+    int64_t units = attn_prediction_units(prediction, 0);
+    int64_t rows = attn_model_per_token(model) ? units : 1;
+    for (int64_t u = 0; u < units; u++) REQUIRE(attn_prediction_unit(prediction, 0, u) != NULL);
+    for (int o = 0; o < attn_model_outputs(model); o++) {
+        int number = attn_model_output_kind(model, o) == ATTN_OUTPUT_NUMBER;
+        for (int64_t r = 0; r < rows; r++) {
+            REQUIRE(number == (attn_prediction_label(prediction, o, 0, r) == NULL));
+            for (int64_t l = 0; l < attn_model_labels(model, o); l++)
+                (void)attn_prediction_probability(prediction, o, 0, r, l);
+            (void)attn_prediction_number(prediction, o, 0, r);
+        }
+    }
+    for (int64_t w = 0; w < attn_prediction_words(prediction, 0); w++)
+        REQUIRE(attn_prediction_word(prediction, 0, w)[0] != 0);
+}
+
+static void use(attn_context *context, attn_model *model) {
+    static const char *const texts[] = {"", "ab x, Fine one", "\xe6\x88\x91 ab"};
+    attn_reader_options reader;
+    REQUIRE(attn_config_print(attn_model_config(model)) != NULL && attn_model_scores(model)[0] == '{');
+    attn_model_reader_options(model, &reader);
+    for (int64_t i = 0; i < attn_model_vocabulary(model); i++)
+        REQUIRE(attn_model_vocabulary_unit(model, i) != NULL);
     for (int o = 0; o < attn_model_outputs(model); o++) {
         REQUIRE(attn_model_output_name(model, o) != NULL);
         for (int64_t l = 0; l < attn_model_labels(model, o); l++)
-            REQUIRE(attn_model_label(model, o, l) != NULL);
-        if (status != ATTN_OK || attn_model_output_kind(model, o) == ATTN_OUTPUT_NUMBER) continue;
-        int64_t answer = attn_prediction_class(prediction, o, 0, 0);
-        REQUIRE(answer >= 0 && answer < attn_model_labels(model, o));
+            REQUIRE(attn_model_label(model, o, l)[0] != 0);
     }
-    for (int64_t u = 0; u < attn_model_vocabulary(model); u++)
-        REQUIRE(attn_model_vocabulary_unit(model, u) != NULL);
-    attn_prediction_destroy(prediction);
+    for (int i = 0; i < 3; i++) {
+        attn_prediction *prediction = NULL;
+        attn_status status =
+            attn_model_predict_text(model, texts[i], ATTN_PREDICT_PROBABILITIES, &prediction);
+        if (status == ATTN_OK) {
+            ask(model, prediction);
+        } else {
+            REQUIRE(prediction == NULL && attn_context_error(context)[0] != 0);
+        }
+        attn_prediction_destroy(prediction);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     attn_context *context = fuzz_context();
+    size_t length;
+    void *bytes = make_file(data, size, &length);
     at_safetensors *file = NULL;
     attn_model *model = NULL;
-    if (at_safetensors_parse(context, "fuzz", data, size, &file) != ATTN_OK) return 0;
-    attn_status status = at_model_from_file(context, file, &model); /* which closes the file if it fails */
+    attn_status status = at_safetensors_parse(context, "fuzz", bytes, length, &file);
+    if (status == ATTN_OK) status = at_model_from_file(context, file, &model);
     if (status == ATTN_OK) {
-        ask(model);
+        use(context, model);
+        attn_model_destroy(model);
     } else {
-        REQUIRE(model == NULL && attn_context_error(context)[0] != 0);
+        REQUIRE(model == NULL && strncmp(attn_context_error(context), "fuzz:", 5) == 0);
     }
-    attn_model_destroy(model);
+    free(bytes);
     return 0;
 }
