@@ -90,6 +90,14 @@ check_program "find_package, attn::attn_static" "$folder/build/attention_static"
 "$folder/build/sort" | grep -q '^[0-9]* of 1000 unseen sequences sorted without a mistake$' ||
     fail "examples/sort.c does not end with its result"
 
+# The installed program makes a model, the example tags with it.
+printf 'the\tDET\ncat\tNOUN\nsat\tVERB\n\nthe\tDET\ndog\tNOUN\nran\tVERB\n\n' >"$folder/tags.tsv"
+"$prefix/bin/attn" train tag "$folder/tags.tsv" --dev "$folder/tags.tsv" -o "$folder/tags.safetensors" \
+    --steps 60 --quiet
+tagged=$("$folder/build/predict" "$folder/tags.safetensors" "the dog sat" | cut -f 1,2 | tr '\t\n' '/ ')
+[ "$tagged" = "the/DET dog/NOUN sat/VERB " ] || fail "examples/predict.c tags: $tagged"
+[ "$(wc -l <"$folder/examples/predict.c")" -lt 40 ] || fail "examples/predict.c has 40 lines or more"
+
 exported=$(nm -D --defined-only "$library/libattn.so" | sed 's/^[0-9a-f]* [A-Z] //')
 [ -n "$exported" ] || fail "the shared library exports nothing"
 if printf '%s\n' "$exported" | grep -v '^attn_'; then

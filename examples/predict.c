@@ -1,0 +1,31 @@
+/* predict.c: loads a model and tags one sentence.
+ *
+ *     predict pos.safetensors "The cat sat on the mat."
+ */
+#include <attn/attn.h>
+#include <stdio.h>
+
+int main(int count, char **arguments) {
+    if (count != 3) return fprintf(stderr, "predict MODEL TEXT\n"), 2;
+    attn_context *context;
+    attn_model *model;
+    attn_prediction *answer;
+    if (attn_context_create(NULL, &context) != ATTN_OK)
+        return fprintf(stderr, "%s\n", attn_last_create_error()), 1;
+    if (attn_model_load(context, arguments[1], &model) != ATTN_OK ||
+        attn_model_predict_text(model, arguments[2], ATTN_PREDICT_PROBABILITIES, &answer) != ATTN_OK)
+        return fprintf(stderr, "%s\n", attn_context_error(context)), 1;
+
+    int64_t rows = attn_model_per_token(model) ? attn_prediction_units(answer, 0) : 1;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t label = attn_prediction_class(answer, 0, 0, i);
+        const char *unit = attn_model_per_token(model) ? attn_prediction_unit(answer, 0, i) : arguments[2];
+        printf("%s\t%s\t%.3f\n", unit, attn_prediction_label(answer, 0, 0, i),
+               attn_prediction_probability(answer, 0, 0, i, label));
+    }
+
+    attn_prediction_destroy(answer);
+    attn_model_destroy(model);
+    attn_context_destroy(context);
+    return 0;
+}
