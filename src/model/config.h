@@ -61,7 +61,7 @@ typedef struct at_config {
 
     int optimizer, nesterov, schedule, decay_all;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
-    int64_t accumulate, batch_units, epochs, steps, patience, seed;
+    int64_t accumulate, batch_units, epochs, least_steps, steps, patience, seed;
     double hold_out;
     char metric[AT_CONFIG_TEXT];
 } at_config;
@@ -84,7 +84,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 90 }; /* checked against the table */
+enum { AT_FIELDS = 91 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */

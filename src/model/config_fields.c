@@ -127,6 +127,7 @@ const at_field at_fields[AT_FIELDS] = {
     INTEGER("training.accumulate", accumulate, 1, 1e6, "1", "batches a step"),
     INTEGER("training.batch_units", batch_units, 1, 1e9, "2000", "rows a batch, about"),
     INTEGER("training.epochs", epochs, 1, 1e9, "12", "passes over the training data"),
+    INTEGER("training.least_steps", least_steps, 0, MANY, "600", "more epochs, if they have fewer steps"),
     INTEGER("training.steps", steps, 0, MANY, "0", "0: as many as the epochs have"),
     INTEGER("training.patience", patience, 0, 1e9, "8", "evaluations without a better score; 0: no end"),
     TEXT("training.metric", metric, "", "what the best model is chosen by"),

@@ -204,6 +204,8 @@ static attn_status prepare(attn_trainer *trainer, const attn_dataset *train, con
     if (trainer->steps_total == 0) {
         int64_t batches = trainer->values.epochs * trainer->batches_an_epoch;
         trainer->steps_total = (batches + trainer->values.accumulate - 1) / trainer->values.accumulate;
+        if (trainer->steps_total < trainer->values.least_steps)
+            trainer->steps_total = trainer->values.least_steps;
     }
     return ATTN_OK;
 }
