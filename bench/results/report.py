@@ -74,7 +74,7 @@ def main():
         "# Results", "",
         "<!-- written by bench/results/report.py; do not edit -->", "",
         "What `attn train` reaches from scratch, with the default encoder (self-attention), no outside vectors and no",
-        "flags but the files, the unit, the time and the seed. The model is chosen by the development data; the test data",
+        "flags but the files, the unit and the seed. The model is chosen by the development data; the test data",
         "is looked at once, with that model. Figures are the median over the seeds, in brackets the lowest and the highest;",
         "minutes are those of the slowest seed, the whole command on two threads.", "",
         f"Machine: {processor()}, {os.cpu_count()} cores. Again: `make results DATA=FOLDER`, which skips what is",
