@@ -285,6 +285,8 @@ static attn_status check_together(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task tag labels tokens: text.unit has to be words, or chars with text.scheme bmes");
     }
+    if (v->crf && v->members > 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for one network: output.members 1");
     if (v->crf && v->task != AT_TASK_TAG)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
     if (v->nesterov && v->momentum == 0)

@@ -57,6 +57,7 @@ typedef struct at_config {
     int mixer_activation;
 
     int output, pool, crf, balance;
+    int64_t members;
     double output_dropout, smoothing;
 
     int optimizer, nesterov, schedule, decay_all;
@@ -84,7 +85,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 91 }; /* checked against the table */
+enum { AT_FIELDS = 92 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */

@@ -105,6 +105,7 @@ const at_field at_fields[AT_FIELDS] = {
 
     CHOICE("output.kind", output, outputs, "auto", "a class, several labels or a number"),
     CHOICE("output.pool", pool, pools, "mean-max", "from the rows of a text to one"),
+    INTEGER("output.members", members, 1, 16, "1", "networks that learn side by side and answer together"),
     SWITCH("output.crf", crf, "false", "a conditional random field over the tags"),
     SWITCH("output.balance", balance, "false", "rare classes weigh more in the loss"),
     NUMBER("output.dropout", output_dropout, 0, 0.99, "0.2", "before the last linear map"),

@@ -24,16 +24,27 @@ typedef struct at_output {
     at_vocabulary labels;   /* CLASS, LABELS; none is "" */
     double mean, deviation; /* NUMBER: the network answers (number - mean) / deviation */
     float *class_weights;   /* CLASS: NULL, or how much each counts in the loss */
-    attn_linear *linear;    /* to the labels, or to one number */
     attn_crf crf;           /* transitions NULL: none */
 } at_output;
+
+/* One network. A model has several only with output.members: each begins and drops differently, learns from
+ * the same batches, and the answer is the mean of theirs. */
+typedef struct at_network {
+    attn_parameter *features; /* the table of embeddings */
+    attn_linear *vectors_map; /* NULL, or of pretrained vectors to rows */
+    attn_norm *input_norm;
+    attn_mixer *stem; /* NULL: none */
+    attn_encoder *encoder;
+    attn_linear *pool_score;
+    attn_linear **outputs; /* [output_count]: to the labels, or to one number */
+} at_network;
+enum { AT_MOST_MEMBERS = 16 };
 
 /* Pretrained vectors of words, mapped to the width of the rows and added to them. */
 typedef struct at_pretrained {
     at_vocabulary words; /* number 0 is "": a word that has none */
     int64_t columns;
     attn_parameter *table;
-    attn_linear *map;
 } at_pretrained;
 
 struct attn_model {
@@ -48,11 +59,8 @@ struct attn_model {
     int per_token;
 
     attn_parameters *parameters;
-    attn_parameter *features; /* the table of embeddings */
-    attn_norm *input_norm;
-    attn_mixer *stem; /* NULL: none */
-    attn_encoder *encoder;
-    attn_linear *pool_score;
+    at_network networks[AT_MOST_MEMBERS];
+    int members;
 
     attn_tape *tape;      /* of predictions */
     at_safetensors *file; /* NULL, or where the parameters' values are */
@@ -93,15 +101,17 @@ attn_status at_targets_make(const attn_model *model, const attn_dataset *dataset
                             at_targets *targets);
 void at_targets_free(attn_context *context, at_targets *targets);
 
-/* The last rows of the network for a batch: of every row, or with an answer per text of every sequence. */
-attn_variable *at_model_apply(const attn_model *model, attn_tape *tape, const at_batch *batch);
-/* The loss, all outputs together; targets in the order of the batch. NUMBER's are standardised already. */
+/* The last rows of a network for a batch: of every row, or with an answer per text of every sequence. */
+attn_variable *at_network_apply(const attn_model *model, const at_network *network, attn_tape *tape,
+                                const at_batch *batch);
+/* The loss, all outputs together, the mean over the networks; targets in the order of the batch. NUMBER's are
+ * standardised already. */
 typedef struct at_batch_targets {
     const int32_t *classes;
     const float *numbers;
 } at_batch_targets;
 attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_batch *batch,
-                             attn_variable *x, const at_batch_targets *targets);
+                             const at_batch_targets *targets);
 
 /* A parameter's values in an open file: an at_parameter_source whose user is the at_safetensors. */
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,

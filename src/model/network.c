@@ -58,9 +58,9 @@ static attn_parameter *add_table(attn_model *model, const char *name, int64_t ro
 }
 
 /* Hashed features begin at 0: one that never occurs in training then says nothing, instead of noise. */
-static void clear_hashed(attn_model *model) {
-    if (!model->features) return;
-    attn_tensor table = attn_parameter_value(model->features);
+static void clear_hashed(attn_model *model, attn_parameter *features) {
+    if (!features) return;
+    attn_tensor table = attn_parameter_value(features);
     int64_t units = model->text.vocabulary.strings.count;
     memset((float *)table.data + units * table.shape[1], 0,
            (size_t)((table.shape[0] - units) * table.shape[1]) * sizeof(float));
@@ -73,53 +73,89 @@ static attn_parameter *add_crf(attn_model *model, const char *name, const char *
     options.kind = ATTN_PARAMETER_BIAS;
     options.initial = ATTN_INITIAL_ZERO;
     int64_t shape[2] = {classes, classes};
-    char whole[96];
+    char whole[128];
     snprintf(whole, sizeof whole, "%s.%s", name, part);
     return attn_parameters_add(model->parameters, whole, rank, shape, &options);
 }
 
-static void build_output(attn_model *model, int number, int64_t columns) {
-    at_output *output = &model->outputs[number];
-    char name[64];
-    snprintf(name, sizeof name, "output.%d", number);
-    int64_t classes = output->kind == ATTN_OUTPUT_NUMBER ? 1 : output->labels.strings.count;
-    output->linear = attn_linear_create(model->parameters, name, columns, classes, 1, ATTN_IDENTITY);
-    if (!model->values.crf || output->kind != ATTN_OUTPUT_CLASS) return;
-    output->crf.transitions = add_crf(model, name, "transitions", 2, classes);
-    output->crf.start = add_crf(model, name, "start", 1, classes);
-    output->crf.end = add_crf(model, name, "end", 1, classes);
+/* The name of a part of network `member`: the first has it as it is. */
+typedef struct part_name {
+    char text[96];
+} part_name;
+
+static part_name name_part(int member, const char *part) {
+    part_name name;
+    if (member == 0) {
+        snprintf(name.text, sizeof name.text, "%s", part);
+    } else {
+        snprintf(name.text, sizeof name.text, "member.%d.%s", member, part);
+    }
+    return name;
 }
 
-static void build_network(attn_model *model, attn_mixer_kind *kinds) {
+static void build_output(attn_model *model, int member, int number, int64_t columns) {
+    at_output *output = &model->outputs[number];
+    char plain[64];
+    snprintf(plain, sizeof plain, "output.%d", number);
+    part_name name = name_part(member, plain);
+    int64_t classes = output->kind == ATTN_OUTPUT_NUMBER ? 1 : output->labels.strings.count;
+    model->networks[member].outputs[number] =
+        attn_linear_create(model->parameters, name.text, columns, classes, 1, ATTN_IDENTITY);
+    if (!model->values.crf || output->kind != ATTN_OUTPUT_CLASS) return;
+    output->crf.transitions = add_crf(model, name.text, "transitions", 2, classes);
+    output->crf.start = add_crf(model, name.text, "start", 1, classes);
+    output->crf.end = add_crf(model, name.text, "end", 1, classes);
+}
+
+static void build_input(attn_model *model, int member, const attn_encoder_options *encoder) {
+    at_network *network = &model->networks[member];
+    attn_parameters *set = model->parameters;
+    int64_t columns = model->values.columns;
+    network->features =
+        add_table(model, name_part(member, "features").text, at_text_features_count(&model->text), columns);
+    if (at_parameters_start(set)) clear_hashed(model, network->features);
+    if (model->pretrained.columns) {
+        network->vectors_map = attn_linear_create(set, name_part(member, "vectors.map").text,
+                                                  model->pretrained.columns, columns, 0, ATTN_IDENTITY);
+    }
+    network->input_norm =
+        attn_norm_create(set, name_part(member, "input.norm").text, ATTN_NORM_LAYER, columns);
+    if (!model->values.stem) return;
+    attn_mixer_options stem = encoder->block.mixer;
+    stem.kind = ATTN_MIXER_CNN;
+    stem.columns = columns;
+    stem.width = model->values.stem;
+    stem.dilation = 1;
+    stem.activation = ATTN_GELU;
+    network->stem = attn_mixer_create(set, name_part(member, "stem").text, &stem);
+}
+
+static void build_network(attn_model *model, int member, const attn_encoder_options *encoder) {
+    at_network *network = &model->networks[member];
+    attn_parameters *set = model->parameters;
+    memset(network, 0, sizeof *network);
+    build_input(model, member, encoder);
+    network->encoder = attn_encoder_create(set, name_part(member, "encoder").text, encoder);
+    network->outputs = at_parameters_memory(set, (size_t)model->output_count * sizeof(attn_linear *));
+    if (attn_parameters_status(set) != ATTN_OK) return;
+    int64_t columns = attn_encoder_columns(network->encoder);
+    if (!model->per_token && model->values.pool == AT_POOL_ATTENTION) {
+        network->pool_score =
+            attn_linear_create(set, name_part(member, "pool.score").text, columns, 1, 1, ATTN_IDENTITY);
+    }
+    if (!model->per_token && model->values.pool == AT_POOL_MEAN_MAX) columns *= 2;
+    for (int i = 0; i < model->output_count; i++) build_output(model, member, i, columns);
+}
+
+static void build_networks(attn_model *model, attn_mixer_kind *kinds) {
     attn_encoder_options encoder;
     at_config_encoder(&model->values, &encoder, kinds);
-    attn_parameters *set = model->parameters;
-    model->features =
-        add_table(model, "features", at_text_features_count(&model->text), model->values.columns);
-    if (at_parameters_start(set)) clear_hashed(model);
     if (model->pretrained.columns) {
         model->pretrained.table =
             add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
-        model->pretrained.map = attn_linear_create(set, "vectors.map", model->pretrained.columns,
-                                                   model->values.columns, 0, ATTN_IDENTITY);
     }
-    model->input_norm = attn_norm_create(set, "input.norm", ATTN_NORM_LAYER, model->values.columns);
-    if (model->values.stem) {
-        attn_mixer_options stem = encoder.block.mixer;
-        stem.kind = ATTN_MIXER_CNN;
-        stem.columns = model->values.columns;
-        stem.width = model->values.stem;
-        stem.dilation = 1;
-        stem.activation = ATTN_GELU;
-        model->stem = attn_mixer_create(set, "stem", &stem);
-    }
-    model->encoder = attn_encoder_create(set, "encoder", &encoder);
-    if (attn_parameters_status(set) != ATTN_OK) return;
-    int64_t columns = attn_encoder_columns(model->encoder);
-    if (!model->per_token && model->values.pool == AT_POOL_ATTENTION)
-        model->pool_score = attn_linear_create(set, "pool.score", columns, 1, 1, ATTN_IDENTITY);
-    if (!model->per_token && model->values.pool == AT_POOL_MEAN_MAX) columns *= 2;
-    for (int i = 0; i < model->output_count; i++) build_output(model, i, columns);
+    model->members = (int)model->values.members;
+    for (int member = 0; member < model->members; member++) build_network(model, member, &encoder);
 }
 
 attn_status at_model_build(attn_model *model, at_safetensors *file) {
@@ -129,7 +165,7 @@ attn_status at_model_build(attn_model *model, at_safetensors *file) {
     attn_mixer_kind *kinds = at_allocate(context, model->values.layers, sizeof *kinds, "the mixers");
     if (!kinds) return ATTN_OUT_OF_MEMORY;
     if (file) at_parameters_from(model->parameters, at_model_stored, file);
-    build_network(model, kinds);
+    build_networks(model, kinds);
     at_release(context, kinds);
     status = attn_parameters_status(model->parameters);
     if (status != ATTN_OK) {
@@ -141,15 +177,15 @@ attn_status at_model_build(attn_model *model, at_safetensors *file) {
 
 /* ---- computing ---- */
 
-static attn_variable *pool_rows(const attn_model *model, attn_tape *tape, attn_variable *x,
-                                const attn_ragged *batch) {
+static attn_variable *pool_rows(const attn_model *model, const at_network *network, attn_tape *tape,
+                                attn_variable *x, const attn_ragged *batch) {
     attn_variable *both[2];
     switch ((at_pooling)model->values.pool) {
     case AT_POOL_MEAN: return attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
     case AT_POOL_MAX: return attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
     case AT_POOL_FIRST: return attn_tape_pool(tape, x, batch, ATTN_POOL_FIRST);
     case AT_POOL_ATTENTION:
-        return attn_tape_pool_attention(tape, x, attn_linear_apply(tape, model->pool_score, x), batch);
+        return attn_tape_pool_attention(tape, x, attn_linear_apply(tape, network->pool_score, x), batch);
     case AT_POOL_MEAN_MAX:
         both[0] = attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
         both[1] = attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
@@ -158,30 +194,31 @@ static attn_variable *pool_rows(const attn_model *model, attn_tape *tape, attn_v
     return NULL;
 }
 
-attn_variable *at_model_apply(const attn_model *model, attn_tape *tape, const at_batch *batch) {
+attn_variable *at_network_apply(const attn_model *model, const at_network *network, attn_tape *tape,
+                                const at_batch *batch) {
     const at_features *features = &batch->features;
     attn_places places = {.batch = {batch->sequences, batch->offsets}};
-    attn_variable *x = attn_tape_embedding_bag(tape, model->features, features->ids, features->offsets,
+    attn_variable *x = attn_tape_embedding_bag(tape, network->features, features->ids, features->offsets,
                                                features->rows, ATTN_BAG_SUM);
     if (model->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)model->values.embedding_rate);
     if (model->pretrained.columns) {
         attn_variable *vectors =
             attn_tape_embedding(tape, model->pretrained.table, batch->vector_ids, features->rows);
-        x = attn_tape_add(tape, x, attn_linear_apply(tape, model->pretrained.map, vectors));
+        x = attn_tape_add(tape, x, attn_linear_apply(tape, network->vectors_map, vectors));
     }
-    x = attn_norm_apply(tape, model->input_norm, x);
-    if (model->stem) {
+    x = attn_norm_apply(tape, network->input_norm, x);
+    if (network->stem) {
         x = attn_tape_dropout(tape, x, (float)model->values.dropout);
-        x = attn_tape_add(tape, x, attn_mixer_apply(tape, model->stem, x, &places));
+        x = attn_tape_add(tape, x, attn_mixer_apply(tape, network->stem, x, &places));
     }
-    x = attn_encoder_apply(tape, model->encoder, x, &places);
-    if (!model->per_token) x = pool_rows(model, tape, x, &places.batch);
+    x = attn_encoder_apply(tape, network->encoder, x, &places);
+    if (!model->per_token) x = pool_rows(model, network, tape, x, &places.batch);
     return attn_tape_dropout(tape, x, (float)model->values.output_dropout);
 }
 
+/* x: the answer of a network. */
 static attn_variable *output_loss(const attn_model *model, const at_output *output, attn_tape *tape,
                                   const at_batch *batch, attn_variable *x, const at_batch_targets *targets) {
-    x = attn_linear_apply(tape, output->linear, x);
     if (output->kind == ATTN_OUTPUT_NUMBER) return attn_tape_squared_error(tape, x, targets->numbers);
     if (output->kind == ATTN_OUTPUT_LABELS) return attn_tape_binary_cross_entropy(tape, x, targets->numbers);
     if (output->crf.transitions) {
@@ -196,11 +233,16 @@ static attn_variable *output_loss(const attn_model *model, const at_output *outp
 }
 
 attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_batch *batch,
-                             attn_variable *x, const at_batch_targets *targets) {
+                             const at_batch_targets *targets) {
     attn_variable *sum = NULL;
-    for (int i = 0; i < model->output_count; i++) {
-        attn_variable *loss = output_loss(model, &model->outputs[i], tape, batch, x, &targets[i]);
-        sum = i == 0 ? loss : attn_tape_add(tape, sum, loss);
+    for (int member = 0; member < model->members; member++) {
+        const at_network *network = &model->networks[member];
+        attn_variable *x = at_network_apply(model, network, tape, batch);
+        for (int i = 0; i < model->output_count; i++) {
+            attn_variable *answer = attn_linear_apply(tape, network->outputs[i], x);
+            attn_variable *loss = output_loss(model, &model->outputs[i], tape, batch, answer, &targets[i]);
+            sum = member + i == 0 ? loss : attn_tape_add(tape, sum, loss);
+        }
     }
-    return sum;
+    return model->members == 1 ? sum : attn_tape_scale(tape, sum, 1.0f / (float)model->members);
 }

@@ -18,6 +18,8 @@ typedef struct answers {
     double *numbers;      /* NUMBER */
     float *probabilities; /* LABELS, and CLASS if asked for: [rows or examples] x labels */
     int64_t labels;
+    float *mean; /* of several networks: the mean of their answers for a batch */
+    int64_t mean_room;
 } answers;
 
 struct attn_prediction {
@@ -36,6 +38,7 @@ void attn_prediction_destroy(attn_prediction *prediction) {
         at_release(context, prediction->outputs[i].classes);
         at_release(context, prediction->outputs[i].numbers);
         at_release(context, prediction->outputs[i].probabilities);
+        at_release(context, prediction->outputs[i].mean);
     }
     at_release(context, prediction->outputs);
     at_strings_free(context, &prediction->words);
@@ -82,19 +85,31 @@ static void softmax(const float *logits, int64_t count, float *probabilities) {
     for (int64_t i = 0; i < count; i++) probabilities[i] = (float)(exp((double)logits[i] - most) / sum);
 }
 
-/* One row of the network's answer, put to place `at`. */
-static void put_row(const at_output *output, answers *into, const float *row, int64_t at) {
+/* One row of a network's answer as it is to be averaged: probabilities, or a number. */
+static void as_answer(const at_output *output, const float *row, int64_t labels, float *answer) {
+    if (output->kind == ATTN_OUTPUT_NUMBER) {
+        answer[0] = row[0];
+    } else if (output->kind == ATTN_OUTPUT_LABELS) {
+        for (int64_t l = 0; l < labels; l++) answer[l] = (float)(1.0 / (1.0 + exp(-(double)row[l])));
+    } else {
+        softmax(row, labels, answer);
+    }
+}
+
+/* The answer of one network (scores, of which the largest is the class), or the mean of several (answers),
+ * put to place `at`. */
+static void put_row(const at_output *output, answers *into, const float *row, int averaged, int64_t at) {
     if (output->kind == ATTN_OUTPUT_NUMBER) {
         into->numbers[at] = (double)row[0] * output->deviation + output->mean;
         return;
     }
-    float *probabilities = into->probabilities ? into->probabilities + at * into->labels : NULL;
     into->classes[at] = largest(row, into->labels);
-    if (output->kind == ATTN_OUTPUT_LABELS) {
-        for (int64_t l = 0; l < into->labels; l++)
-            probabilities[l] = (float)(1.0 / (1.0 + exp(-(double)row[l])));
-    } else if (probabilities) {
-        softmax(row, into->labels, probabilities);
+    if (!into->probabilities) return;
+    float *probabilities = into->probabilities + at * into->labels;
+    if (averaged) {
+        memcpy(probabilities, row, (size_t)into->labels * sizeof *row);
+    } else {
+        as_answer(output, row, into->labels, probabilities);
     }
 }
 
@@ -143,20 +158,63 @@ static attn_status answer_crf(job *work, int number, attn_variable *emissions, c
     return status;
 }
 
-static void answer_rows(job *work, int number, const attn_variable *logits, const int64_t *order) {
+/* The rows of a batch, put where their units or texts are. */
+static void put_rows(job *work, int number, const float *rows, int64_t stride, const int64_t *order) {
     attn_prediction *prediction = work->prediction;
     const attn_model *model = prediction->model;
-    const float *data = attn_variable_data(logits);
-    int64_t stride = attn_variable_stride(logits);
     for (int64_t s = 0; s < work->batch.sequences; s++) {
         const at_segment *segment = &work->segments.list[order[s]];
         int64_t count = model->per_token ? segment->count : 1;
         int64_t first = model->per_token ? work->batch.offsets[s] : s;
         for (int64_t r = 0; r < count; r++) {
-            put_row(&model->outputs[number], &prediction->outputs[number], data + (first + r) * stride,
-                    place_of(model, segment, r));
+            put_row(&model->outputs[number], &prediction->outputs[number], rows + (first + r) * stride,
+                    model->members > 1, place_of(model, segment, r));
         }
     }
+}
+
+/* Adds the answer of a network to the mean. */
+static attn_status add_member(job *work, int member, int number, const attn_variable *scores) {
+    const attn_model *model = work->prediction->model;
+    const at_output *output = &model->outputs[number];
+    int64_t rows = attn_variable_rows(scores), width = attn_variable_columns(scores);
+    float answer_row[256], *answer = answer_row, *large = NULL;
+    if (width > 256) {
+        answer = large = at_allocate(model->context, width, sizeof *large, "an answer");
+        if (!large) return ATTN_OUT_OF_MEMORY;
+    }
+    answers *into = &work->prediction->outputs[number];
+    attn_status status = at_grow(model->context, &into->mean, &into->mean_room, rows * width, sizeof(float),
+                                 "the mean of answers");
+    for (int64_t r = 0; r < rows && status == ATTN_OK; r++) {
+        as_answer(output, attn_variable_data(scores) + r * attn_variable_stride(scores), width, answer);
+        float *mean = into->mean + r * width;
+        for (int64_t c = 0; c < width; c++)
+            mean[c] = (member ? mean[c] : 0) + answer[c] / (float)model->members;
+    }
+    at_release(model->context, large);
+    return status;
+}
+
+static attn_status answer_member(job *work, int member, const int64_t *order) {
+    attn_model *model = work->prediction->model;
+    const at_network *network = &model->networks[member];
+    attn_tape_begin(model->tape, ATTN_TAPE_PREDICT, 0);
+    attn_variable *x = at_network_apply(model, network, model->tape, &work->batch);
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < model->output_count && status == ATTN_OK; i++) {
+        attn_variable *scores = attn_linear_apply(model->tape, network->outputs[i], x);
+        status = attn_tape_status(model->tape);
+        if (status != ATTN_OK) return at_fail(model->context, status, "%s", attn_tape_error(model->tape));
+        if (model->outputs[i].crf.transitions) {
+            status = answer_crf(work, i, scores, order);
+        } else if (model->members > 1) {
+            status = add_member(work, member, i, scores);
+        } else {
+            put_rows(work, i, attn_variable_data(scores), attn_variable_stride(scores), order);
+        }
+    }
+    return status;
 }
 
 static attn_status answer_batch(job *work, int64_t number) {
@@ -167,18 +225,12 @@ static attn_status answer_batch(job *work, int64_t number) {
     attn_status status =
         at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL,
                       &prediction->units, &work->segments, order, count, NULL, &work->batch);
-    if (status != ATTN_OK) return status;
-    attn_tape_begin(model->tape, ATTN_TAPE_PREDICT, 0);
-    attn_variable *x = at_model_apply(model, model->tape, &work->batch);
-    for (int i = 0; i < model->output_count && status == ATTN_OK; i++) {
-        attn_variable *logits = attn_linear_apply(model->tape, model->outputs[i].linear, x);
-        status = attn_tape_status(model->tape);
-        if (status != ATTN_OK) return at_fail(model->context, status, "%s", attn_tape_error(model->tape));
-        if (model->outputs[i].crf.transitions) {
-            status = answer_crf(work, i, logits, order);
-        } else {
-            answer_rows(work, i, logits, order);
-        }
+    for (int member = 0; member < model->members && status == ATTN_OK; member++)
+        status = answer_member(work, member, order);
+    for (int i = 0; i < model->output_count && status == ATTN_OK && model->members > 1; i++) {
+        int64_t width =
+            model->outputs[i].kind == ATTN_OUTPUT_NUMBER ? 1 : model->outputs[i].labels.strings.count;
+        put_rows(work, i, prediction->outputs[i].mean, width, order);
     }
     return status;
 }

@@ -286,8 +286,7 @@ static attn_status run_batch(attn_trainer *trainer, int64_t counter, double *los
     if (status == ATTN_OK) status = at_trainer_gather(trainer, order, count);
     if (status != ATTN_OK) return status;
     attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, seed_of(trainer, FOR_DROPOUT, counter));
-    attn_variable *x = at_model_apply(model, trainer->tape, &trainer->batch);
-    attn_variable *sum = at_model_loss(model, trainer->tape, &trainer->batch, x, trainer->batch_targets);
+    attn_variable *sum = at_model_loss(model, trainer->tape, &trainer->batch, trainer->batch_targets);
     if (attn_tape_backward(trainer->tape, sum, NULL) != ATTN_OK) {
         return at_fail(trainer->context, attn_tape_status(trainer->tape), "step %" PRId64 ": %.400s",
                        trainer->made.step + 1, attn_tape_error(trainer->tape));
