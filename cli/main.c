@@ -27,11 +27,15 @@ static const command commands[] = {
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_overview(void) {
-    printf("attn %s: self-attention on the CPU, as one operator, forward and backward.\n\n", attn_version());
+    printf("attn %s: self-attention in C. Models of text from a file, attention shown and measured.\n\n",
+           attn_version());
     printf("attn COMMAND [flags]\n\ncommands\n");
     for (int i = 0; i < COMMAND_COUNT; i++) printf("  %-10s%s\n", commands[i].name, commands[i].summary);
     printf("  %-10s%s\n\n", "help", "attn help COMMAND, or attn COMMAND --help: its flags");
-    printf("example\n  attn explain --steps     how five words attend to each other, number by number\n");
+    printf("examples\n"
+           "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
+           "  attn predict pos.safetensors < sentences.txt\n"
+           "  attn explain --steps     how five words attend to each other, number by number\n");
 }
 
 static const command *find_command(const char *name) {

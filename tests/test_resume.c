@@ -529,7 +529,7 @@ static void test_patience(void **state) {
     train_well(&given, "whole", &seen);
     assert_int_equal(seen.state.end, ATTN_TRAINING_PATIENCE);
     assert_true(seen.state.step < seen.state.steps_total);
-    assert_true(seen.state.best_step < seen.state.step);
+    assert_true(seen.state.best_step <= seen.state.step); /* of equal scores the later counts */
     assert_true(seen.events[ATTN_TRAINING_DEV] >= 4);
     run part = given; /* patience is kept over a stop */
     part.stop_at = seen.state.step - 2;

@@ -197,6 +197,7 @@ static void test_tags(void **state) {
          {"task", "tag", "text.unit", "chars", "text.scheme", "bmes", "output.crf", "true"},
          NULL},
         {"one-hot", CONLLU, 0.99, {"task", "tag", "text.one_hot", "true"}, NULL},
+        {"three networks", CONLLU, 0.99, {"task", "tag", "output.members", "3"}, NULL},
         {"balanced, smoothed",
          CONLLU,
          0.99,
@@ -212,6 +213,12 @@ static void test_texts(void **state) {
     (void)state;
     static const learning_case cases[] = {
         {"classes", CLASSES, 0.99, {"task", "classify"}, NULL},
+        {"classes, two networks", CLASSES, 0.99, {"task", "classify", "output.members", "2"}, NULL},
+        {"numbers, two networks",
+         NUMBERS,
+         0.5,
+         {"task", "regress", "output.members", "2", "training.epochs", "40"},
+         NULL},
         {"numbers", NUMBERS, 0.5, {"task", "regress", "training.epochs", "40"}, NULL},
         {"labels", LABELS, 0.99, {"task", "classify"}, NULL},
         {"one label at most", CLASSES, 0.99, {"task", "classify", "output.kind", "labels"}, NULL},

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-enum { MOST_EVALUATIONS = 100 }; /* of a run: where epochs are short, not every one is evaluated */
+enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
     memset(options, 0, sizeof *options);
@@ -385,8 +385,9 @@ static attn_status swap_average(attn_trainer *trainer) {
     return trainer->averaged ? attn_optimizer_swap_average(trainer->optimizer) : ATTN_OK;
 }
 
-/* Evaluates with the averaged weights; with `keep` the model is written if it is the best so far, else (a
- * run that is stopped before its first evaluation) in any case, and nothing of it counts for what follows. */
+/* Evaluates with the averaged weights; with `keep` the model is written if none was better so far (of equal
+ * ones the later, which has learned longer), else (a run that is stopped before its first evaluation) in any
+ * case, and nothing of it counts for what follows. Patience waits for a score that is really better. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
     double score = NAN;
@@ -395,7 +396,8 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     status = at_trainer_evaluate(trainer, &score);
     int better = isnan(made->best_score) ||
                  (attn_metric_rises(trainer->metric) ? score > made->best_score : score < made->best_score);
-    if (status == ATTN_OK && better && trainer->output)
+    int as_good = better || score == made->best_score;
+    if (status == ATTN_OK && as_good && trainer->output)
         status = attn_model_save(trainer->model, trainer->output);
     attn_status back = swap_average(trainer);
     if (status == ATTN_OK) status = back;
@@ -403,7 +405,7 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     made->evaluated_step = made->step;
     made->evaluated_epoch = made->epoch;
     made->without_better = better ? 0 : made->without_better + 1;
-    if (better) {
+    if (as_good) {
         made->best_score = score;
         made->best_step = made->step;
     }
