@@ -167,6 +167,8 @@ const at_default at_defaults[] = {
     {AT_TASK_CLASSIFY, ANY, ANY, "encoder.dropout", "0.2"},
     {AT_TASK_CLASSIFY, ANY, ANY, "output.dropout", "0.4"},
     {AT_TASK_CLASSIFY, ANY, ANY, "output.pool", "attention"},
+    {AT_TASK_CLASSIFY, ANY, ANY, "output.members", "4"},
+    {AT_TASK_CLASSIFY, AT_UNIT_WORDS, ANY, "text.buckets", "16384"},
     {AT_TASK_CLASSIFY, ANY, ANY, "training.batch_units", "1000"},
     {AT_TASK_CLASSIFY, ANY, ANY, "training.epochs", "2"},
     {AT_TASK_CLASSIFY, AT_UNIT_CHARS, ANY, "text.stem", "0"},
