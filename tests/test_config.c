@@ -449,6 +449,7 @@ static void test_together(void **state) {
         {{"text.unit", "bytes"}, "task tag", "text.unit"},
         {{"text.unit", "bytes", "task", "classify"}, NULL, NULL},
         {{"output.crf", "true", "task", "classify"}, "output.crf", "task tag"},
+        {{"output.crf", "true", "output.members", "2"}, "output.crf", "output.members"},
         {{"output.crf", "true"}, NULL, NULL},
         {{"training.nesterov", "true"}, "training.nesterov", "training.momentum"},
         {{"training.nesterov", "true", "training.momentum", "0.9"}, NULL, NULL},

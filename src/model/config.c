@@ -237,6 +237,9 @@ static attn_status fill_defaults(attn_config *config) {
             continue;
         status = set_field(config->context, &config->values, &at_fields[index], rule->value);
     }
+    /* Who says how many epochs means it. */
+    if (config->given[find("training.epochs")] && !config->given[find("training.least_steps")])
+        config->values.least_steps = 0;
     return status;
 }
 
@@ -285,10 +288,10 @@ static attn_status check_together(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task tag labels tokens: text.unit has to be words, or chars with text.scheme bmes");
     }
-    if (v->crf && v->members > 1)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for one network: output.members 1");
     if (v->crf && v->task != AT_TASK_TAG)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
+    if (v->crf && v->members > 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for one network: output.members 1");
     if (v->nesterov && v->momentum == 0)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "training.nesterov needs a training.momentum");
     if (strlen(v->label_separator) > 1) {
