@@ -52,7 +52,7 @@ mistake 2 "--time is" tag "$folder/train.conllu" -o "$model" --time inf
 mistake 2 "--time is" tag "$folder/train.conllu" -o "$model" --time -5s
 mistake 2 "not both" tag "$folder/train.conllu" -o "$model" --time 5s --steps 3
 mistake 2 "--save-every is" tag "$folder/train.conllu" -o "$model" --save-every often
-mistake 1 "not a multiple of encoder.heads (3)" tag "$folder/train.conllu" -o "$model" --heads 3
+mistake 1 "not a multiple of encoder.heads (5)" tag "$folder/train.conllu" -o "$model" --heads 5
 mistake 1 "$folder/no.conllu" tag "$folder/no.conllu" -o "$model"
 mistake 1 "$folder" tag "$folder" -o "$model"
 mistake 1 "$folder/no.json" tag "$folder/train.conllu" -o "$model" --config "$folder/no.json"
