@@ -27,7 +27,7 @@ need_files() { # need_files FILE...: of $DATA
 # train_seeds TASK METRIC TEST-FILE ARGUMENTS...: "attn train ARGUMENTS -o ... --seed S" for every seed. The dev
 # figure is the one the model was chosen by; the test file is looked at once, with the chosen model.
 train_seeds() {
-    local task=$1 metric=$2 test=$3 seed folder began took
+    local task=$1 metric=$2 test=$3 seed folder began took shown
     shift 3
     for seed in $SEEDS; do
         folder=$results/$task/$seed
@@ -42,8 +42,10 @@ train_seeds() {
         took=$(($(date +%s) - began))
         "$attn" eval "$folder/model.safetensors" "$test" --json >"$folder/test.json"
         "$attn" info "$folder/model.safetensors" --json >"$folder/info.json"
+        shown="attn train $* --seed $seed"
+        shown=${shown//$DATA\//}
         python3 "$root/bench/results/record.py" "$task" "$seed" "$metric" "$took" "$folder" \
-            "attn train ${*//$DATA\//} --seed $seed" >"$folder.json.tmp"
+            "${shown//$results\//}" >"$folder.json.tmp"
         mv "$folder.json.tmp" "$folder.json"
     done
 }
