@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "opening.h"
 #include "progress.h"
 #include "text.h"
 
@@ -44,7 +45,7 @@ static const config_flag config_flags[] = {
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
     {"seed", "training.seed", "N", "another start of the network, another order of the data (default 1)"},
 };
-enum { CONFIG_FLAGS = sizeof config_flags / sizeof config_flags[0], OWN_FLAGS = 17 };
+enum { CONFIG_FLAGS = sizeof config_flags / sizeof config_flags[0], OWN_FLAGS = 16 };
 
 typedef struct train_arguments {
     const char *positional[2];
@@ -54,12 +55,7 @@ typedef struct train_arguments {
     bool crf, pretokenized, one_hot, dump, list, resume, quiet, skip_bad;
 } train_arguments;
 
-static int fail(attn_context *context) {
-    fputs("attn train: ", stderr);
-    text_print(stderr, attn_context_error(context));
-    fputc('\n', stderr);
-    return EXIT_FAILED;
-}
+static int fail(const attn_context *context) { return opening_fail("train", context); }
 
 /* 90, 90s, 10m, 1.5h as seconds, at most some thirty years; -1: it is something else. */
 static double duration(const char *text) {
@@ -242,10 +238,9 @@ int command_train(int count, char **arguments) {
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
         argument_switch("quiet", &given.quiet, "say nothing but errors"),
     };
-    int own = 16;
     for (int i = 0; i < CONFIG_FLAGS; i++) {
         const config_flag *flag = &config_flags[i];
-        flags[own + i] = argument_text(flag->flag, &given.set[i], flag->value, flag->help);
+        flags[OWN_FLAGS + i] = argument_text(flag->flag, &given.set[i], flag->value, flag->help);
     }
     argument_list list = {
         .command = "train",
@@ -258,7 +253,7 @@ int command_train(int count, char **arguments) {
                     "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
                     "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n",
         .flags = flags,
-        .flag_count = (size_t)(own + CONFIG_FLAGS),
+        .flag_count = OWN_FLAGS + CONFIG_FLAGS,
         .positional = given.positional,
         .positional_limit = 2,
     };

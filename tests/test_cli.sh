@@ -1,38 +1,9 @@
 #!/bin/bash
 # The program as a user meets it: help, mistakes, the built-in example, and the
 # benchmark's JSON. ATTN_PROGRAM is the program to test.
-set -u
-export LC_ALL=C
-unset NO_COLOR COLORTERM ATTN_ISA ATTN_THREADS
-program=${ATTN_PROGRAM:?is the path of the program attn}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
-checks=0
+# shellcheck source=tests/support/script.sh
+. "${SOURCE_DIR:?is the folder of the sources}/tests/support/script.sh"
 
-# check WHAT COMMAND...: the command must succeed.
-check() {
-    local what=$1
-    shift
-    checks=$((checks + 1))
-    if ! "$@"; then
-        echo "FAILED: $what"
-        head -c 1000 "$folder/out" | sed 's/^/  stdout: /'
-        head -c 1000 "$folder/err" | sed 's/^/  stderr: /'
-        failures=$((failures + 1))
-    fi
-}
-
-# run ARGUMENT...: leaves out, err and status.
-run() {
-    "$program" "$@" >"$folder/out" 2>"$folder/err"
-    status=$?
-}
-
-exits_with() { [ "$status" -eq "$1" ]; }
-says() { grep -qF -e "$1" "$folder/out"; }
-complains() { grep -qF -e "$1" "$folder/err"; }
-silent() { [ ! -s "$folder/$1" ]; }
 # Lines of at most 80 characters (UTF-8: bytes that do not continue one).
 at_most_80_columns() {
     # shellcheck disable=SC2016
@@ -322,5 +293,4 @@ check "bench: at most 80 columns" at_most_80_columns
 ATTN_THREADS=2 run bench --only short --seconds 0.001 --quiet
 check "bench --quiet: no heading" same "$(grep -c 'FMA peak' "$folder/out")" "0"
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+finish

@@ -41,7 +41,7 @@ static void reads_unlabelled(const char *name, const char *text, const char *exp
 /* ---- CoNLL-U ---- */
 
 #define WORD(id, form, upos, feats, misc)                                                                    \
-    id "\t" form "\tlemma\t" upos "\txpos-" form "\t" feats "\t0\troot\t_\t" misc "\n"
+    id "\t" form "\tlemma\t" upos "\txpos-" form "\t" feats "\t0\tdep\t_\t" misc "\n"
 
 static const char conllu[] = "# sent_id = 1\n"                                 /* 1 */
     WORD("1", "We", "PRON", "Case=Nom|Number=Plur", "_")                       /* 2 */
@@ -103,7 +103,7 @@ static void test_conllu_columns(void **state) {
     fails_column("a.conllu", "FEATS:Number", WORD("1", "a", "X", "Number=", "_"),
                  "a.conllu:1: word 1 has no FEATS:Number");
     reads_column("a.conllu", "HEAD,DEPREL,LEMMA,DEPS,MISC", WORD("1", "a", "X", "_", "_"),
-                 "a/0/root/lemma//;");
+                 "a/0/dep/lemma//;");
     attn_reader_options options = reader_options();
     options.column = "feats:Number,MISC:Key";
     attn_dataset *dataset = read_text(context(), "a", conllu, &options);

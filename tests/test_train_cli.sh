@@ -206,7 +206,7 @@ if script --version >"$folder/null" 2>&1; then
         >"$folder/out" 2>"$folder/err"
     status=$?
     check "on a terminal: exit status" exits_with 0
-    check "on a terminal: a bar" says "% █"
+    check "on a terminal: a bar" says "▏ epoch "
     check "on a terminal: what it says at last" says "the model is in"
 fi
 
