@@ -3,6 +3,7 @@
 #include "progress.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,21 +63,30 @@ static void clear_bar(progress *shown) {
     shown->bar_shown = false;
 }
 
-static void print_numbers(const attn_training_state *state, char *line, size_t room) {
-    char rate[32], left[32];
+/* What of the numbers fits into so many columns: the rate goes first, then lr, then the loss. */
+static void print_numbers(const attn_training_state *state, int columns, char *line, size_t room) {
+    char rate[32], left[32], loss[32], step_size[32];
     progress_count(state->units_per_second, rate);
     progress_duration(state->seconds_left, left);
-    snprintf(line, room, "epoch %.1f/%.1f  loss %.4f  lr %.1e  %s rows/s  %s left", state->epoch,
-             state->epochs_total, state->loss, state->learning_rate, rate, left);
+    snprintf(loss, sizeof loss, "  loss %.4f", state->loss);
+    snprintf(step_size, sizeof step_size, "  lr %.1e", state->learning_rate);
+    for (int parts = 3; parts >= 0; parts--) {
+        int length = snprintf(line, room, "epoch %.1f/%.1f%s%s%s%s%s  %s left", state->epoch,
+                              state->epochs_total, parts > 0 ? loss : "", parts > 1 ? step_size : "",
+                              parts > 2 ? "  " : "", parts > 2 ? rate : "", parts > 2 ? " rows/s" : "", left);
+        if (length <= columns) return;
+    }
 }
 
 static void draw_bar(progress *shown, const attn_training_state *state) {
+    enum { PERCENT = 5, LEAST_WIDTH = 10, MOST_WIDTH = 40, FRAME = 3 };
     char numbers[160];
-    print_numbers(state, numbers, sizeof numbers);
+    int columns = terminal_columns() - PERCENT;
+    print_numbers(state, columns - LEAST_WIDTH - FRAME, numbers, sizeof numbers);
     double done = (double)state->step / (double)state->steps_total;
-    int room = terminal_columns() - (int)strlen(numbers) - 10, width = room > 40 ? 40 : room;
+    int room = columns - (int)strlen(numbers) - FRAME, width = room > MOST_WIDTH ? MOST_WIDTH : room;
     fprintf(stderr, "\r%3.0f%% ", 100 * done);
-    if (width >= 5) {
+    if (width >= LEAST_WIDTH) {
         static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
         int filled = (int)(done * width * 8), cells = filled / 8;
         for (int i = 0; i < cells; i++) fputs("█", stderr);
@@ -84,8 +94,7 @@ static void draw_bar(progress *shown, const attn_training_state *state) {
         for (int i = cells + (filled % 8 != 0); i < width; i++) fputc(' ', stderr);
         fputs("▏ ", stderr);
     }
-    int fits = terminal_columns() - 6;
-    fprintf(stderr, "%.*s\033[K", fits > 0 ? fits : 0, numbers);
+    fprintf(stderr, "%.*s\033[K", columns > 1 ? columns - 1 : 0, numbers);
     fflush(stderr);
     shown->bar_shown = true;
 }
@@ -147,7 +156,7 @@ int progress_watch(void *user, const attn_training_state *state) {
             draw_bar(shown, state);
         } else {
             char numbers[160];
-            print_numbers(state, numbers, sizeof numbers);
+            print_numbers(state, INT_MAX, numbers, sizeof numbers);
             fprintf(stderr, "step %" PRId64 "/%" PRId64 "  %s\n", state->step, state->steps_total, numbers);
         }
         break;
