@@ -18,7 +18,9 @@
  *     attn/dataset.h     examples read from files
  *     attn/config.h      everything that decides what a model is, by name
  *     attn/model.h       a trained network in one file, and what it predicts
+ *     attn/generate.h    answers of their own length: search, and the continuation of a text
  *     attn/report.h      how right it is
+ *     attn/scores.h      how close texts are: edit distance, BLEU, chrF
  *     attn/trainer.h     from examples to a model file
  */
 #ifndef ATTN_ATTN_H
@@ -30,6 +32,7 @@
 #include <attn/dataset.h>
 #include <attn/encoder.h>
 #include <attn/export.h>
+#include <attn/generate.h>
 #include <attn/graph.h>
 #include <attn/layers.h>
 #include <attn/linear.h>
@@ -41,6 +44,7 @@
 #include <attn/pattern.h>
 #include <attn/ragged.h>
 #include <attn/report.h>
+#include <attn/scores.h>
 #include <attn/status.h>
 #include <attn/tape.h>
 #include <attn/tensor.h>

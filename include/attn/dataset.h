@@ -19,7 +19,11 @@
  *               else rows are label TAB text. Columns asked for by number ("1") mean that no row names
  *               them. Targets: the column `label` (or the like, or the only other one), or those asked for
  *     FASTTEXT  __label__A __label__B the text
- *     LINES     one text a line, nothing to learn: what is predicted on
+ *     LINES     one text a line, nothing to learn: what is predicted on, and running text
+ *     PAIRS     source TAB target, one pair a line: a text and the text to be made of it. With other columns,
+ *               text_column and column say their numbers (1 and up). Blank lines are left out. Not found by
+ *               AUTO: the task says it. Where nothing is to be learned (labelled 0) a line without a TAB is
+ *               a source, an empty line an empty one. The target column is called "target"
  *
  * AUTO: a first token line of ten columns that begins with a number is CONLLU; then the name says it
  * (.conllu, .csv, .ft, .fasttext), or a first line with __label__. A file with TABs is COLUMNS if blank lines
@@ -52,7 +56,8 @@ typedef enum attn_format {
     ATTN_FORMAT_COLUMNS = 2,
     ATTN_FORMAT_TABLE = 3,
     ATTN_FORMAT_FASTTEXT = 4,
-    ATTN_FORMAT_LINES = 5
+    ATTN_FORMAT_LINES = 5,
+    ATTN_FORMAT_PAIRS = 6
 } attn_format;
 
 typedef struct attn_reader_options {
@@ -76,8 +81,16 @@ ATTN_API void attn_reader_options_init(attn_reader_options *options);
 ATTN_API attn_status attn_dataset_read(attn_context *context, const char *path,
                                        const attn_reader_options *options, attn_dataset **dataset);
 
-/* The same from memory (not gzip); `name` stands for the file's name in errors and first_line is the
- * number of the first line. */
+/* Pairs from two files, line by line: line i of `targets` is what is to be made of line i of `sources`. Lines
+ * that are blank in both are left out; a line that is blank in one of them is bad. A different number of
+ * lines is an error that says both. Lines are counted as in the file of sources. options->format is not
+ * looked at. */
+ATTN_API attn_status attn_dataset_read_parallel(attn_context *context, const char *sources,
+                                                const char *targets, const attn_reader_options *options,
+                                                attn_dataset **dataset);
+
+/* The same as attn_dataset_read from memory (not gzip); `name` stands for the file's name in errors and
+ * first_line is the number of the first line. */
 ATTN_API attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line,
                                         const char *bytes, size_t count, const attn_reader_options *options,
                                         attn_dataset **dataset);
