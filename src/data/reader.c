@@ -37,16 +37,19 @@ int at_clip(const char *text, size_t length, size_t limit) {
     return (int)limit;
 }
 
-/* Of a long path the end is what tells files apart, and the reason must have room beside it. */
-static attn_status fail_with_reason(at_reader *reader, int64_t line, char *reason) {
+const char *at_name_end(const char *name, const char **before) {
     enum { LONGEST_NAME = 180 };
-    size_t length = strlen(reader->name);
-    const char *name = reader->name, *before = "";
-    if (length > LONGEST_NAME) {
-        name += length - LONGEST_NAME;
-        while (((unsigned char)*name & 0xc0) == 0x80) name++;
-        before = "...";
-    }
+    size_t length = strlen(name);
+    *before = "";
+    if (length <= LONGEST_NAME) return name;
+    *before = "...";
+    name += length - LONGEST_NAME;
+    while (((unsigned char)*name & 0xc0) == 0x80) name++;
+    return name;
+}
+
+static attn_status fail_with_reason(at_reader *reader, int64_t line, char *reason) {
+    const char *before, *name = at_name_end(reader->name, &before);
     for (char *p = reason; *p; p++) {
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
     }
@@ -196,7 +199,7 @@ static attn_status check_options(attn_context *context, const attn_reader_option
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "reader options: size is %zu, not %zu: call attn_reader_options_init first",
                        options->size, sizeof *options);
-    if (options->format < ATTN_FORMAT_AUTO || options->format > ATTN_FORMAT_LINES)
+    if (options->format < ATTN_FORMAT_AUTO || options->format > ATTN_FORMAT_PAIRS)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: there is no format %d",
                        (int)options->format);
     if (options->per_token < -1 || options->per_token > 1)
@@ -269,6 +272,7 @@ static attn_status read_format(at_reader *reader) {
     case ATTN_FORMAT_COLUMNS: return at_read_columns(reader);
     case ATTN_FORMAT_TABLE: return at_read_table(reader);
     case ATTN_FORMAT_FASTTEXT: return at_read_fasttext(reader);
+    case ATTN_FORMAT_PAIRS: return at_read_pairs(reader);
     default: return at_read_lines(reader);
     }
 }
@@ -300,10 +304,17 @@ static void pass_over_mark(at_reader *reader) {
     if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
 }
 
-static attn_status read_all(at_reader *reader) {
+/* Passes over a byte order mark and looks at whether this is a text at all. */
+static attn_status open_text(at_reader *reader) {
     pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
-    attn_status status = check_kind(reader, (size_t)(reader->end - reader->next));
+    return check_kind(reader, (size_t)(reader->end - reader->next));
+}
+
+/* `targets` is NULL, but for pairs from two texts. */
+static attn_status read_all(at_reader *reader, at_reader *targets) {
+    attn_status status = open_text(reader);
+    if (status == ATTN_OK && targets) status = open_text(targets);
     if (status == ATTN_OK) status = choose_format(reader);
     if (status == ATTN_OK) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
@@ -311,7 +322,7 @@ static attn_status read_all(at_reader *reader) {
         reader->options.format == ATTN_FORMAT_CONLLU || reader->options.format == ATTN_FORMAT_COLUMNS;
     status =
         at_dataset_create(reader->context, reader->name, reader->options.format, tokenized, &reader->dataset);
-    if (status == ATTN_OK) status = read_format(reader);
+    if (status == ATTN_OK) status = targets ? at_read_parallel(reader, targets) : read_format(reader);
     if (status != ATTN_OK || reader->dataset->examples > 0) return status;
     if (reader->dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
     return at_reader_fail(reader,
@@ -319,24 +330,36 @@ static attn_status read_all(at_reader *reader) {
                           reader->dataset->skipped, at_string(&reader->dataset->problems, 0));
 }
 
-static attn_status parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
-                         size_t count, const attn_reader_options *options, attn_dataset **dataset) {
-    at_reader reader = {.context = context,
-                        .name = name,
-                        .options = *options,
-                        .next = bytes,
-                        .end = bytes + count,
-                        .line = first_line};
-    attn_status status = read_all(&reader);
-    at_strings_free(context, &reader.wanted);
-    at_release(context, reader.normal);
-    at_bytes_free(context, &reader.joined);
+static at_reader reader_of(attn_context *context, at_text text, int64_t first_line,
+                           const attn_reader_options *options) {
+    const char *bytes = text.count ? text.bytes : "";
+    return (at_reader){.context = context,
+                       .name = text.name,
+                       .options = *options,
+                       .next = bytes,
+                       .end = bytes + text.count,
+                       .line = first_line};
+}
+
+static attn_status parse(at_reader *reader, at_reader *targets, attn_dataset **dataset) {
+    attn_status status = read_all(reader, targets);
+    at_strings_free(reader->context, &reader->wanted);
+    at_release(reader->context, reader->normal);
+    at_bytes_free(reader->context, &reader->joined);
     if (status == ATTN_OK) {
-        *dataset = reader.dataset;
+        *dataset = reader->dataset;
     } else {
-        attn_dataset_destroy(reader.dataset);
+        attn_dataset_destroy(reader->dataset);
     }
     return status;
+}
+
+attn_status at_parse_parallel(attn_context *context, at_text sources, at_text targets,
+                              const attn_reader_options *options, attn_dataset **dataset) {
+    at_reader reader = reader_of(context, sources, 1, options),
+              other = reader_of(context, targets, 1, options);
+    reader.options.format = ATTN_FORMAT_PAIRS;
+    return parse(&reader, &other, dataset);
 }
 
 attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
@@ -361,7 +384,8 @@ attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t 
         return at_fail(context, ATTN_OVERFLOW,
                        "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
                        name, count, options->expanded_limit);
-    return parse(context, name, first_line, count ? bytes : "", count, options, dataset);
+    at_reader reader = reader_of(context, (at_text){name, bytes, count}, first_line, options);
+    return parse(&reader, NULL, dataset);
 }
 
 attn_status attn_dataset_read(attn_context *context, const char *path, const attn_reader_options *options,
@@ -375,7 +399,29 @@ attn_status attn_dataset_read(attn_context *context, const char *path, const att
     at_bytes file = {0};
     status = at_file_read(context, path, options->expanded_limit, &file);
     if (status != ATTN_OK) return status;
-    status = parse(context, path, 1, file.data, (size_t)file.count, options, dataset);
+    at_reader reader = reader_of(context, (at_text){path, file.data, (size_t)file.count}, 1, options);
+    status = parse(&reader, NULL, dataset);
     at_bytes_free(context, &file);
+    return status;
+}
+
+attn_status attn_dataset_read_parallel(attn_context *context, const char *sources, const char *targets,
+                                       const attn_reader_options *options, attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (sources == NULL || targets == NULL || options == NULL || dataset == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_read_parallel: sources, targets, options and dataset must not be NULL");
+    attn_reader_options used = *options;
+    used.format = ATTN_FORMAT_PAIRS;
+    attn_status status = check_options(context, &used);
+    if (status != ATTN_OK) return status;
+    at_bytes source = {0}, target = {0};
+    status = at_file_read(context, sources, used.expanded_limit, &source);
+    if (status == ATTN_OK) status = at_file_read(context, targets, used.expanded_limit, &target);
+    if (status == ATTN_OK)
+        status = at_parse_parallel(context, (at_text){sources, source.data, (size_t)source.count},
+                                   (at_text){targets, target.data, (size_t)target.count}, &used, dataset);
+    at_bytes_free(context, &source);
+    at_bytes_free(context, &target);
     return status;
 }

@@ -48,6 +48,10 @@ __attribute__((format(printf, 2, 3)))
 attn_status
 at_reader_fail(at_reader *reader, const char *format, ...);
 
+/* The end of a path that is too long to be shown whole, with *before "..." then, else "": the end is what
+ * tells files apart, and the reason must have room beside it. */
+const char *at_name_end(const char *name, const char **before);
+
 /* Fails as above where bytes, which begin in line `line`, are not UTF-8 or have a 0 among them. */
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line);
 
@@ -80,6 +84,17 @@ attn_status at_read_columns(at_reader *reader);
 attn_status at_read_table(at_reader *reader);
 attn_status at_read_fasttext(at_reader *reader);
 attn_status at_read_lines(at_reader *reader);
+attn_status at_read_pairs(at_reader *reader);
+/* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */
+attn_status at_read_parallel(at_reader *sources, at_reader *targets);
+/* attn_dataset_read_parallel from memory. The options have been checked. */
+typedef struct at_text {
+    const char *name; /* for errors */
+    const char *bytes;
+    size_t count;
+} at_text;
+attn_status at_parse_parallel(attn_context *context, at_text sources, at_text targets,
+                              const attn_reader_options *options, attn_dataset **dataset);
 
 /* The format, from the name and the content; AUTO if it cannot be told. */
 attn_format at_detect_format(const at_reader *reader);
