@@ -64,7 +64,8 @@ typedef struct attn_reader_options {
     size_t size; /* sizeof(attn_reader_options), set by the init function */
     attn_format format;
     const char *column;      /* NULL or "": the format's default; several with commas between them */
-    const char *text_column; /* TABLE: NULL or "": `text`, `sentence`, `review`, or the only other column */
+    const char *text_column; /* TABLE: NULL or "": `text`, `sentence`, `review`, or the only other column.
+                                PAIRS: the number of the source's column */
     char label_separator;    /* of several labels in one field ("a|b"): 0 after init: they are not split. With
                                 one, an empty field is no error but no label */
     int labelled;            /* 1 after init: targets must be there. 0: they may be missing, for prediction */
@@ -83,8 +84,9 @@ ATTN_API attn_status attn_dataset_read(attn_context *context, const char *path,
 
 /* Pairs from two files, line by line: line i of `targets` is what is to be made of line i of `sources`. Lines
  * that are blank in both are left out; a line that is blank in one of them is bad. A different number of
- * lines is an error that says both. Lines are counted as in the file of sources. options->format is not
- * looked at. */
+ * lines is an error that says both. Lines are counted as in the file of sources. Where nothing is to be
+ * learned (labelled 0) no line is left out, and none is bad for being blank. options->format and the columns
+ * are not looked at. */
 ATTN_API attn_status attn_dataset_read_parallel(attn_context *context, const char *sources,
                                                 const char *targets, const attn_reader_options *options,
                                                 attn_dataset **dataset);
