@@ -1,0 +1,55 @@
+/* training_flags.h: the flags that the commands that train share, and how they become a configuration and
+ * data. */
+#ifndef CLI_TRAINING_FLAGS_H
+#define CLI_TRAINING_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/attn.h>
+
+#include "arguments.h"
+
+enum {
+    TRAINING_SETTINGS = 19,                  /* flags that set one value of the configuration */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 11, /* all that training_flags_add adds */
+    TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
+    TRAINING_FILES = 1,
+    TRAINING_POSITIONALS = 3
+};
+
+/* The files of one set of examples: one, or two that are read line by line. NULLs: there is none. */
+typedef struct training_files {
+    const char *path[2];
+} training_files;
+
+typedef struct training_flags {
+    const char *command; /* in messages */
+    const char *positional[TRAINING_POSITIONALS];
+    training_files train, dev;
+    const char *encoder, *seed; /* NULL: what the configuration says; a command sets them */
+    const char *setting[TRAINING_SETTINGS];
+    const char *config, *time, *vectors, *window;
+    int64_t threads;
+    bool crf, pretokenized, one_hot, quiet, skip_bad;
+} training_flags;
+
+/* Puts TRAINING_FLAGS rows there. */
+void training_flags_add(training_flags *given, argument_flag *flags);
+
+/* Once the arguments are read: takes the files from the positionals. What is wrong with them or the flags, or
+ * NULL. */
+const char *training_flags_problem(training_flags *given, const argument_list *list);
+
+/* The task, the file of --config, then the flags: what is typed wins. EXIT_DONE, or it has said why not. */
+int training_configure(attn_context *context, const training_flags *given, attn_config *config);
+
+/* Reads a set of examples as its task wants it, and says what was left out. */
+attn_status training_read(attn_context *context, attn_config *config, const training_flags *given,
+                          const training_files *files, attn_dataset **dataset);
+
+/* 90, 90s, 10m, 1.5h as seconds, at most some thirty years; -1: it is something else. */
+double training_duration(const char *text);
+
+#endif
