@@ -54,6 +54,13 @@ argument_flag argument_text(const char *name, const char **text, const char *val
     return flag;
 }
 
+argument_flag argument_texts(const char *name, const char **text, const char **second, const char *value,
+                             const char *help) {
+    argument_flag flag = argument_text(name, text, value, help);
+    flag.second = second;
+    return flag;
+}
+
 argument_flag argument_letter(argument_flag flag, char letter) {
     flag.letter = letter;
     return flag;
@@ -228,7 +235,12 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
         return false;
     }
     *at += 1;
-    return set_value(list, flag, arguments[*at]);
+    if (!set_value(list, flag, arguments[*at])) return false;
+    if (flag->second != NULL && *at + 1 < count && arguments[*at + 1][0] != '-') {
+        *at += 1;
+        *flag->second = arguments[*at];
+    }
+    return true;
 }
 
 /* Width of "--name VALUE" in the help; prints it too if `print`. */

@@ -127,10 +127,16 @@ int command_train(int count, char **arguments) {
         .about = "Learns from labelled examples and writes a model.\n\n"
                  "  tag        a label per token: CoNLL-U, or token TAB tag with blank lines between\n"
                  "  classify   a class per text: TSV or CSV, label TAB text, or __label__X text\n"
-                 "  regress    a number per text or token\n",
-        .examples = "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
-                    "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
-                    "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n",
+                 "  regress    a number per text or token\n"
+                 "  seq2seq    a sequence of its own length: source TAB target, or two files line by line\n"
+                 "  lm         what comes next in running text\n",
+        .examples =
+            "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
+            "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
+            "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n"
+            "  attn train seq2seq words.tsv -o g2p.safetensors\n"
+            "  attn train seq2seq train.en train.de --dev val.en val.de --unit subwords -o ende.safetensors\n"
+            "  attn train lm book.txt -o book.safetensors\n",
         .flags = flags,
         .flag_count = OWN_FLAGS + TRAINING_FLAGS,
         .positional = training->positional,

@@ -19,7 +19,13 @@ static const setting settings[TRAINING_SETTINGS] = {
      "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,"},
     {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
     {"label-separator", "reader.label_separator", "S", "several labels in one field stand between these"},
-    {"unit", "text.unit", "U", "words, chars, bytes, subwords (default words)"},
+    {"unit", "text.unit", "U",
+     "words, chars, bytes, subwords, symbols (default: words; seq2seq: from the data)"},
+    {"target-unit", "target.unit", "U", "seq2seq: the same for the targets (default: from the data)"},
+    {"subwords", "text.subwords", "N", "symbols of --unit subwords"},
+    {"shared", "target.shared", "true",
+     "seq2seq: one vocabulary for both sides (default with subwords); or false"},
+    {"decoder-layers", "decoder.layers", "N", "seq2seq: blocks of the decoder"},
     {"scheme", "text.scheme", "S", "bmes: with --unit chars, learn to cut text into words"},
     {"output-kind", "output.kind", "K",
      "class, labels (several a text), number (default: from task and data)"},
@@ -39,12 +45,14 @@ static const setting settings[TRAINING_SETTINGS] = {
 
 void training_flags_add(training_flags *given, argument_flag *flags) {
     const argument_flag others[TRAINING_FLAGS - TRAINING_SETTINGS] = {
-        argument_text("dev", &given->dev.path[0], "FILE", "development data: the best model is chosen by it"),
+        argument_texts("dev", &given->dev.path[0], &given->dev.path[1], "FILE",
+                       "development data: the best model is chosen by it"),
         argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
         argument_switch("crf", &given->crf, "a conditional random field over the tags"),
         argument_switch("one-hot", &given->one_hot, "one-hot input: no features of words"),
         argument_switch("pretokenized", &given->pretokenized, "split texts at spaces only"),
+        argument_switch("lowercase", &given->lowercase, "all text in lower case"),
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
         argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
@@ -76,10 +84,16 @@ static bool is_set(const training_flags *given, const char *flag) {
 }
 
 const char *training_flags_problem(training_flags *given, const argument_list *list) {
-    if (list->positional_count < 1) return "what task? tag, classify or regress";
+    if (list->positional_count < 1) return "what task? tag, classify, regress, seq2seq or lm";
     for (size_t i = TRAINING_FILES; i < list->positional_count; i++)
         given->train.path[i - TRAINING_FILES] = given->positional[i];
-    if (given->train.path[1] != NULL) return "one file to learn from, not two";
+    if (given->train.path[0] == NULL) { /* --dev DEV TRAIN: not a second file, then */
+        given->train.path[0] = given->dev.path[1];
+        given->dev.path[1] = NULL;
+    }
+    bool pairs = strcmp(given->positional[TRAINING_TASK], "seq2seq") == 0;
+    if (!pairs && (given->train.path[1] != NULL || given->dev.path[1] != NULL))
+        return "one file to learn from, not two (seq2seq takes two: sources and targets, line by line)";
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
     if (given->time != NULL && is_set(given, "steps")) return "--time chooses the steps: not both";
     return NULL;
@@ -120,6 +134,7 @@ int training_configure(attn_context *context, const training_flags *given, attn_
     if (status == ATTN_OK) status = set_if(config, "output.crf", given->crf ? "true" : NULL);
     if (status == ATTN_OK) status = set_if(config, "text.one_hot", given->one_hot ? "true" : NULL);
     if (status == ATTN_OK) status = set_if(config, "text.pretokenized", given->pretokenized ? "true" : NULL);
+    if (status == ATTN_OK) status = set_if(config, "text.lowercase", given->lowercase ? "true" : NULL);
     if (status == ATTN_OK) status = set_if(config, "encoder.left", given->window);
     if (status == ATTN_OK) status = set_if(config, "encoder.right", given->window);
     if (status == ATTN_OK) return EXIT_DONE;
@@ -133,7 +148,9 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     attn_status status = attn_config_reader(config, &options);
     if (status != ATTN_OK) return status;
     options.skip_bad = given->skip_bad;
-    status = attn_dataset_read(context, files->path[0], &options, dataset);
+    status = files->path[1] != NULL
+                 ? attn_dataset_read_parallel(context, files->path[0], files->path[1], &options, dataset)
+                 : attn_dataset_read(context, files->path[0], &options, dataset);
     if (status == ATTN_OK && attn_dataset_skipped(*dataset) > 0 && !given->quiet) {
         fprintf(stderr, "%s: %lld bad lines or sentences left out\n", files->path[0],
                 (long long)attn_dataset_skipped(*dataset));

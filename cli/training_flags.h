@@ -12,14 +12,15 @@
 #include "arguments.h"
 
 enum {
-    TRAINING_SETTINGS = 19,                  /* flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 11, /* all that training_flags_add adds */
+    TRAINING_SETTINGS = 23,                  /* flags that set one value of the configuration */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 12, /* all that training_flags_add adds */
     TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_POSITIONALS = 3
 };
 
-/* The files of one set of examples: one, or two that are read line by line. NULLs: there is none. */
+/* The files of one set of examples: one, or two that are read line by line (sources, targets). NULLs: there
+ * is none. */
 typedef struct training_files {
     const char *path[2];
 } training_files;
@@ -32,7 +33,7 @@ typedef struct training_flags {
     const char *setting[TRAINING_SETTINGS];
     const char *config, *time, *vectors, *window;
     int64_t threads;
-    bool crf, pretokenized, one_hot, quiet, skip_bad;
+    bool crf, pretokenized, one_hot, lowercase, quiet, skip_bad;
 } training_flags;
 
 /* Puts TRAINING_FLAGS rows there. */

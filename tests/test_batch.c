@@ -43,13 +43,13 @@ static void test_segments(void **state) {
     at_units units = units_of(lengths, 6, offsets);
     at_segments segments = {0};
     /* texts are cut; an empty one is there too */
-    static const at_segment cut[] = {{0, 0, 3}, {1, 3, 0}, {2, 3, 4}, {3, 13, 4}, {4, 17, 4}, {5, 22, 1}};
+    static const at_segment cut[] = {{0, 0, 3, 0}, {1, 3, 0, 0}, {2, 3, 4, 0}, {3, 13, 4, 0}, {4, 17, 4, 0}, {5, 22, 1, 0}};
     assert_int_equal(at_segments_make(context, &units, 4, 0, &segments), ATTN_OK);
     assert_int_equal(segments.count, 6);
     assert_memory_equal(segments.list, cut, sizeof cut);
     /* sequences of tokens go in pieces, and without a token there is nothing to answer */
-    static const at_segment pieces[] = {{0, 0, 3},  {2, 3, 4},  {2, 7, 4},  {2, 11, 2},
-                                        {3, 13, 4}, {4, 17, 4}, {4, 21, 1}, {5, 22, 1}};
+    static const at_segment pieces[] = {{0, 0, 3, 0},  {2, 3, 4, 0},  {2, 7, 4, 0},  {2, 11, 2, 0},
+                                        {3, 13, 4, 0}, {4, 17, 4, 0}, {4, 21, 1, 0}, {5, 22, 1, 0}};
     assert_int_equal(at_segments_make(context, &units, 4, 1, &segments), ATTN_OK);
     assert_int_equal(segments.count, 8);
     assert_memory_equal(segments.list, pieces, sizeof pieces);

@@ -188,8 +188,8 @@ static void test_select(void **state) {
 
 static attn_status parse_two(attn_context *c, const char *sources, const char *targets,
                              const attn_reader_options *options, attn_dataset **dataset) {
-    return at_parse_parallel(c, (at_text){"a.en", sources, strlen(sources)},
-                             (at_text){"a.de", targets, strlen(targets)}, options, dataset);
+    return at_parse_parallel(c, (at_content){"a.en", sources, strlen(sources)},
+                             (at_content){"a.de", targets, strlen(targets)}, options, dataset);
 }
 
 static attn_dataset *read_two(const char *sources, const char *targets, const attn_reader_options *options) {
@@ -340,7 +340,7 @@ static void test_long_names(void **state) {
     memcpy(target + sizeof target - 6, "/a.de", 6);
     attn_reader_options options = reader_options();
     attn_dataset *dataset = NULL;
-    assert_int_equal(at_parse_parallel(context(), (at_text){source, "a\n", 2}, (at_text){target, "\n\n", 2},
+    assert_int_equal(at_parse_parallel(context(), (at_content){source, "a\n", 2}, (at_content){target, "\n\n", 2},
                                        &options, &dataset),
                      ATTN_INVALID_ARGUMENT);
     snprintf(error, sizeof error,

@@ -9,6 +9,12 @@
  *     labels    exact (all labels of an example right), macro_*, micro_precision, micro_recall, micro_f1
  *     number    mean_squared_error, mean_absolute_error, correlation
  *     bmes      also word_precision, word_recall, word_f1
+ *     seq2seq   exact_match, word_error_rate, symbol_error_rate (targets of symbols) or character_error_rate,
+ *               bleu, chrf. Error rates are edit distances over lengths; where a target is a word spelled in
+ *               symbols, a word is wrong or right. Rows with the same source are several right answers: the
+ *               nearest counts. bleu and chrf (percents; attn/scores.h) are of rows
+ *     lm        bits_per_byte, perplexity (a unit), loss (its logarithm), unknown_units (each also costs the
+ * 21 bits that say which character it is)
  *
  * A target label that the model does not know counts as wrong (and is counted in "unknown_labels"); a missing
  * target does not count.
@@ -21,6 +27,7 @@
 
 #include <attn/dataset.h>
 #include <attn/export.h>
+#include <attn/generate.h>
 #include <attn/model.h>
 #include <attn/status.h>
 
@@ -31,6 +38,10 @@ typedef struct attn_report attn_report;
 /* Predicts and compares. Errors: INVALID_ARGUMENT (the dataset has no such targets, or nothing to compare).
  */
 ATTN_API attn_status attn_report_create(attn_model *model, const attn_dataset *dataset, attn_report **report);
+/* The same with options of the search (seq2seq; NULL: the defaults), and BLEU and chrF in lower case. */
+ATTN_API attn_status attn_report_create_search(attn_model *model, const attn_dataset *dataset,
+                                               const attn_search_options *search, int lowercase,
+                                               attn_report **report);
 ATTN_API void attn_report_destroy(attn_report *report); /* NULL is allowed */
 
 ATTN_API int attn_report_metrics(const attn_report *report);

@@ -20,7 +20,7 @@ attn_status at_segments_make(attn_context *context, const at_units *units, int64
         if (!in_pieces && left > longest) left = longest;
         if (in_pieces && left == 0) continue;
         do {
-            at_segment segment = {example, first, left < longest ? left : longest};
+            at_segment segment = {example, first, left < longest ? left : longest, 0};
             attn_status status = at_grow(context, &segments->list, &segments->room, segments->count + 1,
                                          sizeof *segments->list, "a list of sequences");
             if (status != ATTN_OK) return status;
@@ -63,10 +63,12 @@ static int compare(const void *a, const void *b) {
     return (x->segment > y->segment) - (x->segment < y->segment);
 }
 
+static int64_t length_of(const at_segment *segment) { return segment->count + segment->answer; }
+
 static void sort_by_length(const at_segments *segments, int64_t *order, int64_t count, sortable *scratch) {
     for (int64_t i = 0; i < count; i++) {
         scratch[i].segment = order[i];
-        scratch[i].count = segments->list[order[i]].count;
+        scratch[i].count = length_of(&segments->list[order[i]]);
     }
     qsort(scratch, (size_t)count, sizeof *scratch, compare);
     for (int64_t i = 0; i < count; i++) order[i] = scratch[i].segment;
@@ -76,7 +78,7 @@ static void sort_by_length(const at_segments *segments, int64_t *order, int64_t 
 static void sort_buckets(const at_segments *segments, int64_t *order, int64_t units, sortable *scratch) {
     int64_t begin = 0, held = 0;
     for (int64_t i = 0; i < segments->count; i++) {
-        held += segments->list[order[i]].count;
+        held += length_of(&segments->list[order[i]]);
         if (held < units && i + 1 < segments->count) continue;
         sort_by_length(segments, order + begin, i + 1 - begin, scratch);
         begin = i + 1;
@@ -89,7 +91,7 @@ static int64_t cut(const at_segments *segments, const int64_t *order, int64_t bu
     int64_t batches = 0, held = 0;
     first[0] = 0;
     for (int64_t i = 0; i < segments->count; i++) {
-        int64_t count = segments->list[order[i]].count;
+        int64_t count = length_of(&segments->list[order[i]]);
         count = count ? count : 1;
         if (i > first[batches] && held + count > budget) {
             first[++batches] = i;

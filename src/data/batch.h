@@ -14,6 +14,7 @@
 typedef struct at_segment {
     int64_t example;
     int64_t first, count; /* units, as numbers in at_units */
+    int64_t answer;       /* symbols of its answer: they count in the plan */
 } at_segment;
 
 typedef struct at_segments {

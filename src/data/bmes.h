@@ -6,7 +6,8 @@
 #ifndef AT_DATA_BMES_H
 #define AT_DATA_BMES_H
 
-/* Whether a word begins at a character with this label; before: the label of the one before, 0 at the start. */
+/* Whether a word begins at a character with this label; before: the label of the one before, 0 at the start.
+ */
 static inline int at_bmes_begins(char before, char label) {
     return before == 0 || before == 'E' || before == 'S' || label == 'B' || label == 'S';
 }

@@ -43,6 +43,9 @@ attn_status at_dataset_end(attn_dataset *dataset, const char *source, size_t sou
 /* Takes back what was added since the last end: the example was bad. */
 void at_dataset_undo(attn_dataset *dataset);
 
+/* The sources of pairs, their targets, or both (sources first), as a set of texts. */
+attn_status at_dataset_sides(const attn_dataset *pairs, int sources, int targets, attn_dataset **texts);
+
 static inline int64_t at_dataset_first(const attn_dataset *dataset, int64_t example) {
     return dataset->offsets[example];
 }

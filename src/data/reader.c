@@ -330,7 +330,7 @@ static attn_status read_all(at_reader *reader, at_reader *targets) {
                           reader->dataset->skipped, at_string(&reader->dataset->problems, 0));
 }
 
-static at_reader reader_of(attn_context *context, at_text text, int64_t first_line,
+static at_reader reader_of(attn_context *context, at_content text, int64_t first_line,
                            const attn_reader_options *options) {
     const char *bytes = text.count ? text.bytes : "";
     return (at_reader){.context = context,
@@ -354,7 +354,7 @@ static attn_status parse(at_reader *reader, at_reader *targets, attn_dataset **d
     return status;
 }
 
-attn_status at_parse_parallel(attn_context *context, at_text sources, at_text targets,
+attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
                               const attn_reader_options *options, attn_dataset **dataset) {
     at_reader reader = reader_of(context, sources, 1, options),
               other = reader_of(context, targets, 1, options);
@@ -384,7 +384,7 @@ attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t 
         return at_fail(context, ATTN_OVERFLOW,
                        "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
                        name, count, options->expanded_limit);
-    at_reader reader = reader_of(context, (at_text){name, bytes, count}, first_line, options);
+    at_reader reader = reader_of(context, (at_content){name, bytes, count}, first_line, options);
     return parse(&reader, NULL, dataset);
 }
 
@@ -399,7 +399,7 @@ attn_status attn_dataset_read(attn_context *context, const char *path, const att
     at_bytes file = {0};
     status = at_file_read(context, path, options->expanded_limit, &file);
     if (status != ATTN_OK) return status;
-    at_reader reader = reader_of(context, (at_text){path, file.data, (size_t)file.count}, 1, options);
+    at_reader reader = reader_of(context, (at_content){path, file.data, (size_t)file.count}, 1, options);
     status = parse(&reader, NULL, dataset);
     at_bytes_free(context, &file);
     return status;
@@ -419,8 +419,8 @@ attn_status attn_dataset_read_parallel(attn_context *context, const char *source
     status = at_file_read(context, sources, used.expanded_limit, &source);
     if (status == ATTN_OK) status = at_file_read(context, targets, used.expanded_limit, &target);
     if (status == ATTN_OK)
-        status = at_parse_parallel(context, (at_text){sources, source.data, (size_t)source.count},
-                                   (at_text){targets, target.data, (size_t)target.count}, &used, dataset);
+        status = at_parse_parallel(context, (at_content){sources, source.data, (size_t)source.count},
+                                   (at_content){targets, target.data, (size_t)target.count}, &used, dataset);
     at_bytes_free(context, &source);
     at_bytes_free(context, &target);
     return status;

@@ -88,12 +88,12 @@ attn_status at_read_pairs(at_reader *reader);
 /* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */
 attn_status at_read_parallel(at_reader *sources, at_reader *targets);
 /* attn_dataset_read_parallel from memory. The options have been checked. */
-typedef struct at_text {
+typedef struct at_content {
     const char *name; /* for errors */
     const char *bytes;
     size_t count;
-} at_text;
-attn_status at_parse_parallel(attn_context *context, at_text sources, at_text targets,
+} at_content;
+attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
                               const attn_reader_options *options, attn_dataset **dataset);
 
 /* The format, from the name and the content; AUTO if it cannot be told. */

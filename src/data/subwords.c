@@ -240,11 +240,10 @@ static attn_status read_words(pair_learner *learner) {
         const char *word = at_string(strings, w);
         size_t length = at_string_length(strings, w);
         if (!length || learner->words->counts[w] <= 0) continue;
-        status = add_node(learner, mark, MARK_BYTES, (int32_t)w, 1);
         for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
             size = character_bytes(word + i, length - i);
-            status = word[i] == ' ' ? add_node(learner, mark, MARK_BYTES, (int32_t)w, 0)
-                                    : add_node(learner, word + i, size, (int32_t)w, 0);
+            status = word[i] == ' ' ? add_node(learner, mark, MARK_BYTES, (int32_t)w, i == 0)
+                                    : add_node(learner, word + i, size, (int32_t)w, i == 0);
         }
     }
     for (int64_t i = 0; i < learner->node_count && status == ATTN_OK; i++) {
@@ -391,7 +390,7 @@ void at_subwords_free(attn_context *context, at_subwords *subwords) {
 
 /* ---- splitting --------------------------------------------------------------------------------------- */
 
-enum { SHORT_WORD = 64 }; /* bytes, mark included, for which the stack has room */
+enum { SHORT_WORD = 64 }; /* bytes, marks included, for which the stack has room */
 
 /* A symbol from byte `begin` to that of the next one; alive while its end is not 0. */
 typedef struct word_piece {
@@ -470,10 +469,9 @@ static void merge_pieces(word_splitter *splitter, int32_t count) {
     }
 }
 
-/* The word with its mark, spaces inside replaced; out has room for 3 * length + MARK_BYTES. */
+/* The word with its spaces replaced; out has room for 3 * length. */
 static size_t mark_word(const char *word, size_t length, char *out) {
-    memcpy(out, mark, MARK_BYTES);
-    size_t used = MARK_BYTES;
+    size_t used = 0;
     for (size_t i = 0; i < length; i++) {
         if (word[i] == ' ') {
             memcpy(out + used, mark, MARK_BYTES);
@@ -514,7 +512,7 @@ attn_status at_subwords_split(attn_context *context, const at_subwords *subwords
     possible_join short_heap[3 * SHORT_WORD];
     char short_text[2 * SHORT_WORD + 1];
     word_splitter splitter = {.subwords = subwords, .pieces = short_pieces, .heap = short_heap};
-    size_t most = MARK_BYTES + length;
+    size_t most = length;
     for (size_t i = 0; i < length; i++) most += word[i] == ' ' ? MARK_BYTES - 1 : 0;
     char *text = short_text;
     unsigned char *memory = NULL;

@@ -1,4 +1,4 @@
-/* text.c: units of examples, the vocabulary of them, and the features of rows.
+/* text.c: the vocabulary of units, and the features of rows.
  *
  * Hashed features are part of what a model is: each is at_hash of its bytes, seeded with its kind, modulo the
  * number of buckets. n-grams of a word are taken from its lower-case form between U+0002 and U+0003; of words
@@ -32,166 +32,22 @@ enum {
 
 static const uint64_t outside = UINT64_C(0x5bd1e9955bd1e995); /* stands for a unit beyond the ends */
 
-/* ---- units ------------------------------------------------------------------------------------------- */
-
-static attn_status add_unit(attn_context *context, at_units *units, const char *text, size_t length,
-                            int64_t token) {
-    int64_t count = units->units.count;
-    attn_status status =
-        at_grow(context, &units->tokens, &units->token_room, count + 1, sizeof *units->tokens, "units");
-    if (status == ATTN_OK) status = at_strings_add(context, &units->units, text, length);
-    if (status == ATTN_OK) units->tokens[count] = token;
-    return status;
-}
-
-/* The characters of one token (token >= 0), or of a raw text: -1, and each character has its own number. */
-static attn_status add_characters(attn_context *context, at_units *units, const char *text, size_t length,
-                                  int64_t token) {
-    int64_t number = 0;
-    int space = 0;
-    attn_status status = ATTN_OK;
-    for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
-        int32_t code_point;
-        size = (size_t)at_unicode_next(text + i, length - i, &code_point);
-        if (token < 0 && at_unicode_space(code_point)) {
-            space = 1;
-            continue;
-        }
-        if (space && number) status = add_unit(context, units, " ", 1, number++);
-        space = 0;
-        if (status == ATTN_OK) {
-            status = add_unit(context, units, text + i, size, token < 0 ? number : token);
-            number++;
-        }
-    }
-    return status;
-}
-
-static attn_status add_bytes(attn_context *context, at_units *units, const char *text, size_t length,
-                             int64_t token) {
-    int64_t number = -1;
-    attn_status status = ATTN_OK;
-    for (size_t i = 0; i < length && status == ATTN_OK; i++) {
-        if (((unsigned char)text[i] & 0xC0) != 0x80 || number < 0) number++; /* a character begins */
-        status = add_unit(context, units, text + i, 1, token < 0 ? number : token);
-    }
-    return status;
-}
-
-/* What at_text_units reuses from word to word. */
-typedef struct unit_scratch {
-    at_strings words, pieces;
-    char *lower;
-    int64_t lower_room;
-} unit_scratch;
-
-static attn_status lower_case(attn_context *context, const char **word, size_t *length,
-                              unit_scratch *scratch) {
-    attn_status status = at_grow(context, &scratch->lower, &scratch->lower_room, 4 * (int64_t)*length + 1, 1,
-                                 "a word in lower case");
-    if (status != ATTN_OK) return status;
-    *length = at_unicode_lower(*word, *length, scratch->lower);
-    *word = scratch->lower;
-    return ATTN_OK;
-}
-
-static attn_status add_subwords(const at_text *text, at_units *units, const char *word, size_t length,
-                                int64_t token, unit_scratch *scratch) {
-    attn_status status = ATTN_OK;
-    if (text->options.lowercase) status = lower_case(text->context, &word, &length, scratch);
-    at_strings_clear(&scratch->pieces);
-    if (status == ATTN_OK) {
-        status = at_subwords_split(text->context, &text->subwords, word, length, &scratch->pieces);
-    }
-    for (int64_t i = 0; i < scratch->pieces.count && status == ATTN_OK; i++) {
-        status = add_unit(text->context, units, at_string(&scratch->pieces, i),
-                          at_string_length(&scratch->pieces, i), token);
-    }
-    return status;
-}
-
-static attn_status add_token(const at_text *text, const attn_dataset *dataset, int64_t example, int64_t t,
-                             at_units *units, unit_scratch *scratch) {
-    const char *token = at_string(&dataset->tokens, t);
-    size_t length = at_string_length(&dataset->tokens, t);
-    int64_t number = t - dataset->offsets[example];
-    switch (text->options.unit) {
-    case AT_UNIT_WORDS: return add_unit(text->context, units, token, length, number);
-    case AT_UNIT_SUBWORDS: return add_subwords(text, units, token, length, number, scratch);
-    case AT_UNIT_BYTES: return add_bytes(text->context, units, token, length, number);
-    default: break;
-    }
-    attn_status status = add_characters(text->context, units, token, length, number);
-    int last = t + 1 == dataset->offsets[example + 1];
-    if (status == ATTN_OK && dataset->any_glued && !dataset->glued[t] && !last) {
-        status = add_unit(text->context, units, " ", 1, number);
-    }
-    return status;
-}
-
-static attn_status add_raw(const at_text *text, const char *raw, size_t length, at_units *units,
-                           unit_scratch *scratch) {
-    if (text->options.unit == AT_UNIT_CHARS) return add_characters(text->context, units, raw, length, -1);
-    if (text->options.unit == AT_UNIT_BYTES) return add_bytes(text->context, units, raw, length, -1);
-    at_strings_clear(&scratch->words);
-    attn_status status =
-        at_split_words(text->context, raw, length, text->options.pretokenized, &scratch->words);
-    for (int64_t i = 0; i < scratch->words.count && status == ATTN_OK; i++) {
-        const char *word = at_string(&scratch->words, i);
-        size_t word_length = at_string_length(&scratch->words, i);
-        status = text->options.unit == AT_UNIT_WORDS
-                     ? add_unit(text->context, units, word, word_length, i)
-                     : add_subwords(text, units, word, word_length, i, scratch);
-    }
-    return status;
-}
-
-attn_status at_text_units(const at_text *text, const attn_dataset *dataset, at_units *units) {
-    attn_context *context = text->context;
-    int64_t old_examples = units->examples, old_units = units->units.count;
-    unit_scratch scratch = {.lower = NULL};
-    attn_status status = at_grow(context, &units->offsets, &units->offset_room,
-                                 old_examples + dataset->examples + 1, sizeof *units->offsets, "units");
-    if (status == ATTN_OK) units->offsets[old_examples] = old_units;
-    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
-        for (int64_t t = dataset->offsets[e]; t < dataset->offsets[e + 1] && status == ATTN_OK; t++) {
-            status = dataset->tokenized ? add_token(text, dataset, e, t, units, &scratch)
-                                        : add_raw(text, at_string(&dataset->tokens, t),
-                                                  at_string_length(&dataset->tokens, t), units, &scratch);
-        }
-        if (status == ATTN_OK) units->offsets[++units->examples] = units->units.count;
-    }
-    at_strings_free(context, &scratch.words);
-    at_strings_free(context, &scratch.pieces);
-    at_release(context, scratch.lower);
-    if (status != ATTN_OK) {
-        units->examples = old_examples;
-        units->units.count = old_units;
-    }
-    return status;
-}
-
-void at_units_free(attn_context *context, at_units *units) {
-    at_strings_free(context, &units->units);
-    at_release(context, units->offsets);
-    at_release(context, units->tokens);
-    memset(units, 0, sizeof *units);
-}
-
 /* ---- vocabulary -------------------------------------------------------------------------------------- */
 
 /* How often each unit is there, in lower case if the options say so. */
 static attn_status count_units(const at_text *text, const attn_dataset *dataset, at_vocabulary *counts) {
     at_units units = {.examples = 0};
-    unit_scratch scratch = {.lower = NULL};
+    char *lower = NULL;
+    int64_t lower_room = 0;
     attn_status status = at_text_units(text, dataset, &units);
     for (int64_t i = 0; i < units.units.count && status == ATTN_OK; i++) {
         const char *unit = at_string(&units.units, i);
         size_t length = at_string_length(&units.units, i);
-        if (text->options.lowercase) status = lower_case(text->context, &unit, &length, &scratch);
+        if (text->options.lowercase)
+            status = at_lower_case(text->context, &unit, &length, &lower, &lower_room);
         if (status == ATTN_OK) status = at_vocabulary_add(text->context, counts, unit, length, 1, NULL);
     }
-    at_release(text->context, scratch.lower);
+    at_release(text->context, lower);
     at_units_free(text->context, &units);
     return status;
 }
@@ -202,9 +58,9 @@ attn_status at_text_learn(at_text *text, const attn_dataset *dataset) {
     attn_status status = ATTN_OK;
     at_text learned = {.context = text->context, .options = text->options};
     if (text->options.unit == AT_UNIT_SUBWORDS) {
-        learned.options.unit = AT_UNIT_WORDS;
+        learned.learning = 1;
         status = count_units(&learned, dataset, &counts);
-        learned.options.unit = AT_UNIT_SUBWORDS;
+        learned.learning = 0;
         if (status == ATTN_OK) {
             status = at_subwords_learn(text->context, &counts, text->options.subwords, &subwords);
         }
@@ -230,6 +86,32 @@ attn_status at_text_learn(at_text *text, const attn_dataset *dataset) {
 void at_text_free(at_text *text) {
     at_vocabulary_free(text->context, &text->vocabulary);
     at_subwords_free(text->context, &text->subwords);
+}
+
+enum { FEW_SYMBOLS = 500, PIECES_A_SYMBOL = 8 };
+
+attn_status at_text_guess(attn_context *context, const at_strings *texts, at_unit *unit) {
+    int64_t spaced = 0, pieces = 0, characters = 0;
+    at_vocabulary symbols = {.slot_count = 0};
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < texts->count && status == ATTN_OK; i++) {
+        const char *text = at_string(texts, i);
+        spaced += strchr(text, ' ') != NULL;
+        for (const char *piece = text; *piece && status == ATTN_OK;) {
+            size_t length = strcspn(piece, " ");
+            for (size_t c = 0; c < length; c++) characters += ((unsigned char)piece[c] & 0xC0) != 0x80;
+            if (length && symbols.strings.count <= FEW_SYMBOLS)
+                status = at_vocabulary_add(context, &symbols, piece, length, 1, NULL);
+            pieces += length > 0;
+            piece += length + (piece[length] == ' ');
+        }
+    }
+    int64_t different = symbols.strings.count;
+    at_vocabulary_free(context, &symbols);
+    if (status != ATTN_OK) return status;
+    int few = different <= FEW_SYMBOLS && (pieces >= PIECES_A_SYMBOL * different || characters <= 3 * pieces);
+    *unit = 10 * spaced <= texts->count ? AT_UNIT_CHARS : few ? AT_UNIT_SYMBOLS : AT_UNIT_SUBWORDS;
+    return ATTN_OK;
 }
 
 int64_t at_text_features_count(const at_text *text) {
@@ -336,10 +218,11 @@ static void put_context(feature_writer *writer, int64_t i) {
     int64_t farthest = writer->text->options.neighbours;
     for (int64_t distance = -farthest; distance <= farthest; distance++) {
         uint64_t seed = at_splitmix64((uint64_t)(SEED_NEIGHBOUR + distance));
-        if (distance) put(writer, at_splitmix64(seed ^ hash_at(writer, i + distance)));
+        if (distance < 0 || (distance && !writer->text->options.backward))
+            put(writer, at_splitmix64(seed ^ hash_at(writer, i + distance)));
     }
     for (int64_t n = 2; n <= writer->context_reach; n++) {
-        for (int64_t place = 0; place < n; place++) {
+        for (int64_t place = writer->text->options.backward ? n - 1 : 0; place < n; place++) {
             uint64_t hash = at_splitmix64((uint64_t)(SEED_CONTEXT * n + place));
             for (int64_t k = i - place; k < i - place + n; k++) {
                 hash = at_splitmix64(hash ^ hash_at(writer, k));
@@ -353,7 +236,7 @@ static void put_context(feature_writer *writer, int64_t i) {
 static void put_hashed(feature_writer *writer, const char *unit, size_t length, size_t lower_length,
                        int64_t i) {
     const at_text_options *options = &writer->text->options;
-    if (options->unit == AT_UNIT_WORDS) {
+    if (options->unit == AT_UNIT_WORDS || options->unit == AT_UNIT_SYMBOLS) {
         if (options->ngram_max > 0) put_word_ngrams(writer, lower_length);
         if (options->word_features) put(writer, at_hash(writer->lower + 1, lower_length, SEED_LOWER));
     }

@@ -15,7 +15,14 @@
 #include "data/subwords.h"
 #include "data/vocabulary.h"
 
-typedef enum at_unit { AT_UNIT_WORDS, AT_UNIT_CHARS, AT_UNIT_BYTES, AT_UNIT_SUBWORDS } at_unit;
+typedef enum at_unit {
+    AT_UNIT_WORDS,
+    AT_UNIT_CHARS,
+    AT_UNIT_BYTES,
+    AT_UNIT_SUBWORDS,
+    AT_UNIT_SYMBOLS, /* what stands between spaces */
+    AT_UNIT_AUTO     /* what the data looks like: at_text_guess */
+} at_unit;
 typedef enum at_scheme { AT_SCHEME_NONE, AT_SCHEME_BMES } at_scheme;
 
 typedef struct at_text_options {
@@ -28,6 +35,9 @@ typedef struct at_text_options {
     int64_t subwords;             /* how many symbols byte-pair encoding may have */
     int64_t ngram_min, ngram_max; /* characters in the n-grams of a word; max 0: none */
     int word_features;            /* lower-case form and shape */
+    int exact;                    /* the text can be written again from its units: spaces are kept */
+    int running;                  /* a unit "\n" ends every example, and one stands before the first */
+    int backward;                 /* n-grams and neighbours of a row are those before it */
     int64_t context;              /* n-grams of up to so many neighbouring units; 1 or 0: none */
     int64_t neighbours;           /* units up to so far away are features of a row by themselves */
     int64_t buckets;              /* rows for hashed features; 0: none of them */
@@ -46,6 +56,7 @@ typedef struct at_text {
     at_text_options options;
     at_vocabulary vocabulary; /* string 0 is "" and stands for unknown units */
     at_subwords subwords;     /* unit SUBWORDS only */
+    int learning; /* subwords are yet to be learned: units are words, each with the space before it */
 } at_text;
 
 /* Appends the units of all examples of a dataset. Tokens of a tokenized set are the words as they are (unit
@@ -53,6 +64,23 @@ typedef struct at_text {
  * the unit asks for words. With CHARS of a tokenized set, where the file marks spaces, a space is a unit " "
  * (its token number is that of the word before it). */
 attn_status at_text_units(const at_text *text, const attn_dataset *dataset, at_units *units);
+/* Text from units: appends one to what is there, in the way of text->options (words with spaces between
+ * them). The bytes end with a 0. */
+typedef struct at_joined {
+    char *bytes;
+    int64_t count, room;
+    int started; /* something of the text, or of its line, is there */
+} at_joined;
+attn_status at_text_append(const at_text *text, const char *unit, size_t length, at_joined *joined);
+
+/* The unit that texts look to be made of: SYMBOLS if the pieces between their spaces are few different ones,
+ * CHARS if hardly any has spaces, else SUBWORDS. */
+attn_status at_text_guess(attn_context *context, const at_strings *texts, at_unit *unit);
+
+/* A word in lower case, in a buffer that grows. */
+attn_status at_lower_case(attn_context *context, const char **word, size_t *length, char **buffer,
+                          int64_t *room);
+
 void at_units_free(attn_context *context, at_units *units);
 
 /* Learns subwords and vocabulary from a dataset's text. text->context and text->options are set. */

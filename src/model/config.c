@@ -288,6 +288,23 @@ static attn_status check_together(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task tag labels tokens: text.unit has to be words, or chars with text.scheme bmes");
     }
+    if (v->task != AT_TASK_SEQ2SEQ && v->unit == AT_UNIT_AUTO)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "text.unit auto is for task seq2seq");
+    if (v->task == AT_TASK_LM && !v->causal)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "task lm: encoder.causal has to be true");
+    if (v->task == AT_TASK_LM && (v->unit == AT_UNIT_WORDS || v->unit == AT_UNIT_SYMBOLS)) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task lm writes text: text.unit has to be chars, bytes or subwords");
+    }
+    if (v->task == AT_TASK_SEQ2SEQ && v->columns % v->heads != 0) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64
+                       "), which the decoder has, too",
+                       v->columns, v->heads);
+    }
+    if (v->task == AT_TASK_SEQ2SEQ && v->position == ATTN_POSITION_ONE_HOT)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task seq2seq: encoder.position can be anything but one-hot; learned is equal to it");
     if (v->crf && v->task != AT_TASK_TAG)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
     if (v->crf && v->members > 1)
@@ -432,6 +449,11 @@ attn_status attn_config_parse(attn_config *config, const char *name, const char 
 
 /* ---- what the values mean ---- */
 
+/* Texts that are written again need their spaces. */
+static int writes_text(const at_config *values) {
+    return values->task == AT_TASK_SEQ2SEQ || values->task == AT_TASK_LM;
+}
+
 void at_config_text(const at_config *values, at_text_options *options) {
     memset(options, 0, sizeof *options);
     options->unit = (at_unit)values->unit;
@@ -441,6 +463,8 @@ void at_config_text(const at_config *values, at_text_options *options) {
     options->vocabulary = values->vocabulary;
     options->min_count = values->min_count;
     options->subwords = values->subwords;
+    options->exact = writes_text(values);
+    options->running = options->backward = values->task == AT_TASK_LM;
     if (values->one_hot) return; /* the unit and nothing else */
     options->ngram_min = values->ngram_min;
     options->ngram_max = values->ngram_max;
@@ -448,6 +472,36 @@ void at_config_text(const at_config *values, at_text_options *options) {
     options->context = values->context;
     options->neighbours = values->neighbours;
     options->buckets = values->buckets;
+}
+
+int at_config_shared(const at_config *values) {
+    return values->task == AT_TASK_SEQ2SEQ && values->shared && values->unit == values->target_unit;
+}
+
+void at_config_target_text(const at_config *values, at_text_options *options) {
+    memset(options, 0, sizeof *options);
+    options->unit = (at_unit)values->target_unit;
+    options->exact = 1;
+    options->lowercase = values->lowercase;
+    options->min_count = values->target_min_count;
+    options->subwords = values->target_subwords ? values->target_subwords : values->subwords;
+}
+
+void at_config_decoder(const at_config *values, attn_decoder_options *options) {
+    attn_decoder_options_init(options);
+    options->columns = options->source_columns = values->columns;
+    options->layers = values->decoder_layers;
+    options->heads = values->heads;
+    options->kv_heads = values->kv_heads;
+    options->inner = values->inner ? values->inner : 4 * values->columns;
+    options->activation = (attn_activation)values->activation;
+    options->gated = values->gated;
+    options->norm = (attn_norm_kind)values->norm;
+    options->norm_first = values->norm_first;
+    options->position = (attn_position)values->position;
+    options->longest = values->longest;
+    options->dropout = (float)values->dropout;
+    options->attention_dropout = (float)values->attention_dropout;
 }
 
 static void mixer_options(const at_config *values, attn_mixer_options *mixer) {
@@ -544,6 +598,11 @@ void at_config_reader(const at_config *values, attn_reader_options *options) {
     options->text_column = values->text_column;
     options->label_separator = values->label_separator[0];
     options->per_token = values->task == AT_TASK_TAG ? 1 : values->task == AT_TASK_CLASSIFY ? 0 : -1;
+    if (values->task == AT_TASK_SEQ2SEQ) options->format = ATTN_FORMAT_PAIRS;
+    if (values->task == AT_TASK_LM) {
+        options->format = ATTN_FORMAT_LINES;
+        options->labelled = 0;
+    }
 }
 
 attn_status attn_config_reader(attn_config *config, attn_reader_options *options) {

@@ -16,7 +16,7 @@
 
 #include "data/text.h"
 
-typedef enum at_task { AT_TASK_TAG, AT_TASK_CLASSIFY, AT_TASK_REGRESS } at_task;
+typedef enum at_task { AT_TASK_TAG, AT_TASK_CLASSIFY, AT_TASK_REGRESS, AT_TASK_SEQ2SEQ, AT_TASK_LM } at_task;
 typedef enum at_pooling {
     AT_POOL_MEAN,
     AT_POOL_MAX,
@@ -56,6 +56,9 @@ typedef struct at_config {
     int64_t directions, hidden, width, dilation;
     int mixer_activation;
 
+    int target_unit, shared, tied;
+    int64_t target_min_count, target_subwords, target_longest, decoder_layers;
+
     int output, pool, crf, balance;
     int64_t members;
     double output_dropout, smoothing;
@@ -85,7 +88,7 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 92 }; /* checked against the table */
+enum { AT_FIELDS = 99 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
 /* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */
@@ -103,6 +106,10 @@ attn_status at_config_values(attn_config *config, const at_config **values);
 /* What the values mean to text, encoder, optimiser and reader. kinds: room for `layers` mixers, used if the
  * encoder is a mix. */
 void at_config_text(const at_config *values, at_text_options *options);
+void at_config_target_text(const at_config *values, at_text_options *options);
+void at_config_decoder(const at_config *values, attn_decoder_options *options);
+/* seq2seq: one vocabulary for both sides. */
+int at_config_shared(const at_config *values);
 void at_config_encoder(const at_config *values, attn_encoder_options *options, attn_mixer_kind *kinds);
 /* The most rows that a sequence may have: text.longest, or fewer where positions have a table. */
 int64_t at_config_longest(const at_config *values);

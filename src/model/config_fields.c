@@ -1,9 +1,10 @@
 /* config_fields.c: every value of a configuration, in one table, and the defaults of tasks and units. */
 #include "model/config.h"
 
-static const char *const tasks[] = {"tag", "classify", "regress", NULL};
-static const char *const formats[] = {"auto", "conllu", "columns", "table", "fasttext", "lines", NULL};
-static const char *const units[] = {"words", "chars", "bytes", "subwords", NULL};
+static const char *const tasks[] = {"tag", "classify", "regress", "seq2seq", "lm", NULL};
+static const char *const formats[] = {"auto",     "conllu", "columns", "table",
+                                      "fasttext", "lines",  "pairs",   NULL};
+static const char *const units[] = {"words", "chars", "bytes", "subwords", "symbols", "auto", NULL};
 static const char *const schemes[] = {"none", "bmes", NULL};
 static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", NULL};
 static const char *const positions[] = {"none",   "sinusoidal", "learned",  "one-hot",
@@ -35,7 +36,8 @@ static const char *const schedules[] = {"constant", "linear", "cosine", "inverse
 #define MANY 1e15 /* integers up to here are exact in a double, and in JSON */
 
 const at_field at_fields[AT_FIELDS] = {
-    CHOICE("task", task, tasks, "tag", "a tag per token, a class per text, a number per text or token"),
+    CHOICE("task", task, tasks, "tag",
+           "a tag per token, a class per text, a number, a sequence of its own length, what comes next"),
 
     CHOICE("reader.format", format, formats, "auto", "of the files"),
     TEXT("reader.column", column, "", "the columns to learn, with commas between them"),
@@ -103,6 +105,18 @@ const at_field at_fields[AT_FIELDS] = {
     INTEGER("encoder.dilation", dilation, 1, 65536, "1", "of cnn"),
     CHOICE("encoder.mixer_activation", mixer_activation, activations, "relu", "of cnn and fc"),
 
+    INTEGER("decoder.layers", decoder_layers, 1, 1000, "2",
+            "blocks of the decoder; it is as wide as the encoder"),
+
+    CHOICE("target.unit", target_unit, units, "auto", "what a symbol of an answer is"),
+    SWITCH("target.shared", shared, "false", "one vocabulary for both sides, where their units are the same"),
+    SWITCH("target.tied", tied, "true", "symbols are told by the table that embeds them"),
+    INTEGER("target.min_count", target_min_count, 1, 1e9, "1", "a symbol that is rarer is not learned"),
+    INTEGER("target.subwords", target_subwords, 0, 1e7, "0",
+            "symbols of byte-pair encoding; 0: text.subwords"),
+    INTEGER("target.longest", target_longest, 0, 1e6, "0",
+            "the most symbols of an answer; 0: twice the longest of the training data"),
+
     CHOICE("output.kind", output, outputs, "auto", "a class, several labels or a number"),
     CHOICE("output.pool", pool, pools, "mean-max", "from the rows of a text to one"),
     INTEGER("output.members", members, 1, 16, "1", "networks that learn side by side and answer together"),
@@ -149,6 +163,9 @@ enum { ANY = -1 };
  * neighbours, characters do; an answer per text overfits sooner, so it has one layer, a lower rate and few
  * epochs. */
 const at_default at_defaults[] = {
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.unit", "auto"}, /* first: others ask for the unit */
+    {AT_TASK_LM, ANY, ANY, "text.unit", "chars"},
+
     {ANY, AT_UNIT_CHARS, ANY, "text.context", "2"},
     {ANY, AT_UNIT_BYTES, ANY, "text.context", "3"},
     {ANY, AT_UNIT_CHARS, ANY, "text.unit_dropout", "0.1"},
@@ -177,6 +194,37 @@ const at_default at_defaults[] = {
     {AT_TASK_CLASSIFY, AT_UNIT_CHARS, ANY, "training.beta2", "0.98"},
     {AT_TASK_CLASSIFY, AT_UNIT_CHARS, ANY, "output.pool", "mean-max"},
     {AT_TASK_CLASSIFY, AT_UNIT_CHARS, ANY, "training.batch_units", "2000"},
+
+    {ANY, AT_UNIT_SYMBOLS, ANY, "text.ngram_max", "0"},
+    {ANY, AT_UNIT_SYMBOLS, ANY, "text.word_features", "false"},
+
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.min_count", "1"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.buckets", "0"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.stem", "0"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.unit_dropout", "0"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.longest", "10000"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "text.feature_dropout", "0"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "output.smoothing", "0.1"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "output.dropout", "0"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.dropout", "0.2"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "training.beta2", "0.98"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "training.batch_units", "2000"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "training.epochs", "15"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "training.least_steps", "1000"},
+    {AT_TASK_SEQ2SEQ, AT_UNIT_SUBWORDS, ANY, "target.shared", "true"},
+
+    {AT_TASK_LM, ANY, ANY, "text.longest", "256"},
+    {AT_TASK_LM, ANY, ANY, "text.unit_dropout", "0"},
+    {AT_TASK_LM, ANY, ANY, "text.feature_dropout", "0.1"},
+    {AT_TASK_LM, ANY, ANY, "text.word_features", "false"},
+    {AT_TASK_LM, AT_UNIT_CHARS, ANY, "text.context", "3"},
+    {AT_TASK_LM, ANY, ANY, "encoder.causal", "true"},
+    {AT_TASK_LM, ANY, ANY, "encoder.dropout", "0.1"},
+    {AT_TASK_LM, ANY, ANY, "output.dropout", "0"},
+    {AT_TASK_LM, ANY, ANY, "training.beta2", "0.98"},
+    {AT_TASK_LM, ANY, ANY, "training.batch_units", "2000"},
+    {AT_TASK_LM, ANY, ANY, "training.epochs", "4"},
+    {AT_TASK_LM, AT_UNIT_SUBWORDS, ANY, "text.buckets", "0"},
 
     {AT_TASK_REGRESS, ANY, ANY, "encoder.columns", "128"},
     {AT_TASK_REGRESS, ANY, ANY, "encoder.heads", "4"},

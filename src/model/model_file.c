@@ -17,7 +17,8 @@
 
 static const char format_version[] = "1";
 static const char *const kind_names[] = {"class", "labels", "number"};
-static const char *const list_names[AT_MODEL_LISTS] = {"text.units", "text.merges", "vectors.words"};
+static const char *const list_names[AT_MODEL_LISTS] = {"text.units", "text.merges", "vectors.words",
+                                                       "target.units", "target.merges"};
 
 /* ---- writing ---- */
 
@@ -104,8 +105,9 @@ attn_status at_model_store(attn_model *model, at_safetensors_writer *writer, at_
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.config", config);
     if (status == ATTN_OK) status = store_outputs(model, writer);
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
-    const at_strings *lists[AT_MODEL_LISTS] = {&model->text.vocabulary.strings, &model->text.subwords.merges,
-                                               &model->pretrained.words.strings};
+    const at_strings *lists[AT_MODEL_LISTS] = {
+        &model->text.vocabulary.strings, &model->text.subwords.merges, &model->pretrained.words.strings,
+        &model->own_target.vocabulary.strings, &model->own_target.subwords.merges};
     for (int i = 0; i < AT_MODEL_LISTS && status == ATTN_OK; i++) {
         if (lists[i]->count == 0) continue;
         packed_strings packed = {0};
@@ -268,8 +270,9 @@ static attn_status load_output(attn_model *model, const at_safetensors *file, in
 
 static attn_status load_outputs(attn_model *model, const at_safetensors *file, json_t *root) {
     json_t *list = json_object_get(root, "outputs"), *per_token = json_object_get(root, "per_token");
-    if (!json_is_array(list) || !json_is_boolean(per_token) || json_array_size(list) == 0 ||
-        json_array_size(list) > 10000)
+    size_t least = at_model_says_symbols(model) ? 0 : 1, most = least * 10000; /* symbols need no outputs */
+    if (!json_is_array(list) || !json_is_boolean(per_token) || json_array_size(list) < least ||
+        json_array_size(list) > most || (at_model_says_symbols(model) && !json_is_true(per_token)))
         return damaged(model->context, file, "attn.outputs is not as docs/format.md says", "");
     int count = (int)json_array_size(list);
     model->per_token = json_is_true(per_token);
@@ -290,13 +293,22 @@ static attn_status load_outputs(attn_model *model, const at_safetensors *file, j
     return fits ? ATTN_OK : damaged(model->context, file, "scheme bmes has the labels S, B, M, E", "");
 }
 
-static attn_status load_subwords(attn_model *model, const at_safetensors *file) {
+static attn_status load_subwords(attn_context *context, const at_safetensors *file, const char *name,
+                                 at_text *text) {
     at_strings merges = {0};
-    attn_status status = load_strings(model->context, file, "text.merges", &merges);
-    if (status == ATTN_OK && model->values.unit == AT_UNIT_SUBWORDS)
-        status =
-            name_file(model->context, file, at_subwords_load(model->context, &merges, &model->text.subwords));
-    at_strings_free(model->context, &merges);
+    attn_status status = load_strings(context, file, name, &merges);
+    if (status == ATTN_OK && text->options.unit == AT_UNIT_SUBWORDS)
+        status = name_file(context, file, at_subwords_load(context, &merges, &text->subwords));
+    at_strings_free(context, &merges);
+    return status;
+}
+
+/* The answers' own vocabulary, if they have one. */
+static attn_status load_target(attn_model *model, const at_safetensors *file) {
+    if (model->target != &model->own_target) return ATTN_OK;
+    attn_status status =
+        load_vocabulary(model->context, file, "target.units", 1, &model->own_target.vocabulary);
+    if (status == ATTN_OK) status = load_subwords(model->context, file, "target.merges", &model->own_target);
     return status;
 }
 
@@ -336,7 +348,8 @@ static attn_status load_parts(attn_model *model, at_safetensors *file) {
     json_decref(outputs);
     if (status == ATTN_OK)
         status = load_vocabulary(model->context, file, "text.units", 1, &model->text.vocabulary);
-    if (status == ATTN_OK) status = load_subwords(model, file);
+    if (status == ATTN_OK) status = load_subwords(model->context, file, "text.merges", &model->text);
+    if (status == ATTN_OK) status = load_target(model, file);
     if (status == ATTN_OK) status = load_pretrained(model, file);
     if (status == ATTN_OK) status = at_model_build(model, file);
     if (status == ATTN_OK) status = check_tensors(model, file);
@@ -438,6 +451,7 @@ const char *attn_model_label(const attn_model *model, int output, int64_t label)
 
 void attn_model_reader_options(const attn_model *model, attn_reader_options *options) {
     at_config_reader(&model->values, options);
+    if (at_model_says_symbols(model)) return;
     options->format = ATTN_FORMAT_AUTO;
     options->per_token = model->per_token;
 }

@@ -11,6 +11,11 @@ attn_status at_model_create(attn_config *config, attn_model **model) {
     const at_config *values;
     attn_status status = at_config_values(config, &values);
     if (status != ATTN_OK) return status;
+    if (values->task == AT_TASK_SEQ2SEQ &&
+        (values->unit == AT_UNIT_AUTO || values->target_unit == AT_UNIT_AUTO)) {
+        return at_fail(at_config_context(config), ATTN_INVALID_ARGUMENT,
+                       "a model has units: text.unit and target.unit are auto before training only");
+    }
     attn_config *copy;
     status = at_config_copy(config, &copy);
     if (status != ATTN_OK) return status;
@@ -25,6 +30,13 @@ attn_status at_model_create(attn_config *config, attn_model **model) {
     made->values = *values;
     made->text.context = context;
     at_config_text(values, &made->text.options);
+    made->own_target.context = context;
+    at_config_target_text(values, &made->own_target.options);
+    if (values->task == AT_TASK_LM || at_config_shared(values))
+        made->target = &made->text;
+    else if (values->task == AT_TASK_SEQ2SEQ)
+        made->target = &made->own_target;
+    if (made->target) made->per_token = 1;
     *model = made;
     return ATTN_OK;
 }
@@ -34,6 +46,7 @@ void attn_model_destroy(attn_model *model) {
     attn_tape_destroy(model->tape);
     attn_parameters_destroy(model->parameters);
     at_text_free(&model->text);
+    at_text_free(&model->own_target);
     at_vocabulary_free(model->context, &model->pretrained.words);
     at_outputs_free(model);
     attn_config_destroy(model->config);
@@ -47,7 +60,7 @@ void attn_model_destroy(attn_model *model) {
 /* Rows of a table are summed over features and then normalised, so their size counts only against the
  * optimiser's steps: small numbers, which training soon makes its own. A learning rate of their own is had by
  * storing them so many times larger: steps of Adam do not depend on the size of gradients. */
-static attn_parameter *add_table(attn_model *model, const char *name, int64_t rows, int64_t columns) {
+attn_parameter *at_add_table(attn_model *model, const char *name, int64_t rows, int64_t columns) {
     attn_parameter_options options;
     attn_parameter_options_init(&options);
     options.kind = ATTN_PARAMETER_EMBEDDING;
@@ -78,13 +91,8 @@ static attn_parameter *add_crf(attn_model *model, const char *name, const char *
     return attn_parameters_add(model->parameters, whole, rank, shape, &options);
 }
 
-/* The name of a part of network `member`: the first has it as it is. */
-typedef struct part_name {
-    char text[96];
-} part_name;
-
-static part_name name_part(int member, const char *part) {
-    part_name name;
+at_part_name at_name_part(int member, const char *part) {
+    at_part_name name;
     if (member == 0) {
         snprintf(name.text, sizeof name.text, "%s", part);
     } else {
@@ -97,7 +105,7 @@ static void build_output(attn_model *model, int member, int number, int64_t colu
     at_output *output = &model->outputs[number];
     char plain[64];
     snprintf(plain, sizeof plain, "output.%d", number);
-    part_name name = name_part(member, plain);
+    at_part_name name = at_name_part(member, plain);
     int64_t classes = output->kind == ATTN_OUTPUT_NUMBER ? 1 : output->labels.strings.count;
     model->networks[member].outputs[number] =
         attn_linear_create(model->parameters, name.text, columns, classes, 1, ATTN_IDENTITY);
@@ -111,15 +119,15 @@ static void build_input(attn_model *model, int member, const attn_encoder_option
     at_network *network = &model->networks[member];
     attn_parameters *set = model->parameters;
     int64_t columns = model->values.columns;
-    network->features =
-        add_table(model, name_part(member, "features").text, at_text_features_count(&model->text), columns);
+    network->features = at_add_table(model, at_name_part(member, "features").text,
+                                     at_text_features_count(&model->text), columns);
     if (at_parameters_start(set)) clear_hashed(model, network->features);
     if (model->pretrained.columns) {
-        network->vectors_map = attn_linear_create(set, name_part(member, "vectors.map").text,
+        network->vectors_map = attn_linear_create(set, at_name_part(member, "vectors.map").text,
                                                   model->pretrained.columns, columns, 0, ATTN_IDENTITY);
     }
     network->input_norm =
-        attn_norm_create(set, name_part(member, "input.norm").text, ATTN_NORM_LAYER, columns);
+        attn_norm_create(set, at_name_part(member, "input.norm").text, ATTN_NORM_LAYER, columns);
     if (!model->values.stem) return;
     attn_mixer_options stem = encoder->block.mixer;
     stem.kind = ATTN_MIXER_CNN;
@@ -127,7 +135,7 @@ static void build_input(attn_model *model, int member, const attn_encoder_option
     stem.width = model->values.stem;
     stem.dilation = 1;
     stem.activation = ATTN_GELU;
-    network->stem = attn_mixer_create(set, name_part(member, "stem").text, &stem);
+    network->stem = attn_mixer_create(set, at_name_part(member, "stem").text, &stem);
 }
 
 static void build_network(attn_model *model, int member, const attn_encoder_options *encoder) {
@@ -135,13 +143,17 @@ static void build_network(attn_model *model, int member, const attn_encoder_opti
     attn_parameters *set = model->parameters;
     memset(network, 0, sizeof *network);
     build_input(model, member, encoder);
-    network->encoder = attn_encoder_create(set, name_part(member, "encoder").text, encoder);
+    network->encoder = attn_encoder_create(set, at_name_part(member, "encoder").text, encoder);
     network->outputs = at_parameters_memory(set, (size_t)model->output_count * sizeof(attn_linear *));
     if (attn_parameters_status(set) != ATTN_OK) return;
+    if (at_model_says_symbols(model)) {
+        at_generator_build(model, member);
+        return;
+    }
     int64_t columns = attn_encoder_columns(network->encoder);
     if (!model->per_token && model->values.pool == AT_POOL_ATTENTION) {
         network->pool_score =
-            attn_linear_create(set, name_part(member, "pool.score").text, columns, 1, 1, ATTN_IDENTITY);
+            attn_linear_create(set, at_name_part(member, "pool.score").text, columns, 1, 1, ATTN_IDENTITY);
     }
     if (!model->per_token && model->values.pool == AT_POOL_MEAN_MAX) columns *= 2;
     for (int i = 0; i < model->output_count; i++) build_output(model, member, i, columns);
@@ -152,7 +164,7 @@ static void build_networks(attn_model *model, attn_mixer_kind *kinds) {
     at_config_encoder(&model->values, &encoder, kinds);
     if (model->pretrained.columns) {
         model->pretrained.table =
-            add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
+            at_add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
     }
     model->members = (int)model->values.members;
     for (int member = 0; member < model->members; member++) build_network(model, member, &encoder);
@@ -212,8 +224,7 @@ attn_variable *at_network_apply(const attn_model *model, const at_network *netwo
         x = attn_tape_add(tape, x, attn_mixer_apply(tape, network->stem, x, &places));
     }
     x = attn_encoder_apply(tape, network->encoder, x, &places);
-    if (!model->per_token) x = pool_rows(model, network, tape, x, &places.batch);
-    return attn_tape_dropout(tape, x, (float)model->values.output_dropout);
+    return model->per_token ? x : pool_rows(model, network, tape, x, &places.batch);
 }
 
 /* x: the answer of a network. */
@@ -238,6 +249,7 @@ attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_
     for (int member = 0; member < model->members; member++) {
         const at_network *network = &model->networks[member];
         attn_variable *x = at_network_apply(model, network, tape, batch);
+        x = attn_tape_dropout(tape, x, (float)model->values.output_dropout);
         for (int i = 0; i < model->output_count; i++) {
             attn_variable *answer = attn_linear_apply(tape, network->outputs[i], x);
             attn_variable *loss = output_loss(model, &model->outputs[i], tape, batch, answer, &targets[i]);

@@ -319,6 +319,13 @@ attn_status attn_model_predict(attn_model *model, const attn_dataset *dataset, i
     attn_context *context = model->context;
     if (!dataset || !prediction)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "dataset or prediction is NULL");
+    if (at_model_says_symbols(model)) {
+        return at_fail(
+            context, ATTN_UNSUPPORTED,
+            "the model answers with sequences (task %s): attn_model_generate and attn_model_continue give "
+            "them",
+            attn_config_get(model->config, "task"));
+    }
     attn_prediction *made = at_allocate(context, 1, sizeof *made, "a prediction");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->model = model;

@@ -13,6 +13,7 @@
 #include "data/bmes.h"
 #include "model/model.h"
 #include "train/metrics.h"
+#include "train/report_sequences.h"
 
 /* Confusion of more classes than that is not written as JSON: the matrix would be all there is to see. */
 enum { MOST_CLASSES_IN_JSON = 200 };
@@ -70,12 +71,7 @@ static attn_status add_metric(attn_report *report, int output, const char *name,
     return status;
 }
 
-typedef struct named_value {
-    const char *name;
-    double value;
-} named_value;
-
-static attn_status add_metrics(attn_report *report, int output, const named_value *values, int count) {
+static attn_status add_metrics(attn_report *report, int output, const at_named_value *values, int count) {
     attn_status status = ATTN_OK;
     for (int i = 0; i < count && status == ATTN_OK; i++)
         status = add_metric(report, output, values[i].name, values[i].value);
@@ -152,7 +148,7 @@ static attn_status count_words(const comparison *work, const int32_t *truth, con
     /* As of one class, "word": its precision, recall and F1. */
     attn_class_scores word = {.support = counts.truth, .predicted = counts.answers, .right = counts.right};
     at_scores_finish(&word, 1);
-    const named_value values[] = {
+    const at_named_value values[] = {
         {"word_f1", word.f1}, {"word_precision", word.precision}, {"word_recall", word.recall}};
     return ADD_METRICS(work->report, 0, values);
 }
@@ -177,7 +173,7 @@ static attn_status compare_class(comparison *work, int output, int32_t *answers)
     at_score_summary summary = at_scores_finish(into->scores, into->labels.count);
     for (int64_t c = 0; c < into->labels.count; c++) into->rows += into->scores[c].support;
     if (work->model->values.scheme == AT_SCHEME_BMES) status = count_words(work, truth, answers);
-    const named_value values[] = {
+    const at_named_value values[] = {
         {"accuracy", summary.micro_f1},         {"macro_precision", summary.macro_precision},
         {"macro_recall", summary.macro_recall}, {"macro_f1", summary.macro_f1},
         {"micro_f1", summary.micro_f1},         {"unknown_labels", (double)unknown}};
@@ -203,14 +199,14 @@ static attn_status compare_labels(comparison *work, int output, float *probabili
         into->scores[known + u].support = target->unknown.counts[u];
     into->rows = work->rows;
     at_score_summary summary = at_scores_finish(into->scores, into->labels.count);
-    const named_value values[] = {{"exact", (double)exact / (double)(into->rows ? into->rows : 1)},
-                                  {"macro_precision", summary.macro_precision},
-                                  {"macro_recall", summary.macro_recall},
-                                  {"macro_f1", summary.macro_f1},
-                                  {"micro_precision", summary.micro_precision},
-                                  {"micro_recall", summary.micro_recall},
-                                  {"micro_f1", summary.micro_f1},
-                                  {"unknown_labels", (double)unknown}};
+    const at_named_value values[] = {{"exact", (double)exact / (double)(into->rows ? into->rows : 1)},
+                                     {"macro_precision", summary.macro_precision},
+                                     {"macro_recall", summary.macro_recall},
+                                     {"macro_f1", summary.macro_f1},
+                                     {"micro_precision", summary.micro_precision},
+                                     {"micro_recall", summary.micro_recall},
+                                     {"micro_f1", summary.micro_f1},
+                                     {"unknown_labels", (double)unknown}};
     return ADD_METRICS(work->report, output, values);
 }
 
@@ -219,9 +215,9 @@ static attn_status compare_numbers(comparison *work, int output, double *answers
         answers[at.row] = attn_prediction_number(work->prediction, output, at.example, at.unit);
     at_number_errors errors = at_numbers_compare(work->targets.outputs[output].numbers, answers, work->rows);
     work->report->outputs[output].rows = errors.rows;
-    const named_value values[] = {{"mean_squared_error", errors.mean_squared},
-                                  {"mean_absolute_error", errors.mean_absolute},
-                                  {"correlation", errors.correlation}};
+    const at_named_value values[] = {{"mean_squared_error", errors.mean_squared},
+                                     {"mean_absolute_error", errors.mean_absolute},
+                                     {"correlation", errors.correlation}};
     return ADD_METRICS(work->report, output, values);
 }
 
@@ -277,10 +273,46 @@ static attn_status compare(comparison *work, const attn_dataset *dataset) {
     return status;
 }
 
+/* Sequences have one output, which has metrics and nothing else. */
+static attn_status report_sequences(attn_model *model, const attn_dataset *dataset,
+                                    const attn_search_options *search, int lowercase, attn_report **report) {
+    attn_context *context = model->context;
+    at_sequence_metrics metrics;
+    attn_status status = at_sequences_compare(model, dataset, search, lowercase, &metrics);
+    if (status != ATTN_OK) return status;
+    attn_report *made = at_allocate(context, 1, sizeof *made, "a report");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->context = context;
+    made->examples = metrics.examples;
+    made->units = metrics.units;
+    made->outputs = at_allocate(context, 1, sizeof *made->outputs, "a report");
+    status = made->outputs ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    if (status == ATTN_OK) {
+        made->output_count = 1;
+        made->outputs->kind = ATTN_OUTPUT_NUMBER;
+        made->outputs->rows = metrics.compared;
+        status = at_strings_add(context, &made->output_names, "target", 6);
+    }
+    if (status == ATTN_OK) status = add_metrics(made, 0, metrics.list, metrics.count);
+    if (status != ATTN_OK) {
+        attn_report_destroy(made);
+        return status;
+    }
+    *report = made;
+    return ATTN_OK;
+}
+
 attn_status attn_report_create(attn_model *model, const attn_dataset *dataset, attn_report **report) {
+    return attn_report_create_search(model, dataset, NULL, 0, report);
+}
+
+attn_status attn_report_create_search(attn_model *model, const attn_dataset *dataset,
+                                      const attn_search_options *search, int lowercase,
+                                      attn_report **report) {
     if (!model) return ATTN_INVALID_ARGUMENT;
     attn_context *context = model->context;
     if (!dataset || !report) return at_fail(context, ATTN_INVALID_ARGUMENT, "dataset or report is NULL");
+    if (at_model_says_symbols(model)) return report_sequences(model, dataset, search, lowercase, report);
     comparison work = {.model = model};
     attn_prediction *prediction = NULL;
     attn_status status = at_model_targets(model, dataset, &work.targets);
@@ -335,7 +367,10 @@ double attn_report_metric(const attn_report *report, const char *name) {
 }
 
 int attn_metric_rises(const char *name) {
-    static const char *const falling[] = {"mean_squared_error", "mean_absolute_error", "unknown_labels"};
+    static const char *const falling[] = {"mean_squared_error", "mean_absolute_error", "unknown_labels",
+                                          "word_error_rate",    "symbol_error_rate",   "character_error_rate",
+                                          "bits_per_byte",      "perplexity",          "loss",
+                                          "unknown_units"};
     const char *dot = name ? strrchr(name, '.') : NULL;
     for (size_t i = 0; name && i < sizeof falling / sizeof falling[0]; i++)
         if (strcmp(dot ? dot + 1 : name, falling[i]) == 0) return 0;
@@ -416,7 +451,7 @@ static int output_json(const attn_report *report, int number, json_t *object) {
         const char *name = at_string(&report->names, i);
         const char *dot = number > 0 ? strrchr(name, '.') : NULL; /* the prefix is the object's name */
         const char *key = dot ? dot + 1 : name;
-        int count = strcmp(key, "unknown_labels") == 0;
+        int count = strncmp(key, "unknown_", 8) == 0;
         bad |= json_object_set_new(
             object, key, count ? json_integer((json_int_t)report->values[i]) : real(report->values[i]));
     }

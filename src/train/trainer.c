@@ -100,6 +100,11 @@ static uint64_t fingerprint_all(const attn_trainer *trainer) {
 }
 
 static const char *default_metric(const attn_model *model) {
+    if (model->values.task == AT_TASK_LM) return "bits_per_byte";
+    if (model->values.task == AT_TASK_SEQ2SEQ) {
+        at_unit unit = model->target->options.unit;
+        return unit == AT_UNIT_SUBWORDS || unit == AT_UNIT_WORDS ? "bleu" : "word_error_rate";
+    }
     if (model->values.scheme == AT_SCHEME_BMES) return "word_f1";
     switch (model->outputs[0].kind) {
     case ATTN_OUTPUT_NUMBER: return "mean_squared_error";
@@ -124,7 +129,7 @@ static attn_status check_targets(const attn_trainer *trainer) {
     return ATTN_OK;
 }
 
-static attn_status learn(attn_trainer *trainer) {
+static attn_status learn_answers(attn_trainer *trainer) {
     attn_model *model = trainer->model;
     attn_status status = at_text_learn(&model->text, trainer->train);
     if (status == ATTN_OK) status = at_outputs_learn(model, trainer->train);
@@ -137,6 +142,13 @@ static attn_status learn(attn_trainer *trainer) {
         status = at_segments_make(trainer->context, &trainer->units, at_config_longest(&trainer->values),
                                   model->per_token, &trainer->segments);
     }
+    return status;
+}
+
+static attn_status learn(attn_trainer *trainer) {
+    attn_model *model = trainer->model;
+    attn_status status =
+        at_trainer_of_sequences(trainer) ? at_trainer_learn_sequences(trainer) : learn_answers(trainer);
     if (status != ATTN_OK) return status;
     if (trainer->segments.count == 0) {
         return at_fail(trainer->context, ATTN_INVALID_ARGUMENT, "%.200s: has nothing to learn from",
@@ -172,6 +184,7 @@ static int64_t find_labelled(const attn_model *model, const at_targets *targets)
 
 /* What does not fit the outputs is found now, not after the first epoch. */
 static attn_status check_dev(attn_trainer *trainer) {
+    if (at_trainer_of_sequences(trainer)) return ATTN_OK; /* readers see to it that every pair has a target */
     at_targets targets;
     attn_status status = at_model_targets(trainer->model, trainer->dev, &targets);
     if (status != ATTN_OK) return status;
@@ -187,10 +200,13 @@ static attn_status prepare(attn_trainer *trainer, const attn_dataset *train, con
     const at_config *values;
     attn_status status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
+    trainer->train = train;
+    status = at_trainer_choose_units(trainer);
+    if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
+    if (status != ATTN_OK) return status;
     trainer->values = *values;
     if (trainer->options.output) status = copy_path(trainer, trainer->options.output);
     if (status != ATTN_OK) return status;
-    trainer->train = train;
     trainer->dev = dev;
     if (!dev) status = at_trainer_hold_out(trainer);
     if (status == ATTN_OK) status = at_model_create(trainer->config, &trainer->model);
@@ -244,6 +260,9 @@ void attn_trainer_destroy(attn_trainer *trainer) {
     at_units_free(context, &trainer->units);
     at_segments_free(context, &trainer->segments);
     at_targets_free(context, &trainer->targets);
+    at_symbols_free(context, &trainer->symbols);
+    at_decoding_free(context, &trainer->decoding);
+    at_release(context, trainer->running);
     at_plan_free(context, &trainer->plan);
     at_batch_free(context, &trainer->batch);
     at_release(context, trainer->batch_targets);
@@ -283,16 +302,23 @@ static attn_status run_batch(attn_trainer *trainer, int64_t counter, double *los
                         seed_of(trainer, FOR_HIDING, counter)};
     status = at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL,
                            &trainer->units, &trainer->segments, order, count, &hiding, &trainer->batch);
-    if (status == ATTN_OK) status = at_trainer_gather(trainer, order, count);
-    if (status != ATTN_OK) return status;
     attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, seed_of(trainer, FOR_DROPOUT, counter));
-    attn_variable *sum = at_model_loss(model, trainer->tape, &trainer->batch, trainer->batch_targets);
+    attn_variable *sum = NULL;
+    if (status == ATTN_OK && at_trainer_of_sequences(trainer)) {
+        status = at_trainer_sequences_loss(trainer, order, count, &sum);
+    } else if (status == ATTN_OK) {
+        status = at_trainer_gather(trainer, order, count);
+        sum = at_model_loss(model, trainer->tape, &trainer->batch, trainer->batch_targets);
+    }
+    if (status != ATTN_OK) return status;
     if (attn_tape_backward(trainer->tape, sum, NULL) != ATTN_OK) {
         return at_fail(trainer->context, attn_tape_status(trainer->tape), "step %" PRId64 ": %.400s",
                        trainer->made.step + 1, attn_tape_error(trainer->tape));
     }
     *loss = attn_variable_data(sum)[0];
     trainer->trained_units += trainer->batch.features.rows;
+    if (trainer->symbols.count)
+        trainer->trained_units += trainer->decoding.offsets[trainer->decoding.sequences];
     if (++trainer->made.batch == trainer->plan.batches) {
         trainer->made.batch = 0;
         trainer->made.epoch++;
@@ -349,7 +375,10 @@ static attn_status set_scores(attn_trainer *trainer, const attn_report *report, 
 
 attn_status at_trainer_evaluate(attn_trainer *trainer, double *score) {
     attn_report *report;
-    attn_status status = attn_report_create(trainer->model, trainer->dev, &report);
+    attn_search_options search; /* the greedy one tells models apart as well, and is many times as fast */
+    attn_search_options_init(&search);
+    search.beam = 1;
+    attn_status status = attn_report_create_search(trainer->model, trainer->dev, &search, 0, &report);
     if (status != ATTN_OK) return status;
     *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
     status = set_scores(trainer, report, *score);
@@ -434,7 +463,7 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
     state->seconds_left = done > 0 ? (double)left * state->seconds / (double)done : 0;
     state->train_examples = trainer->train->examples;
     state->dev_examples = trainer->dev->examples;
-    state->train_units = trainer->units.units.count;
+    state->train_units = trainer->units.units.count + trainer->symbols.count;
     state->metric = trainer->metric;
     state->best_score = made->best_score;
     state->best_step = made->best_step;
@@ -486,7 +515,10 @@ static attn_status measure(attn_trainer *trainer) {
     if (status != ATTN_OK) return status;
     double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);
     double batches = (double)trainer->batches_an_epoch / (double)trainer->values.accumulate;
-    double a_step = a_unit * (double)trainer->units.units.count / batches;
+    double a_step = a_unit *
+                    (double)(trainer->units.units.count + trainer->symbols.count +
+                             (trainer->symbols.count ? trainer->symbols.examples : 0)) /
+                    batches;
     double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
     if (steps > MOST_EVALUATIONS * batches) steps = (left - MOST_EVALUATIONS * evaluation) / a_step;
     trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;

@@ -37,6 +37,9 @@ struct attn_trainer {
     at_units units;
     at_segments segments;
     at_targets targets;
+    at_symbols symbols;                    /* seq2seq: the answers */
+    int32_t *running;                      /* lm: what is said after each unit */
+    at_decoding decoding;                  /* seq2seq: the answers of a batch */
     int64_t steps_total, batches_an_epoch; /* of epoch 0; others differ by a few at most */
 
     at_plan plan;
@@ -77,6 +80,15 @@ attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps);
 attn_status at_trainer_hold_out(attn_trainer *trainer);
 attn_status at_trainer_gather(attn_trainer *trainer, const int64_t *order, int64_t count);
 attn_status at_trainer_read_vectors(attn_trainer *trainer);
+
+/* sequences.c: what is different for answers of their own length and for running text: what the configuration
+ * leaves to the data, vocabularies and numbers, and the loss of a batch. */
+attn_status at_trainer_choose_units(attn_trainer *trainer);
+attn_status at_trainer_learn_sequences(attn_trainer *trainer);
+attn_status at_trainer_sequences_loss(attn_trainer *trainer, const int64_t *order, int64_t count,
+                                      attn_variable **loss);
+int at_trainer_of_sequences(const attn_trainer *trainer);
+
 void at_trainer_start_vectors(attn_trainer *trainer);
 
 #endif

@@ -16,8 +16,8 @@ static void parse_two(uint8_t choice, const char *bytes, size_t count) {
     attn_context *context = fuzz_context();
     const char *part = memchr(bytes, 0x1e, count);
     size_t first = part ? (size_t)(part - bytes) : count;
-    at_text sources = {"a.en", bytes, first};
-    at_text targets = {"a.de", part ? part + 1 : NULL, part ? count - first - 1 : 0};
+    at_content sources = {"a.en", bytes, first};
+    at_content targets = {"a.de", part ? part + 1 : NULL, part ? count - first - 1 : 0};
     attn_reader_options options;
     attn_reader_options_init(&options);
     options.labelled = choice & 1;
