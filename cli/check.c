@@ -21,10 +21,14 @@ enum {
     BAR_CELLS = 24
 };
 
+/* The values of --task. */
+enum { TASK_ANY, TASK_TAG, TASK_CLASSIFY, TASK_REGRESS, TASK_SEQ2SEQ };
+static const char *const tasks[] = {"any", "tag", "classify", "regress", "seq2seq", NULL};
+
 typedef struct check_arguments {
-    const char *positional[1];
+    const char *positional[2]; /* the second: the file of targets, or NULL */
     const char *column, *text_column;
-    int format;
+    int format, task;
     bool skip_bad, json;
 } check_arguments;
 
@@ -57,7 +61,10 @@ static void print_count(int64_t count, const char *thing) {
     printf("%s %s%s", grouped(count), thing, count == 1 ? "" : "s");
 }
 
+static bool has_pairs(const checked *of) { return attn_dataset_format(of->dataset) == ATTN_FORMAT_PAIRS; }
+
 static const char *name_of_example(const attn_dataset *dataset) {
+    if (attn_dataset_format(dataset) == ATTN_FORMAT_PAIRS) return "pair";
     if (!attn_dataset_tokenized(dataset)) return "text";
     return attn_dataset_format(dataset) == ATTN_FORMAT_CONLLU ? "sentence" : "sequence";
 }
@@ -148,10 +155,59 @@ static void print_length(const char *what, const survey_length *length) {
            grouped(length->most));
 }
 
+/* Lengths of both sides, and how many different symbols there are. */
+static void print_sides(const checked *of) {
+    const survey *found = &of->found;
+    const struct {
+        const char *name;
+        const survey_symbols *symbols;
+    } sides[] = {{"sources", &found->symbols}, {"targets", &found->target_symbols}};
+    int count = of->unlabelled ? 1 : 2;
+    print_length("source characters", &found->lengths);
+    print_length("source words", &found->words);
+    if (count > 1) print_length("target characters", &found->target_lengths);
+    if (count > 1) print_length("target words", &found->target_words);
+    printf("\n  %-18s %10s %9s %10s %9s\n", "different", "characters", "once", "words", "once");
+    for (int i = 0; i < count; i++)
+        printf("  %-18s %10s %9s %10s %9s\n", sides[i].name, grouped(sides[i].symbols->characters),
+               grouped(sides[i].symbols->characters_once), grouped(sides[i].symbols->words),
+               grouped(sides[i].symbols->words_once));
+}
+
+/* "  lines 1 and 2, 3 and 4, ..." */
+static void print_contradictions(const survey *found) {
+    fputs("  lines", stdout);
+    for (int i = 0; i < SURVEY_PAIRS && i < found->contradictions; i++)
+        printf("%s %" PRId64 " and %" PRId64, i > 0 ? "," : "", found->lines[i][0], found->lines[i][1]);
+    puts(found->contradictions > SURVEY_PAIRS ? ", ..." : "");
+}
+
+static void print_repeated_sources(const survey *found) {
+    if (found->repeated == 0) return;
+    print_count(found->repeated, "source");
+    printf(" %s there more than once", found->repeated == 1 ? "stands" : "stand");
+    if (found->contradictions == 0) {
+        fputc('\n', stdout);
+        return;
+    }
+    printf(", %s of them with different targets:\n", grouped(found->contradictions));
+    print_contradictions(found);
+}
+
+static void print_uneven(const survey *found) {
+    if (found->uneven == 0) return;
+    print_count(found->uneven, "pair");
+    printf(" with one side over %d times as long as the other lets expect:\n  line%s", SURVEY_UNEVEN,
+           found->uneven == 1 ? "" : "s");
+    for (int i = 0; i < SURVEY_PAIRS && i < found->uneven; i++)
+        printf("%s %" PRId64, i > 0 ? "," : "", found->uneven_lines[i]);
+    puts(found->uneven > SURVEY_PAIRS ? ", ..." : "");
+}
+
 static void print_doubles(const checked *of) {
     const survey *found = &of->found;
-    const char *thing = name_of_example(of->dataset);
-    if (found->empty + found->duplicates + found->contradictions == 0) return;
+    const char *thing = has_pairs(of) && of->unlabelled ? "source" : name_of_example(of->dataset);
+    if (found->empty + found->repeated + found->uneven == 0) return;
     fputc('\n', stdout);
     if (found->empty > 0) {
         print_count(found->empty, thing);
@@ -161,12 +217,14 @@ static void print_doubles(const checked *of) {
         print_count(found->duplicates, thing);
         puts(found->duplicates == 1 ? " repeats an earlier one" : " repeat earlier ones");
     }
-    if (found->contradictions == 0) return;
-    print_count(found->contradictions, thing);
-    printf(" with different targets in different places:\n  lines");
-    for (int i = 0; i < SURVEY_PAIRS && i < found->contradictions; i++)
-        printf("%s %" PRId64 " and %" PRId64, i > 0 ? "," : "", found->lines[i][0], found->lines[i][1]);
-    puts(found->contradictions > SURVEY_PAIRS ? ", ..." : "");
+    if (has_pairs(of)) {
+        if (!of->unlabelled) print_repeated_sources(found);
+        print_uneven(found);
+    } else if (found->contradictions > 0) {
+        print_count(found->contradictions, thing);
+        puts(" with different targets in different places:");
+        print_contradictions(found);
+    }
 }
 
 static void print_problems(const checked *of) {
@@ -209,23 +267,33 @@ static void print_text(const checked *of) {
     const survey *found = &of->found;
     bool tokenized = attn_dataset_tokenized(of->dataset);
     text_print(stdout, of->given->positional[0]);
-    printf(": %s, ", kinds[attn_dataset_format(of->dataset)]);
-    print_count(found->examples, name_of_example(of->dataset));
+    if (of->given->positional[1]) {
+        fputs(" and ", stdout);
+        text_print(stdout, of->given->positional[1]);
+    }
+    fputs(": ", stdout);
+    if (!has_pairs(of)) printf("%s, ", kinds[attn_dataset_format(of->dataset)]);
+    print_count(found->examples, has_pairs(of) && of->unlabelled ? "source" : name_of_example(of->dataset));
     if (tokenized) {
         fputs(", ", stdout);
         print_count(found->tokens, "token");
     }
     fputc('\n', stdout);
     if (of->unlabelled) {
-        puts("\nno labels: it can be predicted on, not learned from. As training data it");
+        printf("\nno %s: it can be predicted on, not learned from. As training data it\n",
+               has_pairs(of) ? "targets" : "labels");
         const char *name = of->given->positional[0];
         size_t length = strlen(name);
         int prefixed = strncmp(of->unlabelled, name, length) == 0 && of->unlabelled[length] == ':';
         print_wrapped(of->unlabelled + (prefixed ? length + 1 : 0));
     }
     printf("\n  %-18s %9s %9s %9s %9s\n", "length", "least", "median", "mean", "most");
-    print_length(tokenized ? "tokens" : "characters", &found->lengths);
-    if (!tokenized) print_length("words (by spaces)", &found->words);
+    if (has_pairs(of)) {
+        print_sides(of);
+    } else {
+        print_length(tokenized ? "tokens" : "characters", &found->lengths);
+        if (!tokenized) print_length("words (by spaces)", &found->words);
+    }
     for (int c = 0; c < found->columns; c++) print_column(of, &found->column[c]);
     print_doubles(of);
     print_problems(of);
@@ -267,10 +335,33 @@ static void json_column(const survey_column *column) {
         fputs("],\"numbers\":null}", stdout);
 }
 
+static void json_symbols(const char *name, const survey_symbols *symbols) {
+    printf(",\"%s\":{\"characters\":%" PRId64 ",\"characters_once\":%" PRId64 ",\"words\":%" PRId64
+           ",\"words_once\":%" PRId64 "}",
+           name, symbols->characters, symbols->characters_once, symbols->words, symbols->words_once);
+}
+
+/* What only pairs have. */
+static void json_pairs(const checked *of) {
+    const survey *found = &of->found;
+    fputs("\"target_lengths\":{", stdout);
+    json_length("characters", &found->target_lengths);
+    fputc(',', stdout);
+    json_length("words", &found->target_words);
+    fputc('}', stdout);
+    json_symbols("symbols", &found->symbols);
+    json_symbols("target_symbols", &found->target_symbols);
+    printf(",\"repeated\":%" PRId64 ",\"uneven\":%" PRId64 ",", found->repeated, found->uneven);
+}
+
 static void print_json(const checked *of) {
     const survey *found = &of->found;
     fputs("{\"file\":", stdout);
     text_print_json(stdout, of->given->positional[0]);
+    if (of->given->positional[1]) {
+        fputs(",\"targets\":", stdout);
+        text_print_json(stdout, of->given->positional[1]);
+    }
     printf(",\"format\":\"%s\",\"labelled\":%s,\"examples\":%" PRId64 ",\"tokens\":%" PRId64 ",\"lengths\":{",
            opening_formats[attn_dataset_format(of->dataset)], of->unlabelled ? "false" : "true",
            found->examples, found->tokens);
@@ -281,7 +372,9 @@ static void print_json(const checked *of) {
         fputc(',', stdout);
         json_length("words", &found->words);
     }
-    fputs("},\"columns\":[", stdout);
+    fputs("},", stdout);
+    if (has_pairs(of)) json_pairs(of);
+    fputs("\"columns\":[", stdout);
     for (int c = 0; c < found->columns; c++) {
         if (c > 0) fputc(',', stdout);
         json_column(&found->column[c]);
@@ -309,6 +402,12 @@ static attn_status read_file(attn_context *context, const check_arguments *given
     options.column = given->column;
     options.text_column = given->text_column;
     options.skip_bad = 1;
+    if (given->positional[1])
+        return attn_dataset_read_parallel(context, given->positional[0], given->positional[1], &options,
+                                          dataset);
+    if (given->task == TASK_SEQ2SEQ) options.format = ATTN_FORMAT_PAIRS;
+    if (given->task == TASK_TAG) options.per_token = 1;
+    if (given->task == TASK_CLASSIFY || given->task == TASK_REGRESS) options.per_token = 0;
     attn_status status = attn_dataset_read(context, given->positional[0], &options, dataset);
     if (status != ATTN_INVALID_ARGUMENT || given->column != NULL) return status;
     const char *error = attn_context_error(context);
@@ -351,35 +450,54 @@ static int check(attn_context *context, const check_arguments *given) {
     return code;
 }
 
+/* Whether the arguments go together; it has said why not. */
+static bool make_sense(const check_arguments *given, size_t files) {
+    bool pairs = files > 1 || given->task == TASK_SEQ2SEQ;
+    const char *problem = NULL;
+    if (files < 1)
+        problem = "give a file: attn check FILE";
+    else if (files > 1 && given->task != TASK_ANY && given->task != TASK_SEQ2SEQ)
+        problem = "two files are sources and targets, of seq2seq: give one, or that task";
+    else if (pairs && given->format != ATTN_FORMAT_AUTO && given->format != ATTN_FORMAT_PAIRS)
+        problem = "pairs are read: --format is to be pairs, or left out";
+    else if (files > 1 && (given->column || given->text_column))
+        problem = "two files, of sources and of targets, have no columns: leave out --column and "
+                  "--text-column";
+    if (problem) fprintf(stderr, "attn check: %s\n", problem);
+    return problem == NULL;
+}
+
 int command_check(int count, char **arguments) {
     check_arguments given = {0};
     const argument_flag flags[] = {
+        argument_choice("task", &given.task, NULL, "any", tasks, "what the file is to be good for"),
         argument_choice("format", &given.format, NULL, "auto", opening_formats, "of the file"),
         argument_text("column", &given.column, "NAMES", "what is to be learned: UPOS, label, ..."),
-        argument_text("text-column", &given.text_column, "NAME", "the text of a table"),
+        argument_text("text-column", &given.text_column, "NAME",
+                      "the text of a table; of pairs the source's number"),
         argument_switch("skip-bad", &given.skip_bad, "wrong lines are no failure, only left out"),
         argument_switch("json", &given.json, "everything as one JSON object"),
     };
     argument_list list = {
         .command = "check",
-        .usage = "FILE [flags]",
+        .usage = "FILE [TARGETS] [flags]",
         .about = "Says what is in a file of examples: how many and how long, the classes and how often\n"
                  "each occurs, what is missing or empty, what stands there twice or contradicts itself,\n"
-                 "and which lines are wrong (the status is 1 then).\n",
+                 "and which lines are wrong (the status is 1 then). Pairs of texts (--task seq2seq) stand\n"
+                 "in one file, source TAB target, or in two that belong together line by line.\n",
         .examples = "  attn check train.conllu\n"
                     "  attn check train.conllu --column FEATS:Number\n"
-                    "  attn check reviews.csv --column stars --text-column review\n",
+                    "  attn check reviews.csv --column stars --text-column review\n"
+                    "  attn check train.en train.de\n"
+                    "  attn check words.tsv --task seq2seq\n",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],
         .positional = given.positional,
-        .positional_limit = 1,
+        .positional_limit = 2,
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
-    if (list.positional_count < 1) {
-        fputs("attn check: give a file: attn check FILE\n", stderr);
-        return EXIT_MISUSED;
-    }
+    if (!make_sense(&given, list.positional_count)) return EXIT_MISUSED;
     attn_context_options options;
     attn_context *context;
     attn_context_options_init(&options);

@@ -5,7 +5,8 @@
 
 #include "arguments.h"
 
-const char *const opening_formats[] = {"auto", "conllu", "columns", "table", "fasttext", "lines", NULL};
+const char *const opening_formats[] = {"auto",     "conllu", "columns", "table",
+                                       "fasttext", "lines",  "pairs",   NULL};
 
 int opening_fail(const char *command, const attn_context *context) {
     arguments_complain(command, "", attn_context_error(context), "", NULL);

@@ -156,24 +156,95 @@ static survey_length describe(int64_t *lengths, int64_t count) {
                            .mean = sum / (double)count};
 }
 
+typedef enum side { SOURCE, TARGET } side;
+
+/* A text, or the text that is to be made of it. */
+static const char *text_of(const attn_dataset *dataset, int64_t example, side which) {
+    return which == SOURCE ? attn_dataset_token(dataset, example, 0)
+                           : attn_dataset_target(dataset, 0, example, 0);
+}
+
+/* The lengths of texts; how many are empty. `lengths` has room for all examples. */
+static int64_t measure_texts(const attn_dataset *dataset, side which, int64_t *lengths,
+                             survey_length *characters, survey_length *words) {
+    int64_t count = attn_dataset_examples(dataset), empty = 0;
+    for (int64_t e = 0; e < count; e++) lengths[e] = count_characters(text_of(dataset, e, which));
+    *characters = describe(lengths, count);
+    for (int64_t e = 0; e < count; e++) {
+        lengths[e] = count_words(text_of(dataset, e, which));
+        empty += lengths[e] == 0;
+    }
+    *words = describe(lengths, count);
+    return empty;
+}
+
 static bool take_lengths(const attn_dataset *dataset, survey *result) {
     int64_t count = result->examples;
     int64_t *lengths = malloc((size_t)count * sizeof *lengths);
     if (lengths == NULL) return false;
-    bool tokenized = attn_dataset_tokenized(dataset);
-    for (int64_t e = 0; e < count; e++) {
-        int64_t tokens = attn_dataset_tokens(dataset, e);
-        lengths[e] = tokenized ? tokens : count_characters(attn_dataset_token(dataset, e, 0));
-        result->tokens += tokens;
-    }
-    result->lengths = describe(lengths, count);
-    for (int64_t e = 0; !tokenized && e < count; e++) {
-        lengths[e] = count_words(attn_dataset_token(dataset, e, 0));
-        result->empty += lengths[e] == 0;
-    }
-    if (!tokenized) result->words = describe(lengths, count);
+    for (int64_t e = 0; e < count; e++) result->tokens += lengths[e] = attn_dataset_tokens(dataset, e);
+    if (attn_dataset_tokenized(dataset))
+        result->lengths = describe(lengths, count);
+    else
+        result->empty = measure_texts(dataset, SOURCE, lengths, &result->lengths, &result->words);
+    if (attn_dataset_format(dataset) == ATTN_FORMAT_PAIRS)
+        measure_texts(dataset, TARGET, lengths, &result->target_lengths, &result->target_words);
     free(lengths);
     return true;
+}
+
+/* ---- pairs ---- */
+
+/* Counts characters, or words, of a text. */
+static bool count_parts(tally *all, const char *text, bool words) {
+    while (*text) {
+        const char *begin = text++;
+        if (words && is_space(*begin)) continue;
+        while (*text && (words ? !is_space(*text) : ((unsigned char)*text & 0xc0) == 0x80)) text++;
+        if (!count_label(all, begin, (size_t)(text - begin))) return false;
+    }
+    return true;
+}
+
+/* How many different parts the texts have, and how many of them occur once. */
+static bool count_different(const attn_dataset *dataset, side which, bool words, int64_t *different,
+                            int64_t *once) {
+    tally all = {0};
+    bool done = true;
+    for (int64_t e = 0; done && e < attn_dataset_examples(dataset); e++)
+        done = count_parts(&all, text_of(dataset, e, which), words);
+    *different = all.count;
+    for (int64_t i = 0; i < all.count; i++) *once += all.classes[i].count == 1;
+    free(all.slots);
+    free(all.classes);
+    return done;
+}
+
+static bool count_symbols(const attn_dataset *dataset, side which, survey_symbols *symbols) {
+    return count_different(dataset, which, false, &symbols->characters, &symbols->characters_once) &&
+           count_different(dataset, which, true, &symbols->words, &symbols->words_once);
+}
+
+/* Pairs where one side is much longer than the other, beside what is usual in this file. */
+static void find_uneven(const attn_dataset *dataset, survey *result) {
+    enum { FEW = 10 }; /* so many characters more or less say nothing */
+    if (result->lengths.median <= 0 || result->target_lengths.median <= 0) return;
+    double usual = result->target_lengths.median / result->lengths.median; /* what a few cannot shift */
+    for (int64_t e = 0; e < result->examples; e++) {
+        double expected = usual * (double)count_characters(text_of(dataset, e, SOURCE));
+        double found = (double)count_characters(text_of(dataset, e, TARGET));
+        if (found <= SURVEY_UNEVEN * expected && expected <= SURVEY_UNEVEN * found) continue;
+        if (fabs(found - expected) <= FEW) continue;
+        if (result->uneven < SURVEY_PAIRS)
+            result->uneven_lines[result->uneven] = attn_dataset_line(dataset, e, 0);
+        result->uneven++;
+    }
+}
+
+static bool take_pairs(const attn_dataset *dataset, survey *result) {
+    find_uneven(dataset, result);
+    return count_symbols(dataset, SOURCE, &result->symbols) &&
+           count_symbols(dataset, TARGET, &result->target_symbols);
 }
 
 /* ---- what stands twice ---- */
@@ -207,16 +278,20 @@ static int64_t first_difference(const attn_dataset *dataset, int64_t a, int64_t 
     return -1;
 }
 
+enum { REPEATED = 1, CONTRADICTED = 2 }; /* what is known of the first example with an input */
+
 /* Compares an example with the first that has the same input. */
-static void compare(const attn_dataset *dataset, int64_t first, int64_t example, bool *contradicted,
+static void compare(const attn_dataset *dataset, int64_t first, int64_t example, unsigned char *known,
                     survey *result) {
+    result->repeated += !(known[first] & REPEATED);
+    known[first] |= REPEATED;
     int64_t token = first_difference(dataset, first, example);
     if (token < 0) {
         result->duplicates++;
         return;
     }
-    if (contradicted[first]) return;
-    contradicted[first] = true;
+    if (known[first] & CONTRADICTED) return;
+    known[first] |= CONTRADICTED;
     if (result->contradictions < SURVEY_PAIRS) {
         result->lines[result->contradictions][0] = attn_dataset_line(dataset, first, token);
         result->lines[result->contradictions][1] = attn_dataset_line(dataset, example, token);
@@ -227,8 +302,8 @@ static void compare(const attn_dataset *dataset, int64_t first, int64_t example,
 static bool find_doubles(const attn_dataset *dataset, survey *result) {
     uint64_t mask;
     int64_t *slots = make_slots(result->examples, &mask);
-    bool *contradicted = calloc((size_t)result->examples, sizeof *contradicted);
-    bool done = slots != NULL && contradicted != NULL;
+    unsigned char *known = calloc((size_t)result->examples, sizeof *known);
+    bool done = slots != NULL && known != NULL;
     for (int64_t e = 0; done && e < result->examples; e++) {
         if (!attn_dataset_tokenized(dataset) && count_words(attn_dataset_token(dataset, e, 0)) == 0) continue;
         uint64_t at = hash_input(dataset, e) & mask;
@@ -236,19 +311,21 @@ static bool find_doubles(const attn_dataset *dataset, survey *result) {
         if (slots[at] < 0)
             slots[at] = e;
         else
-            compare(dataset, slots[at], e, contradicted, result);
+            compare(dataset, slots[at], e, known, result);
     }
     free(slots);
-    free(contradicted);
+    free(known);
     return done;
 }
 
 bool survey_take(const attn_dataset *dataset, survey *result) {
     memset(result, 0, sizeof *result);
     result->examples = attn_dataset_examples(dataset);
-    result->columns = attn_dataset_columns(dataset);
+    bool pairs = attn_dataset_format(dataset) == ATTN_FORMAT_PAIRS;
+    result->columns = pairs ? 0 : attn_dataset_columns(dataset);
     result->column = calloc((size_t)result->columns + 1, sizeof *result->column);
     bool done = result->column != NULL && take_lengths(dataset, result) && find_doubles(dataset, result);
+    if (done && pairs) done = take_pairs(dataset, result);
     for (int c = 0; done && c < result->columns; c++) done = take_column(dataset, c, &result->column[c]);
     if (!done) survey_free(result);
     return done;

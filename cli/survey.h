@@ -30,7 +30,13 @@ typedef struct survey_length {
     double median, mean;
 } survey_length;
 
-enum { SURVEY_PAIRS = 3 };
+enum { SURVEY_PAIRS = 3, SURVEY_UNEVEN = 3 };
+
+/* How many different ones there are, and how many of them occur once. */
+typedef struct survey_symbols {
+    int64_t characters, characters_once;
+    int64_t words, words_once;
+} survey_symbols;
 
 typedef struct survey {
     int64_t examples, tokens;
@@ -40,8 +46,16 @@ typedef struct survey {
     int64_t duplicates;             /* examples that stand before, with the same targets */
     int64_t contradictions;         /* inputs that stand there with different targets */
     int64_t lines[SURVEY_PAIRS][2]; /* the first of those: where they differ */
-    int columns;
+    int64_t repeated;               /* inputs that stand there more than once */
+    int columns;                    /* 0 for pairs, whose targets are no classes */
     survey_column *column;
+
+    /* Pairs only. lengths, words and symbols are those of sources. A pair is uneven where one side has more
+     * than SURVEY_UNEVEN times the characters that the other, and the whole, let one expect. */
+    survey_length target_lengths, target_words;
+    survey_symbols symbols, target_symbols;
+    int64_t uneven;
+    int64_t uneven_lines[SURVEY_PAIRS]; /* the first of those */
 } survey;
 
 /* False without memory; *result is empty then. */

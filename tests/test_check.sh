@@ -135,6 +135,87 @@ printf 'label\ttext\n' >"$(printf 'odd\033name.tsv')"
 run 1 "$(printf 'odd\033name.tsv')"
 check "escapes: in file names" complains 'odd\x1bname.tsv: has no examples'
 
+# --- pairs ------------------------------------------------------------------
+
+long=$(printf 'word %.0s' $(seq 1 20))
+{
+    printf 'one cat\tune chatte\none dog\tun chien\n\none cat\tun chat\none dog\tun chien\n'
+    printf 'caf\303\251\tcaf\303\251\nstop\t%s\n' "$long"
+} >pairs.tsv
+run 0 pairs.tsv --task seq2seq
+check "pairs: first line" line_is "pairs.tsv: 6 pairs"
+check "pairs: source characters" grep -qE '^  source characters +4 +7\.0 +6\.0 +7$' out
+check "pairs: source words" grep -qE '^  source words +1 +2\.0 +1\.7 +2$' out
+check "pairs: target characters" grep -qE '^  target characters +4 +8\.0 +22\.7 +99$' out
+check "pairs: target words" grep -qE '^  target words +1 +2\.0 +4\.8 +20$' out
+check "pairs: different ones of sources" grep -qE '^  sources +13 +4 +5 +2$' out
+check "pairs: different ones of targets" grep -qE '^  targets +15 +2 +7 +4$' out
+check "pairs: duplicates" line_is "1 pair repeats an earlier one"
+check "pairs: sources" line_is "2 sources stand there more than once, 1 of them with different targets:"
+check "pairs: where" line_is "  lines 1 and 4"
+check "pairs: uneven" line_is "1 pair with one side over 3 times as long as the other lets expect:"
+check "pairs: where it is uneven" line_is "  line 7"
+check "pairs: no classes" says_not "class"
+check "pairs: width" at_most_80_columns
+cp out of_one
+run 0 pairs.tsv --format pairs
+check "pairs: by format" cmp -s out of_one
+cut -f 1 pairs.tsv >a.en
+cut -f 2 pairs.tsv | gzip >a.fr.gz
+run 0 a.en a.fr.gz
+check "two files: first line" line_is "a.en and a.fr.gz: 6 pairs"
+check "two files: all the rest is the same" [ "$(tail -n +2 out)" = "$(tail -n +2 of_one)" ]
+run 0 a.en a.fr.gz --task seq2seq --format pairs
+check "two files: said" line_is "a.en and a.fr.gz: 6 pairs"
+printf 'a\tA\nb\n\tC\nd\t\ne\tE\tF\ng\t\377\nh\tH\n' >bad.tsv
+run 1 bad.tsv --task seq2seq
+check "wrong pairs: the rest" line_is "bad.tsv: 2 pairs"
+check "wrong pairs: how many" line_is "5 examples are wrong and left out:"
+check "wrong pairs: no TAB" line_is "  bad.tsv:2: no TAB: a line is source TAB target"
+check "wrong pairs: no source" line_is "  bad.tsv:3: the source is empty"
+check "wrong pairs: no target" line_is "  bad.tsv:4: the target is empty"
+check "wrong pairs: columns" line_is "  bad.tsv:5: 3 columns: say which with --text-column and --column"
+check "wrong pairs: bytes" line_is "  bad.tsv:6: byte 3 (0xff) is not UTF-8: convert the file with iconv"
+run 0 bad.tsv --task seq2seq --skip-bad
+printf '1\ta\tA\n2\tb\tB\n' >three.tsv
+run 1 three.tsv --task seq2seq
+check "three columns" complains "three.tsv:1: 3 columns: say which with --text-column and --column"
+run 0 three.tsv --task seq2seq --text-column 2 --column 3
+check "three columns: said" line_is "three.tsv: 2 pairs"
+printf 'a\n\nc\n' >b.en
+printf 'A\nB\n\n' >b.fr
+run 1 b.en b.fr
+check "wrong lines of two files: a source" line_is "  b.en:2: the source is empty, and its target is not"
+check "wrong lines of two files: a target" line_is "  b.fr:3: the target is empty, and its source is not"
+run 1 a.en b.fr
+check "lines that are too many" complains \
+    "attn check: a.en has 7 lines and b.fr 3: line i of one belongs to line i of the other"
+run 0 a.en --task seq2seq
+check "sources alone: first line" line_is "a.en: 7 sources"
+check "sources alone: says so" says "no targets: it can be predicted on, not learned from."
+check "sources alone: nothing of targets" says_not "target characters"
+check "sources alone: empty" line_is "1 source is empty"
+check "sources alone: twice" line_is "2 sources repeat earlier ones"
+run 0 pairs.tsv --task seq2seq --json
+check "pairs: json" line_is '{"file":"pairs.tsv","format":"pairs","labelled":true,"examples":6,"tokens":6,"lengths":{"characters":{"least":4,"median":7.0,"mean":6,"most":7},"words":{"least":1,"median":2.0,"mean":1.66666667,"most":2}},"target_lengths":{"characters":{"least":4,"median":8.0,"mean":22.6666667,"most":99},"words":{"least":1,"median":2.0,"mean":4.83333333,"most":20}},"symbols":{"characters":13,"characters_once":4,"words":5,"words_once":2},"target_symbols":{"characters":15,"characters_once":2,"words":7,"words_once":4},"repeated":2,"uneven":1,"columns":[],"empty":0,"duplicates":1,"contradictions":1,"wrong":0,"problems":[]}'
+run 0 a.en a.fr.gz --json
+check "two files: json" says '{"file":"a.en","targets":"a.fr.gz","format":"pairs"'
+
+# --- tasks --------------------------------------------------------------------
+
+run 0 a.csv --task tag
+check "task: texts have no tags" says "tagging needs a tag"
+run 0 a.csv --task classify
+check "task: texts have labels" line_is "label: 2 classes"
+run 2 a.en b.fr --task tag
+check "task: two files" complains "two files are sources and targets, of seq2seq"
+run 2 a.csv --task seq2seq --format table
+check "task: a format that has no pairs" complains "--format is to be pairs, or left out"
+run 2 a.en a.fr.gz --column 2
+check "task: two files have no columns" complains "have no columns"
+run 2 a.csv --task seq2sec
+check "task: no such one" complains "--task"
+
 # --- failures ---------------------------------------------------------------
 
 run 2
@@ -152,7 +233,7 @@ check "no such text column" complains "a.csv: has no column body"
 run 2 a.csv --format tsv
 check "no such format" complains "--format"
 run 0 --help
-check "help" says "attn check FILE"
+check "help" says "attn check FILE [TARGETS]"
 
 # --- JSON -------------------------------------------------------------------
 
@@ -166,8 +247,9 @@ check "json: without labels" says '"format":"lines","labelled":false'
 run 0 a.conllu --json
 check "json: tokens" says '"lengths":{"tokens":{"least":2,'
 if command -v python3 >/dev/null; then
-    for file in a.csv a.conllu a.txt plain.txt several.csv escapes.tsv; do
-        run 0 "$file" --json --skip-bad
+    for file in a.csv a.conllu a.txt plain.txt several.csv escapes.tsv "pairs.tsv --task seq2seq" "b.en b.fr"; do
+        # shellcheck disable=SC2086
+        run 0 $file --json --skip-bad
         check "json: $file parses" python3 -c 'import json, sys; json.load(open("out"))'
     done
 fi

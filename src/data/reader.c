@@ -316,7 +316,7 @@ static attn_status read_all(at_reader *reader, at_reader *targets) {
     attn_status status = open_text(reader);
     if (status == ATTN_OK && targets) status = open_text(targets);
     if (status == ATTN_OK) status = choose_format(reader);
-    if (status == ATTN_OK) status = split_wanted(reader);
+    if (status == ATTN_OK && !targets) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
     int tokenized =
         reader->options.format == ATTN_FORMAT_CONLLU || reader->options.format == ATTN_FORMAT_COLUMNS;
