@@ -199,6 +199,7 @@ const at_default at_defaults[] = {
     {ANY, AT_UNIT_SYMBOLS, ANY, "text.word_features", "false"},
 
     {AT_TASK_SEQ2SEQ, ANY, ANY, "text.min_count", "1"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.position", "sinusoidal"}, /* the decoder looks for places, too */
     {AT_TASK_SEQ2SEQ, ANY, ANY, "text.buckets", "0"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "text.stem", "0"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "text.unit_dropout", "0"},
