@@ -1,8 +1,9 @@
 /* cache.c: decoding row by row, with the keys and values of all rows before.
  *
  * Self-attention: for every block keys and values of all sequences with room to
- * grow, [sequences][room][width], twice, so that a reorder copies from one to
- * the other. Cross-attention: keys and values of the source, ragged rows, made
+ * grow, [sequences][have][width], twice, so that a reorder copies from one to
+ * the other. The room doubles as rows come, up to what was asked for: answers
+ * are mostly much shorter than they may be. Cross-attention: keys and values of the source, ragged rows, made
  * once; sequences of one source stand side by side and are the queries of one
  * ragged sequence, so nothing is copied for a beam.
  */
@@ -17,8 +18,9 @@ struct attn_cache {
     const attn_decoder *decoder;
     attn_context *context;
     int64_t most, room, sequences, length;
+    int64_t have;        /* rows that there is room for now, at most `room` */
     int64_t width;       /* key (and value) numbers of a row */
-    float *rows[2];      /* [layers][key, value][most][room][width] */
+    float *rows[2];      /* [layers][key, value][most][have][width] */
     int now;             /* which of the two */
     int64_t *source_of;  /* [most] */
     int64_t *other;      /* [most], for a reorder */
@@ -36,6 +38,14 @@ static void *allocate(attn_context *context, int64_t count, size_t bytes) {
 
 static void release(attn_context *context, void *memory) {
     if (memory) context->allocator.release(context->allocator.user, memory);
+}
+
+enum { FIRST_ROOM = 16 };
+
+static float *allocate_rows(const attn_cache *c, int64_t rows) {
+    double numbers =
+        2.0 * (double)c->decoder->options.layers * (double)c->most * (double)rows * (double)c->width;
+    return numbers < 1e15 ? allocate(c->context, (int64_t)numbers, sizeof(float)) : NULL;
 }
 
 attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, int64_t room,
@@ -56,11 +66,8 @@ attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, in
     c->most = sequences;
     c->room = room;
     c->width = o->kv_heads * o->head_width;
-    double numbers =
-        2.0 * (double)decoder->options.layers * (double)sequences * (double)room * (double)c->width;
-    for (int i = 0; i < 2; i++) {
-        c->rows[i] = numbers < 1e15 ? allocate(context, (int64_t)numbers, sizeof(float)) : NULL;
-    }
+    c->have = room < FIRST_ROOM ? room : FIRST_ROOM;
+    for (int i = 0; i < 2; i++) c->rows[i] = allocate_rows(c, c->have);
     c->source_of = allocate(context, sequences, sizeof *c->source_of);
     c->other = allocate(context, sequences, sizeof *c->other);
     if (!c->rows[0] || !c->rows[1] || !c->source_of || !c->other) {
@@ -166,6 +173,41 @@ attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_t sequenc
     return ATTN_OK;
 }
 
+/* Copies the rows of every sequence (b from what is from[b] now; NULL: b) to where each may have `have` rows.
+ */
+static void move_rows(const attn_cache *cache, int64_t sequences, const int64_t *from, int64_t have,
+                      float *target) {
+    int64_t old_line = cache->have * cache->width, line = have * cache->width;
+    size_t bytes = (size_t)(cache->length * cache->width) * sizeof(float);
+    for (int64_t part = 0; part < 2 * cache->decoder->options.layers; part++) {
+        const float *old = cache->rows[cache->now] + part * cache->most * old_line;
+        float *moved = target + part * cache->most * line;
+        for (int64_t b = 0; b < sequences; b++)
+            memcpy(moved + b * line, old + (from ? from[b] : b) * old_line, bytes);
+    }
+}
+
+/* Room for twice as many rows. */
+static attn_status make_room(attn_cache *cache) {
+    int64_t have = cache->have > cache->room / 2 ? cache->room : 2 * cache->have;
+    float *rows[2] = {allocate_rows(cache, have), allocate_rows(cache, have)};
+    if (!rows[0] || !rows[1]) {
+        release(cache->context, rows[0]);
+        release(cache->context, rows[1]);
+        return at_fail(cache->context, ATTN_OUT_OF_MEMORY,
+                       "no memory for a cache of %" PRId64 " sequences of %" PRId64 " rows", cache->most,
+                       have);
+    }
+    move_rows(cache, cache->sequences, NULL, have, rows[0]);
+    release(cache->context, cache->rows[0]);
+    release(cache->context, cache->rows[1]);
+    cache->rows[0] = rows[0];
+    cache->rows[1] = rows[1];
+    cache->now = 0;
+    cache->have = have;
+    return ATTN_OK;
+}
+
 attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64_t *from) {
     if (!cache) return ATTN_INVALID_ARGUMENT;
     if (sequences < 0 || sequences > cache->most || (!from && sequences > 0)) {
@@ -190,16 +232,10 @@ attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64
     int64_t *sources = cache->source_of;
     cache->source_of = cache->other;
     cache->other = sources;
-    int64_t line = cache->room * cache->width;
-    for (int64_t part = 0; part < 2 * cache->decoder->options.layers; part++) {
-        const float *old = cache->rows[cache->now] + part * cache->most * line;
-        float *new = cache->rows[!cache->now] + part * cache->most *line;
-        for (int64_t b = 0; b < sequences; b++) {
-            memcpy(new + b *line, old + from[b] * line,
-                   (size_t)(cache->length * cache->width) * sizeof(float));
-        }
-    }
-    cache->now = !cache->now;
+    int same = 1; /* nothing moves: greedy search, or all sequences at their first row */
+    for (int64_t b = 0; b < sequences; b++) same &= from[b] == b;
+    if (!same) move_rows(cache, sequences, from, cache->have, cache->rows[!cache->now]);
+    if (!same) cache->now = !cache->now;
     cache->sequences = sequences;
     return ATTN_OK;
 }
@@ -222,7 +258,7 @@ static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_
     attn_variable *query, *part[2];
     if (!at_multihead_project(tape, layer, x, batch, first, &query, &part[0], &part[1])) return NULL;
     attn_tensor cached[2];
-    int64_t line = c->room * c->width;
+    int64_t line = c->have * c->width;
     for (int p = 0; p < 2; p++) {
         float *rows = c->rows[c->now] + (2 * l + p) * c->most * line;
         for (int64_t b = 0; b < c->sequences; b++) {
@@ -337,6 +373,10 @@ attn_variable *attn_decoder_step(attn_tape *tape, const attn_decoder *decoder, a
                                  attn_variable *x, float *weights) {
     if (!at_tape_ready(tape) || !check_step(tape, decoder, cache, x)) return NULL;
     int64_t n = cache->sequences;
+    if (cache->length == cache->have) {
+        attn_status status = make_room(cache);
+        if (status != ATTN_OK) return at_tape_failed(tape, status);
+    }
     int64_t *offsets = at_tape_memory(tape, n + 1, sizeof *offsets),
             *first = at_tape_memory(tape, n, sizeof *first);
     int64_t *query_offsets = at_tape_memory(tape, cache->sources + 1, sizeof *query_offsets);
