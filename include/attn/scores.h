@@ -21,8 +21,8 @@ ATTN_API attn_status attn_edit_distance(attn_context *context, const int32_t *a,
                                         const int32_t *b, int64_t b_count, int64_t *distance);
 
 /* BLEU of a corpus, equal to that of sacrebleu with its defaults: tokenizer 13a, n-grams up to 4, exponential
- * smoothing; lowercase as sacrebleu's. score and precisions are percents. Texts are UTF-8, without line ends.
- */
+ * smoothing; lowercase as sacrebleu's. score and precisions are percents. Texts are UTF-8, without line ends;
+ * bytes that are no UTF-8 count as characters that are equal to themselves only. No texts at all score 0. */
 typedef struct attn_bleu {
     double score;
     double precisions[4];

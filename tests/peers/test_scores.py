@@ -1,4 +1,4 @@
-"""BLEU and chrF against sacrebleu, and lower case and white space against Python, whose str sacrebleu works on.
+"""BLEU and chrF against sacrebleu, and lower case and white space against Python, on whose str it works.
 
 Texts are made up: words with much punctuation, numbers, dashes, entities, letters of many scripts and white
 space of many kinds; an answer is the right text with words left out, doubled, exchanged, or in another case.
@@ -71,21 +71,26 @@ def compare(what, answers, right):
         for n in range(4):
             near(f"{label}: precision {n + 1}", ours.precisions[n], theirs.precisions[n])
         tokens = (ours.answer_tokens, ours.right_tokens)
-        check(f"{label}: tokens {tokens}, sacrebleu {(theirs.sys_len, theirs.ref_len)}",
-              tokens == (theirs.sys_len, theirs.ref_len))
+        check(
+            f"{label}: tokens {tokens}, sacrebleu {(theirs.sys_len, theirs.ref_len)}",
+            tokens == (theirs.sys_len, theirs.ref_len),
+        )
         ours = score("chrf", c_double(), answers, right, lowercase).value
         near(label + ": chrF", ours, CHRF(lowercase=lowercase).corpus_score(answers, [right]).score)
 
 
 WORDS = """a the two men dog ball red in on with eine der Mann Straße läuft über große Hunde ÜBUNG ÄÖÜ Ŝanĝo
 É garçon naïve ΟΔΟΣ ΣΑΣ Σ ΆΣ. ὈΔΥΣΣΕΎΣ Σ' İstanbul DİYARBAKIR ıI ЖИЗНЬ Ёлка 東京 小犬。 がんばる ไทย नमस्ते
-😀 👨‍👩‍👧 Ⅷ Ⓐ ﬁne Ǆ ǅ ẞ K Å 1 22 3.14 1,000 1.000,5 5-6 10- -3 .5 5. 1-2-3 ١٢ ４２ x-ray well-known t-shirt - -- – —
-. , ... .. ,, .,. !? ?! ; : ' " '' don't rock'n'roll O'Neil's (so) [x] {y} <z> a/b A&B #1 $5 5% 50%. x_y ~ ^ ` @me
-&quot; &amp; &lt; &gt; &amp;lt; &amp;quot; &amp;amp; &QUOT; &Amp; & &; &quot <skipped> <SKIPPED> <skip<skipped>ped> &a<skipped>mp;
-u.s.a. U.S. e.g., 3,b a,3 a.3 3.b 3..3 3,,3 ,3 3, .a a. 2-a a-2 2-- 2-, 2-. 2.- .-2 2,-2 \u200b \u00ad \ufeff""".split()
-SPACES = [" "] * 30 + ["  ", "\t", "\n", "-\n", "\r", "\x0b", "\x0c", "\x1c", "\x1f", "\x85", "\xa0", "\u1680",
-                       "\u2003", "\u2028", "\u202f", "\u205f", "\u3000", "", "", "", "", ""]
-LETTERS = list("aAbB0159.,-'\"&;<>()_ \n\t") + ["é", "É", "Σ", "σ", "İ", "\u3000", "東", "\u0301", "😀", "&lt;", "&amp;"]
+😀 👨‍👩‍👧 Ⅷ Ⓐ ﬁne Ǆ ǅ ẞ K Å 1 22 3.14 1,000 1.000,5 5-6 10- -3 .5 5. 1-2-3 ١٢ ４２ x-ray well-known
+t-shirt - -- – — . , ... .. ,, .,. !? ?! ; : ' " '' don't rock'n'roll O'Neil's (so) [x] {y} <z>
+a/b A&B #1 $5 5% 50%. x_y ~ ^ ` @me &quot; &amp; &lt; &gt; &amp;lt; &amp;quot; &amp;amp; &QUOT;
+&Amp; & &; &quot <skipped> <SKIPPED> <skip<skipped>ped> &a<skipped>mp; u.s.a. U.S. e.g., 3,b a,3
+a.3 3.b 3..3 3,,3 ,3 3, .a a. 2-a a-2 2-- 2-, 2-. 2.- .-2 2,-2 \u200b \u00ad \ufeff""".split()
+SPACES = (
+    [" "] * 30 + [""] * 5 + ["  ", "\t", "\n", "-\n", "\r", "\x0b", "\x0c", "\x1c", "\x1f", "\x85", "\xa0"]
+)
+SPACES += ["\u1680", "\u2003", "\u2028", "\u202f", "\u205f", "\u3000"]
+LETTERS = list("aAbB0159.,-'\"&;<>()_ \n\t éÉΣσİ東😀\u3000\u0301") + ["&lt;", "&amp;"]
 
 
 def sentence(generator, least, most):
@@ -110,7 +115,8 @@ def changed(generator, text):
             result[-1] = generator.choice((str.upper, str.lower, str.title, str.swapcase))(word)
     if generator.random() < 0.3:
         generator.shuffle(result)
-    return generator.choice(["", "", "", " ", "\n"]) + " ".join(result) + generator.choice(["", "", "", " ", "\n"])
+    first, last = generator.choices(["", "", "", " ", "\n"], k=2)
+    return first + " ".join(result) + last
 
 
 def made_up():
@@ -135,21 +141,21 @@ def made_up():
     compare("nothing in common", ["a b c d e"], ["f g h i j"])
     compare("one token", ["cat"] * 5, ["cat"] * 5)
     compare("one token a sentence but one", ["cat", "dog", "a b c d"], ["cat", "cat", "a x c d"])
-    compare("long", [" ".join(generator.choices(WORDS, k=20000))], [" ".join(generator.choices(WORDS, k=20000))])
+    compare("long", *([" ".join(generator.choices(WORDS, k=20000))] for _ in range(2)))
     broken = ["a \udce2\udc82 b \udcff.", "\udcc3(\udca4 x\udc80", "ok \udcf0\udc9f\udc98,\udc80 1"]
     compare("not well-formed", broken, broken[::-1])
 
 
 def code_points():
-    """Lower case and white space of every code point: alone, between digits, and around a capital sigma, whose
-    lower case depends on them. Those of Unicode 3.2, which Python and utf8proc both know, whatever their version.
+    """Lower case and white space of every code point: alone, between digits, and around a capital sigma,
+    whose lower case depends on them. Those of Unicode 3.2, which any Python and any utf8proc knows.
     """
-    plain = range(0x3400, 0xF900)  # ideographs, syllables: every hundredth will do
+    plain = range(0x3400, 0xF900)  # ideographs, syllables: one of 500 will do
     codes = [
         chr(code)
         for code in range(1, 0x20000)
         if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Cs", "Co")
-        and (code not in plain or code % 100 == 0)
+        and (code not in plain or code % 500 == 0)
     ]
     generator = random.Random(1)
     for pattern in ("{}", "1{}.2-{}", "xΣ{}y", "xΣ{}", "x{}Σ", "{}Σ"):
@@ -162,7 +168,6 @@ def code_points():
         ]
         check(f"lower case of {wrong[:10]}", not wrong)
         compare("code points as " + pattern, texts, generator.sample(lower, len(lower)))
-        compare("code points as " + pattern + " in lower case", texts, lower)
 
 
 def multi30k(folder):
