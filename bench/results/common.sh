@@ -24,10 +24,13 @@ need_files() { # need_files FILE...: of $DATA
     [ "$missing" -eq 0 ] || exit 3
 }
 
-# train_seeds TASK METRIC TEST-FILE ARGUMENTS...: "attn train ARGUMENTS -o ... --seed S" for every seed. The dev
-# figure is the one the model was chosen by; the test file is looked at once, with the chosen model.
+# train_seeds TASK METRIC "EVAL ARGUMENTS" ARGUMENTS...: "attn train ARGUMENTS -o ... --seed S" for every seed. The
+# dev figure is the one the model was chosen by; "attn eval MODEL EVAL ARGUMENTS" looks at the test data once, with
+# the chosen model.
 train_seeds() {
-    local task=$1 metric=$2 test=$3 seed folder began took shown
+    local task=$1 metric=$2 seed folder began took shown
+    local -a test
+    read -r -a test <<<"$3"
     shift 3
     for seed in $SEEDS; do
         folder=$results/$task/$seed
@@ -40,7 +43,7 @@ train_seeds() {
         began=$(date +%s)
         "$attn" train "$@" -o "$folder/model.safetensors" --seed "$seed" --resume
         took=$(($(date +%s) - began))
-        "$attn" eval "$folder/model.safetensors" "$test" --json >"$folder/test.json"
+        "$attn" eval "$folder/model.safetensors" "${test[@]}" --json >"$folder/test.json"
         "$attn" info "$folder/model.safetensors" --json >"$folder/info.json"
         shown="attn train $* --seed $seed"
         shown=${shown//$DATA\//}
