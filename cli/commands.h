@@ -9,6 +9,7 @@
 int command_bench(int count, char **arguments);
 int command_check(int count, char **arguments);
 int command_eval(int count, char **arguments);
+int command_compare(int count, char **arguments);
 int command_train(int count, char **arguments);
 int command_explain(int count, char **arguments);
 int command_info(int count, char **arguments);

@@ -17,6 +17,7 @@ typedef struct command {
 static const command commands[] = {
     {"train", "a model from a file of labelled examples", command_train},
     {"eval", "how right a model is on labelled data", command_eval},
+    {"compare", "the encoders on the same data: scores, speed, memory", command_compare},
     {"predict", "what a model says of texts", command_predict},
     {"check", "what is in a file of examples, and which lines are wrong", command_check},
     {"info", "what a model file holds", command_info},

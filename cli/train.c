@@ -1,7 +1,6 @@
 /* train.c: attn train TASK FILE: from a file of labelled examples to a model file. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <attn/attn.h>
@@ -10,7 +9,6 @@
 #include "commands.h"
 #include "opening.h"
 #include "progress.h"
-#include "text.h"
 #include "training_flags.h"
 
 typedef struct train_arguments {
@@ -32,26 +30,6 @@ static void list_config(attn_config *config) {
             printf("%s%s", c > 0 ? ", " : *attn_config_help(i) != '\0' ? ": " : "", attn_config_choice(i, c));
         printf(" |\n");
     }
-}
-
-/* Before anything is read: that the model can go there, and that nothing is lost by it. */
-static int check_output(const train_arguments *given) {
-    const training_flags *training = &given->training;
-    const char *inputs[] = {training->train.path[0], training->train.path[1], training->dev.path[0],
-                            training->dev.path[1],   training->vectors,       training->config};
-    struct stat output, input;
-    if (stat(given->output, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
-    const char *problem = S_ISREG(output.st_mode) ? NULL : "is there, and not a file";
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-        if (inputs[i] != NULL && stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev &&
-            input.st_ino == output.st_ino)
-            problem = "is what is read: the model would take its place";
-    }
-    if (problem == NULL) return EXIT_DONE;
-    fputs("attn train: ", stderr);
-    text_print(stderr, given->output);
-    fprintf(stderr, " %s\n", problem);
-    return EXIT_FAILED;
 }
 
 static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
@@ -168,7 +146,7 @@ int command_train(int count, char **arguments) {
             else
                 code = fail(context);
         } else if (code == EXIT_DONE) {
-            code = check_output(&given);
+            code = training_check_output(training, given.output);
             if (code == EXIT_DONE) code = run_training(context, config, &given);
         }
         attn_config_destroy(config);

@@ -1,10 +1,12 @@
 /* training_flags.c: from flags to a configuration, from files to examples. */
+#define _POSIX_C_SOURCE 200809L
 #include "training_flags.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "opening.h"
 
@@ -156,4 +158,21 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
                 (long long)attn_dataset_skipped(*dataset));
     }
     return status;
+}
+
+int training_check_output(const training_flags *given, const char *path) {
+    const training_files *files[] = {&given->train, &given->dev, &given->test};
+    const char *inputs[8] = {given->vectors, given->config};
+    struct stat output, input;
+    if (stat(path, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
+    const char *problem = S_ISREG(output.st_mode) ? NULL : " is there, and not a file";
+    for (int i = 0; i < 6; i++) inputs[2 + i] = files[i / 2]->path[i % 2];
+    for (int i = 0; i < 8; i++) {
+        if (inputs[i] != NULL && stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev &&
+            input.st_ino == output.st_ino)
+            problem = " is what is read: what is written would take its place";
+    }
+    if (problem == NULL) return EXIT_DONE;
+    arguments_complain(given->command, "", path, problem, NULL);
+    return EXIT_FAILED;
 }

@@ -28,8 +28,8 @@ typedef struct training_files {
 typedef struct training_flags {
     const char *command; /* in messages */
     const char *positional[TRAINING_POSITIONALS];
-    training_files train, dev;
-    const char *encoder, *seed; /* NULL: what the configuration says; a command sets them */
+    training_files train, dev, test; /* test: only of commands that have it */
+    const char *encoder, *seed;      /* NULL: what the configuration says; a command sets them */
     const char *setting[TRAINING_SETTINGS];
     const char *config, *time, *vectors, *window;
     int64_t threads;
@@ -49,6 +49,10 @@ int training_configure(attn_context *context, const training_flags *given, attn_
 /* Reads a set of examples as its task wants it, and says what was left out. */
 attn_status training_read(attn_context *context, attn_config *config, const training_flags *given,
                           const training_files *files, attn_dataset **dataset);
+
+/* Before anything is read: that a file can be written there, and that nothing is lost by it. An exit status,
+ * and it has said why not. */
+int training_check_output(const training_flags *given, const char *path);
 
 /* 90, 90s, 10m, 1.5h as seconds, at most some thirty years; -1: it is something else. */
 double training_duration(const char *text);

@@ -1,0 +1,208 @@
+/* compare.c: attn compare: the same data and budget with each encoder, and one table of what comes of it. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <attn/attn.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "compare.h"
+#include "progress.h"
+
+typedef struct compare_arguments {
+    const char *encoders, *svg, *keep;
+    bool json;
+} compare_arguments;
+
+/* The names that encoder.kind can have; NULL after the last. */
+static const char *encoder_name(int choice) {
+    int index = 0;
+    while (strcmp(attn_config_name(index), "encoder.kind") != 0) index++;
+    return attn_config_choice(index, choice);
+}
+
+static bool add_encoder(comparison *what, const char *name, size_t length) {
+    char given[64];
+    const char *names[16], *found = NULL;
+    size_t count = 0;
+    snprintf(given, sizeof given, "%.*s", (int)(length < 60 ? length : 60), name);
+    for (int i = 0; i < 16 && encoder_name(i) != NULL; i++) {
+        names[count++] = encoder_name(i);
+        if (strcmp(encoder_name(i), given) == 0) found = encoder_name(i);
+    }
+    if (found == NULL) {
+        arguments_complain("compare", "there is no encoder ", given, ": fc, rnn, cnn, attention",
+                           arguments_nearest(given, names, count));
+        return false;
+    }
+    for (int i = 0; i < what->encoders; i++) {
+        if (what->encoder[i] != found) continue;
+        arguments_complain("compare", "--encoders names ", given, " twice", NULL);
+        return false;
+    }
+    if (what->encoders < COMPARE_ENCODERS) what->encoder[what->encoders++] = found;
+    return true;
+}
+
+static bool read_encoders(comparison *what, const char *list) {
+    for (;;) {
+        size_t length = strcspn(list, ",");
+        if (!add_encoder(what, list, length)) return false;
+        if (list[length] == '\0') return true;
+        list += length + 1;
+    }
+}
+
+static int check_use(comparison *what, const compare_arguments *given, const argument_list *list) {
+    const char *problem = training_flags_problem(&what->training, list);
+    if (problem == NULL && what->training.train.path[0] == NULL) problem = "which file to learn from?";
+    if (problem == NULL && what->training.test.path[0] == NULL)
+        problem = "what are the models tested on? --test FILE";
+    if (problem == NULL && read_encoders(what, given->encoders)) return EXIT_DONE;
+    if (problem != NULL) fprintf(stderr, "attn compare: %s\n", problem);
+    fputs("attn compare --help lists the flags.\n", stderr);
+    return EXIT_MISUSED;
+}
+
+static int complain(const char *about, const char *path) {
+    int reason = errno;
+    char after[256];
+    snprintf(after, sizeof after, ": %s", strerror(reason));
+    arguments_complain("compare", about, path, after, NULL);
+    return EXIT_FAILED;
+}
+
+/* The folder for models: the one given, or a new one, whose name is in *made. */
+static int make_folder(comparison *what, const char *keep, char **made) {
+    if (keep != NULL) {
+        what->folder = keep;
+        what->keep = true;
+        return mkdir(keep, 0777) == 0 || errno == EEXIST ? EXIT_DONE : complain("cannot make ", keep);
+    }
+    const char *parent = getenv("TMPDIR");
+    if (parent == NULL || *parent == '\0') parent = "/tmp";
+    size_t room = strlen(parent) + 32;
+    *made = malloc(room);
+    if (*made == NULL) return complain("", "a folder for models");
+    snprintf(*made, room, "%s/attn-compare-XXXXXX", parent);
+    if (mkdtemp(*made) == NULL) {
+        free(*made);
+        *made = NULL;
+        return complain("cannot make a folder for models in ", parent);
+    }
+    what->folder = *made;
+    return EXIT_DONE;
+}
+
+/* One line for each run: all there is to see of a comparison for a long time. */
+static void tell(const comparison *what, const compare_run *run, bool terminal) {
+    const compare_figures *figures = &run->figures;
+    const char *name = what->encoder[run->encoder];
+    char rate[32], time[32];
+    if (terminal) fputs("\r\033[K\033[A\r\033[K", stderr); /* the bar, and the line above it */
+    if (!figures->done) {
+        char before[128];
+        snprintf(before, sizeof before, "%s, seed %lld: ", name, (long long)run->seed);
+        if (*figures->error != '\0') arguments_complain("compare", before, figures->error, "", NULL);
+        return;
+    }
+    if (what->training.quiet) return;
+    progress_count(figures->rate, rate);
+    progress_duration(figures->seconds, time);
+    fprintf(stderr, "%-9s  seed %lld  %s: dev %.4f, test %.4f  %s tokens/s  %s\n", name, (long long)run->seed,
+            figures->metric, figures->dev, figures->test, rate, time);
+}
+
+/* All runs; whether each came to its end. */
+static bool run_all(comparison *what) {
+    bool terminal = !what->training.quiet && isatty(STDERR_FILENO) != 0, whole = true;
+    int64_t count = what->encoders * what->seeds;
+    for (int64_t i = 0; i < count && !compare_interrupted(); i++) {
+        compare_run *run = &what->runs[i];
+        if (terminal)
+            fprintf(stderr, "run %lld of %lld: %s, seed %lld\n", (long long)(i + 1), (long long)count,
+                    what->encoder[run->encoder], (long long)run->seed);
+        compare_train(what, run, terminal);
+        tell(what, run, terminal);
+        whole = whole && run->figures.done;
+    }
+    if (!compare_interrupted()) return whole;
+    fputs("attn compare: interrupted: the runs before it are all there is\n", stderr);
+    return false;
+}
+
+static int show(const comparison *what, const compare_arguments *given) {
+    bool any = compare_any(what) != NULL;
+    if (given->json)
+        compare_print_json(what);
+    else if (any)
+        compare_print_table(what);
+    if (given->svg != NULL && any && !compare_write_svg(what, given->svg))
+        return complain("cannot write ", given->svg);
+    return EXIT_DONE;
+}
+
+static int compare(comparison *what, const compare_arguments *given) {
+    char *made = NULL;
+    int64_t count = what->encoders * what->seeds;
+    int code = given->svg != NULL ? training_check_output(&what->training, given->svg) : EXIT_DONE;
+    if (code == EXIT_DONE) code = compare_check(what);
+    if (code == EXIT_DONE) code = make_folder(what, given->keep, &made);
+    if (code != EXIT_DONE) return code;
+    what->runs = calloc((size_t)count, sizeof *what->runs);
+    if (what->runs == NULL) {
+        code = complain("", "no memory for the figures");
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            what->runs[i].encoder = (int)(i / what->seeds);
+            what->runs[i].seed = 1 + i % what->seeds;
+        }
+        bool whole = run_all(what);
+        code = show(what, given);
+        if (!whole) code = EXIT_FAILED;
+    }
+    if (made != NULL) rmdir(made);
+    free(made);
+    free(what->runs);
+    return code;
+}
+
+int command_compare(int count, char **arguments) {
+    enum { OWN_FLAGS = 6 };
+    comparison what = {.training.command = "compare"};
+    compare_arguments given = {.encoders = "fc,rnn,cnn,attention"};
+    argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
+        argument_text("test", &what.training.test.path[0], "FILE",
+                      "test data: each best model is tested once"),
+        argument_text("encoders", &given.encoders, "LIST", "which (default fc,rnn,cnn,attention)"),
+        argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
+        argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
+        argument_switch("json", &given.json, "everything as one JSON object"),
+        argument_text("keep", &given.keep, "FOLDER", "keep the models there, as ENCODER-SEED.safetensors"),
+    };
+    training_flags_add(&what.training, flags + OWN_FLAGS);
+    argument_list list = {
+        .command = "compare",
+        .usage = "TASK FILE [--dev FILE] --test FILE [flags]",
+        .about = "Trains with each encoder and several seeds on the same data, with the same width\n"
+                 "and the same number of steps, or, with --time, for the same time. The best model\n"
+                 "of a run is chosen by the development data and tested once. One table: scores\n"
+                 "(median, lowest and highest), parameters, speed, minutes a run, peak memory.\n"
+                 "No run ends early, unless --patience says so.\n",
+        .examples = "  attn compare tag train.conllu --dev dev.conllu --test test.conllu --svg compare.svg\n"
+                    "  attn compare classify train.tsv --test test.tsv --encoders rnn,attention --time 2m\n",
+        .flags = flags,
+        .flag_count = OWN_FLAGS + TRAINING_FLAGS,
+        .positional = what.training.positional,
+        .positional_limit = TRAINING_POSITIONALS,
+    };
+    argument_result result = arguments_read(&list, count, arguments);
+    if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
+    if (check_use(&what, &given, &list) != EXIT_DONE) return EXIT_MISUSED;
+    compare_catch_interrupts();
+    return compare(&what, &given);
+}
