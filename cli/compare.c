@@ -76,6 +76,17 @@ static int complain(const char *about, const char *path) {
     return EXIT_FAILED;
 }
 
+/* That the picture can be written, before there is something to draw. */
+static int check_svg(const comparison *what, const char *path) {
+    int code = training_check_output(&what->training, path);
+    if (code != EXIT_DONE) return code;
+    bool is_new = access(path, F_OK) != 0;
+    FILE *file = fopen(path, "ab");
+    if (file == NULL || fclose(file) != 0) return complain("cannot write ", path);
+    if (is_new) unlink(path);
+    return EXIT_DONE;
+}
+
 /* The folder for models: the one given, or a new one, whose name is in *made. */
 static int make_folder(comparison *what, const char *keep, char **made) {
     if (keep != NULL) {
@@ -149,7 +160,7 @@ static int show(const comparison *what, const compare_arguments *given) {
 static int compare(comparison *what, const compare_arguments *given) {
     char *made = NULL;
     int64_t count = what->encoders * what->seeds;
-    int code = given->svg != NULL ? training_check_output(&what->training, given->svg) : EXIT_DONE;
+    int code = given->svg != NULL ? check_svg(what, given->svg) : EXIT_DONE;
     if (code == EXIT_DONE) code = compare_check(what);
     if (code == EXIT_DONE) code = make_folder(what, given->keep, &made);
     if (code != EXIT_DONE) return code;

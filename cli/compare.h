@@ -77,6 +77,8 @@ compare_spread compare_spread_all(const comparison *what, compare_value value);
 const compare_run *compare_any(const comparison *what);
 /* "tag, 3 seeds, 2 layers of 192 columns, 3168–3174 steps a run" */
 void compare_describe(const comparison *what, char *text, size_t room);
+/* "0.25", "12.3" into `text` (at least 32 bytes). */
+void compare_minutes(double minutes, char *text);
 
 void compare_print_table(const comparison *what);
 void compare_print_json(const comparison *what);

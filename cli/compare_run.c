@@ -132,15 +132,19 @@ static void end(attn_context *context, attn_config *config) {
     attn_context_destroy(context);
 }
 
+/* Whether the values of a configuration go together; and, if `read`, the files. */
 static int check_encoder(training_flags *training, const char *encoder, bool read) {
     attn_context *context;
     attn_config *config;
+    attn_reader_options options;
     int code = begin(training, encoder, &context, &config);
     if (code == EXIT_DONE && *attn_config_get(config, "encoder.mix") != '\0') {
         arguments_complain(training->command, "encoder.mix is ", attn_config_get(config, "encoder.mix"),
                            ": it would take the place of every encoder", NULL);
         code = EXIT_MISUSED;
     }
+    if (code == EXIT_DONE && attn_config_reader(config, &options) != ATTN_OK)
+        code = opening_fail(training->command, context);
     const training_files *files[] = {&training->train, &training->dev, &training->test};
     for (int i = 0; i < 3 && code == EXIT_DONE && read; i++) {
         attn_dataset *dataset = NULL;

@@ -68,8 +68,9 @@ static axis make_axis(double low, double high, double begin, double end, int ste
     if (!(span > 1e-9 * fabs(high))) span = high != 0 ? 0.01 * fabs(high) : 1;
     double power = pow(10, floor(log10(span / steps))), times = span / steps / power;
     axis made = {.step = power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10)};
-    made.low = floor(low / made.step - 0.1) * made.step;
-    made.high = ceil(high / made.step + 0.1) * made.step;
+    made.low = floor(low / made.step + 1e-6) * made.step; /* the dots at the ends may stick out */
+    made.high = ceil(high / made.step - 1e-6) * made.step;
+    if (!(made.high > made.low)) made.low = made.high - made.step;
     made.begin = begin;
     made.end = end;
     return made;
@@ -132,7 +133,7 @@ static void draw_costs(FILE *file, const comparison *what, compare_value cost, i
     if (cost == COMPARE_RATE)
         progress_count(spread.median, number);
     else
-        snprintf(number, sizeof number, spread.median < 1 ? "%.2f" : "%.1f", spread.median);
+        compare_minutes(spread.median, number);
     print_label(file, COSTS_BEGIN + length + 8, y + 5, "value", number);
 }
 
@@ -170,7 +171,7 @@ static void draw(FILE *file, const comparison *what) {
     compare_value cost = what->training.time != NULL ? COMPARE_RATE : COMPARE_MINUTES;
     double bottom = TOP + ROW * what->encoders;
     compare_spread all = compare_spread_all(what, COMPARE_TEST);
-    axis scores = make_axis(all.lowest, all.highest, SCORES_BEGIN, SCORES_END, 4);
+    axis scores = make_axis(all.lowest, all.highest, SCORES_BEGIN, SCORES_END, 5);
     draw_frame(file, what, cost, (int)bottom + FOOT);
     draw_axis(file, &scores, bottom);
     fprintf(file, "<path d=\"M%d %d V%.1f\" class=\"grid\"/>\n", COSTS_BEGIN, TOP - 6, bottom);

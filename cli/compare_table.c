@@ -84,6 +84,10 @@ void compare_describe(const comparison *what, char *text, size_t room) {
              any->layers == 1 ? "" : "s", any->columns, given, range);
 }
 
+void compare_minutes(double minutes, char *text) {
+    snprintf(text, 32, "%.*f", minutes < 0.1 ? 3 : minutes < 1 ? 2 : 1, minutes);
+}
+
 /* ---- the table ---- */
 
 enum { CELL = 192, COLUMNS = 7 };
@@ -119,8 +123,7 @@ static void fill_row(table_row row, const comparison *what, int encoder) {
     print_spread(row[2], compare_spread_of(what, encoder, COMPARE_TEST));
     progress_count(compare_spread_of(what, encoder, COMPARE_PARAMETERS).median, row[3]);
     progress_count(compare_spread_of(what, encoder, COMPARE_RATE).median, row[4]);
-    double minutes = compare_spread_of(what, encoder, COMPARE_MINUTES).median;
-    snprintf(row[5], CELL, minutes < 1 ? "%.2f" : "%.1f", minutes);
+    compare_minutes(compare_spread_of(what, encoder, COMPARE_MINUTES).median, row[5]);
     snprintf(row[6], CELL, "%.0f MB", compare_spread_of(what, encoder, COMPARE_MEMORY).highest / 1e6);
 }
 
