@@ -41,9 +41,9 @@ all: dependencies-build
 	@$(call configure,$(release),-DCMAKE_BUILD_TYPE=Release)
 	@$(call compile,$(release)) --target library program
 
-demo: ## attention step by step on one sentence
+demo: ## learn to pronounce English in two minutes, and see how it does it
 demo: all
-	@$(release)/attn explain --steps
+	@BUILD=$(release) tools/demo
 
 test: ## the tests, plain and under AddressSanitizer + UBSan, and a little fuzzing (minutes)
 test: dependencies-test

@@ -187,8 +187,8 @@ int command_compare(int count, char **arguments) {
     comparison what = {.training.command = "compare"};
     compare_arguments given = {.encoders = "fc,rnn,cnn,attention"};
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
-        argument_text("test", &what.training.test.path[0], "FILE",
-                      "test data: each best model is tested once"),
+        argument_texts("test", &what.training.test.path[0], &what.training.test.path[1], "FILE",
+                       "test data: each best model is tested once"),
         argument_text("encoders", &given.encoders, "LIST", "which (default fc,rnn,cnn,attention)"),
         argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
         argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),

@@ -89,12 +89,16 @@ const char *training_flags_problem(training_flags *given, const argument_list *l
     if (list->positional_count < 1) return "what task? tag, classify, regress, seq2seq or lm";
     for (size_t i = TRAINING_FILES; i < list->positional_count; i++)
         given->train.path[i - TRAINING_FILES] = given->positional[i];
-    if (given->train.path[0] == NULL) { /* --dev DEV TRAIN: not a second file, then */
-        given->train.path[0] = given->dev.path[1];
-        given->dev.path[1] = NULL;
+    training_files *others[] = {&given->dev, &given->test};
+    bool two = given->train.path[1] != NULL;
+    for (int i = 0; i < 2; i++) {
+        if (given->train.path[0] == NULL) { /* --dev DEV TRAIN: not a second file, then */
+            given->train.path[0] = others[i]->path[1];
+            others[i]->path[1] = NULL;
+        }
+        two |= others[i]->path[1] != NULL;
     }
-    bool pairs = strcmp(given->positional[TRAINING_TASK], "seq2seq") == 0;
-    if (!pairs && (given->train.path[1] != NULL || given->dev.path[1] != NULL))
+    if (two && strcmp(given->positional[TRAINING_TASK], "seq2seq") != 0)
         return "one file to learn from, not two (seq2seq takes two: sources and targets, line by line)";
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
     if (given->time != NULL && is_set(given, "steps")) return "--time chooses the steps: not both";
