@@ -15,7 +15,7 @@ enum { PIECE = 1 << 19, READ_AT_ONCE = 1 << 16 };
 
 void input_open(input *from, const char *path) {
     struct stat state;
-    *from = (input){.descriptor = STDIN_FILENO, .line = 1};
+    *from = (input){.descriptor = STDIN_FILENO, .piece = PIECE, .line = 1};
     if (path != NULL) from->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (from->descriptor < 0 || fstat(from->descriptor, &state) != 0) {
         from->error = errno;
@@ -118,7 +118,7 @@ bool input_next(input *from, bool whole, const char **bytes, size_t *length, int
     for (; from->begin < from->taken; from->begin++) from->line += from->bytes[from->begin] == '\n';
     while (!from->ended && from->error == 0) {
         size_t ready = from->complete - from->begin;
-        if (!whole && ready > 0 && (ready >= PIECE || (from->live && !more_is_there(from)))) break;
+        if (!whole && ready > 0 && (ready >= from->piece || (from->live && !more_is_there(from)))) break;
         read_more(from);
     }
     if (from->complete == from->begin) return false;

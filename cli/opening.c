@@ -2,6 +2,7 @@
 #include "opening.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "arguments.h"
 
@@ -28,6 +29,12 @@ bool opening_model(const char *command, const char *path, int64_t threads, attn_
     opening_fail(command, *context);
     attn_context_destroy(*context);
     return false;
+}
+
+int opening_refuse(const char *command, const char *flag, const char *whose, attn_model *model) {
+    fprintf(stderr, "attn %s: %s is for %s; this one is of task %s\n", command, flag, whose,
+            attn_config_get(attn_model_config(model), "task"));
+    return EXIT_MISUSED;
 }
 
 void opening_close(attn_context *context, attn_model *model) {

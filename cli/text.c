@@ -65,7 +65,7 @@ static size_t decode(const char *bytes, uint32_t *code) {
 
 /* One character in the form in which it is printed, and its width. */
 typedef struct glyph {
-    char bytes[12];
+    char bytes[TEXT_GLYPH];
     int width;
 } glyph;
 
@@ -90,6 +90,12 @@ static glyph next_glyph(const char **text) {
     }
     *text += length;
     return result;
+}
+
+int text_glyph(const char **text, char bytes[TEXT_GLYPH]) {
+    glyph one = next_glyph(text);
+    memcpy(bytes, one.bytes, sizeof one.bytes);
+    return one.width;
 }
 
 int text_width(const char *text) {

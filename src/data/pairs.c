@@ -100,7 +100,9 @@ static attn_status read_pair(at_reader *reader, const pair_columns *columns, con
         target.length = 0;
     } else if (count > 2 && !columns->chosen) {
         return at_reader_bad(reader, line->number,
-                             "%" PRId64 " columns: say which with --text-column and --column", count);
+                             labelled ? "%" PRId64 " columns: say which with --text-column and --column"
+                                      : "%" PRId64 " columns: a line is a source, or source TAB target",
+                             count);
     } else if (count < needed) {
         return at_reader_bad(reader, line->number, "%" PRId64 " columns, and column %" PRId64 " is the %s",
                              count, needed, needed == columns->source ? "source" : "target");
