@@ -18,10 +18,14 @@ enum {
     CONFUSIONS_SHOWN = 10 /* pairs that are taken for each other */
 };
 
+enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
 typedef struct eval_arguments {
-    const char *positional[2];
-    bool json, confusion, per_class, skip_bad;
+    const char *positional[POSITIONALS];
+    bool json, confusion, per_class, skip_bad, lowercase;
     int format;
+    const char *column, *text_column;
+    int64_t beam;          /* 0: not given */
+    double length_penalty; /* -1: not given */
     int64_t threads;
 } eval_arguments;
 
@@ -163,15 +167,37 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
     }
 }
 
-static bool print_report(const attn_report *report, const attn_model *model, const attn_dataset *dataset,
-                         const eval_arguments *given) {
-    text_print(stdout, given->positional[0]);
+/* Answers with sequences, and running text: all metrics, point under point. */
+static void print_all_metrics(const attn_report *report) {
+    fputc('\n', stdout);
+    for (int i = 0; i < attn_report_metrics(report); i++) {
+        const char *name = attn_report_metric_name(report, i);
+        bool counts = strcmp(name, "unknown_units") == 0;
+        printf("%-20s %10.*f\n", name, counts ? 0 : 4, attn_report_metric(report, name));
+    }
+}
+
+static void print_title(const attn_model *model, const attn_dataset *dataset, const eval_arguments *given) {
+    text_print(stdout, given->positional[MODEL]);
     fputs(" on ", stdout);
-    text_print(stdout, given->positional[1]);
-    printf(": %" PRId64 " examples", attn_dataset_examples(dataset));
+    text_print(stdout, given->positional[FILE_ONE]);
+    if (given->positional[FILE_TWO] != NULL) {
+        fputs(" and ", stdout);
+        text_print(stdout, given->positional[FILE_TWO]);
+    }
+    printf(": %" PRId64 " %s", attn_dataset_examples(dataset),
+           attn_model_generates(model)   ? "pairs"
+           : attn_model_continues(model) ? "lines"
+                                         : "examples");
     if (attn_dataset_skipped(dataset) > 0)
         printf(", %" PRId64 " bad ones left out", attn_dataset_skipped(dataset));
     fputc('\n', stdout);
+}
+
+static bool print_report(const attn_report *report, const attn_model *model, const attn_dataset *dataset,
+                         const eval_arguments *given) {
+    print_title(model, dataset, given);
+    if (attn_model_outputs(model) == 0) print_all_metrics(report);
     for (int output = 0; output < attn_model_outputs(model); output++) {
         fputc('\n', stdout);
         if (attn_model_outputs(model) > 1) {
@@ -193,15 +219,45 @@ static bool print_report(const attn_report *report, const attn_model *model, con
     return true;
 }
 
-static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
-    attn_dataset *dataset = NULL;
-    attn_report *report = NULL;
+/* Flags that this model cannot obey. */
+static int check_flags(attn_model *model, const eval_arguments *given) {
+    bool searches = attn_model_generates(model) != 0;
+    static const char labels[] = "models with classes", pairs[] = "models of task seq2seq";
+    if (!searches && given->positional[FILE_TWO] != NULL)
+        return opening_refuse("eval", "a second file", pairs, model);
+    if (!searches && given->beam > 0) return opening_refuse("eval", "--beam", pairs, model);
+    if (!searches && given->length_penalty >= 0)
+        return opening_refuse("eval", "--length-penalty", pairs, model);
+    if (!searches && given->lowercase) return opening_refuse("eval", "--lowercase", pairs, model);
+    if (attn_model_outputs(model) > 0) return EXIT_DONE;
+    if (given->per_class) return opening_refuse("eval", "--per-class", labels, model);
+    if (given->confusion) return opening_refuse("eval", "--confusion", labels, model);
+    return EXIT_DONE;
+}
+
+static attn_status read_examples(attn_context *context, const attn_model *model, const eval_arguments *given,
+                                 attn_dataset **dataset) {
     attn_reader_options options;
     attn_model_reader_options(model, &options);
     if (given->format != ATTN_FORMAT_AUTO) options.format = (attn_format)given->format;
+    if (given->column != NULL) options.column = given->column;
+    if (given->text_column != NULL) options.text_column = given->text_column;
     options.skip_bad = given->skip_bad;
-    attn_status status = attn_dataset_read(context, given->positional[1], &options, &dataset);
-    if (status == ATTN_OK) status = attn_report_create(model, dataset, &report);
+    const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
+    return two != NULL ? attn_dataset_read_parallel(context, one, two, &options, dataset)
+                       : attn_dataset_read(context, one, &options, dataset);
+}
+
+static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
+    attn_dataset *dataset = NULL;
+    attn_report *report = NULL;
+    attn_search_options search;
+    attn_search_options_init(&search);
+    if (given->beam > 0) search.beam = given->beam;
+    if (given->length_penalty >= 0) search.length_penalty = given->length_penalty;
+    attn_status status = read_examples(context, model, given, &dataset);
+    if (status == ATTN_OK)
+        status = attn_report_create_search(model, dataset, &search, given->lowercase, &report);
     int code = EXIT_DONE;
     if (status != ATTN_OK) {
         code = opening_fail("eval", context);
@@ -221,39 +277,53 @@ static int evaluate(attn_context *context, attn_model *model, const eval_argumen
 }
 
 int command_eval(int count, char **arguments) {
-    eval_arguments given = {0};
+    eval_arguments given = {.length_penalty = -1};
     const argument_flag flags[] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
         argument_switch("confusion", &given.confusion, "the confusion matrix of more than 12 classes, too"),
-        argument_choice("format", &given.format, "F", "auto", opening_formats,
-                        "conllu, columns, table or fasttext"),
+        argument_integer("beam", &given.beam, "N", NULL, 1, 1024,
+                         "seq2seq: beginnings kept; 1 is greedy (default 4)"),
+        argument_number("length-penalty", &given.length_penalty, "A", NULL, 0, 10,
+                        "seq2seq: scores / length^A (default 1)"),
+        argument_switch("lowercase", &given.lowercase, "seq2seq: bleu and chrf in lower case"),
+        argument_choice("format", &given.format, "F", NULL, opening_formats,
+                        "conllu, columns, table, fasttext, lines or pairs"),
+        argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
+        argument_text("text-column", &given.text_column, "C", "the same for the texts"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     argument_list list = {
         .command = "eval",
-        .usage = "MODEL FILE [flags]",
+        .usage = "MODEL FILE [FILE] [flags]",
         .about = "Compares a model's answers with the labels of a file: accuracy, precision,\n"
                  "recall and F1 of every class, what is taken for what; errors and correlation\n"
-                 "of numbers; words of a segmentation.\n",
+                 "of numbers; words of a segmentation.\n\n"
+                 "  seq2seq   pairs (source TAB target), or sources and targets in two files,\n"
+                 "            line by line: answers that are exactly right; error rates, that\n"
+                 "            is edit distance over length; BLEU and chrF. Lines with the same\n"
+                 "            source are several right answers\n"
+                 "  lm        running text: bits a byte, perplexity a unit and its logarithm\n",
         .examples = "  attn eval pos.safetensors test.conllu\n"
-                    "  attn eval senti.safetensors test.tsv --json\n",
+                    "  attn eval senti.safetensors test.tsv --json\n"
+                    "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],
         .positional = given.positional,
-        .positional_limit = 2,
+        .positional_limit = POSITIONALS,
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
-    if (list.positional_count < 2) {
+    if (list.positional_count <= FILE_ONE) {
         fputs("attn eval: give a model and a file: attn eval MODEL FILE\n", stderr);
         return EXIT_MISUSED;
     }
     attn_context *context;
     attn_model *model;
-    if (!opening_model("eval", given.positional[0], given.threads, &context, &model)) return EXIT_FAILED;
-    int code = evaluate(context, model, &given);
+    if (!opening_model("eval", given.positional[MODEL], given.threads, &context, &model)) return EXIT_FAILED;
+    int code = check_flags(model, &given);
+    if (code == EXIT_DONE) code = evaluate(context, model, &given);
     opening_close(context, model);
     return code;
 }
