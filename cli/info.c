@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,10 +61,11 @@ static void print_bytes(int64_t bytes) {
 
 /* ---- parameters, in groups ---- */
 
-/* The length of the name of a parameter's group: its first part, of the encoder also the block. */
+/* The length of the name of a parameter's group: its first part, of encoder and decoder also the block. */
 static size_t group_length(const char *name) {
     size_t length = strcspn(name, ".");
-    if (strncmp(name, "encoder.", 8) == 0) length = 8 + strcspn(name + 8, ".");
+    if (strncmp(name, "encoder.", 8) == 0 || strncmp(name, "decoder.", 8) == 0)
+        length = 8 + strcspn(name + 8, ".");
     return length;
 }
 
@@ -134,29 +136,107 @@ static void print_encoder(attn_config *config) {
     putchar('\n');
 }
 
+/* "chars, 31 in the vocabulary" */
+static void print_unit(attn_config *config, const char *unit, int64_t vocabulary) {
+    fputs(attn_config_get(config, unit), stdout);
+    if (strcmp(attn_config_get(config, "text.scheme"), "none") != 0)
+        printf(", scheme %s", attn_config_get(config, "text.scheme"));
+    fputs(", ", stdout);
+    print_count(vocabulary);
+    fputs(" in the vocabulary", stdout);
+}
+
+static void print_units(attn_model *model, attn_config *config) {
+    printf("%-12s", attn_model_generates(model) ? "sources" : "unit");
+    print_unit(config, "text.unit", attn_model_vocabulary(model));
+    if (attn_model_generates(model)) {
+        char unit[32]; /* what attn_config_get gives is good until the next call */
+        printf("\n%-12s", "answers");
+        print_unit(config, "target.unit", attn_model_symbols(model));
+        snprintf(unit, sizeof unit, "%s", attn_config_get(config, "text.unit"));
+        if (strcmp(attn_config_get(config, "target.unit"), unit) == 0 &&
+            strcmp(attn_config_get(config, "target.shared"), "true") == 0)
+            fputs(" (one for both)", stdout);
+    }
+    putchar('\n');
+}
+
+static const char *what_it_says(const attn_model *model) {
+    if (attn_model_generates(model)) return "a sequence for each text";
+    if (attn_model_continues(model)) return "what comes next in running text";
+    return attn_model_per_token(model) ? "an answer for each unit" : "an answer for each text";
+}
+
+static void print_decoder(attn_config *config) {
+    const char *layers = attn_config_get(config, "decoder.layers");
+    printf("%-12s%s layer%s", "decoder", layers, strcmp(layers, "1") == 0 ? "" : "s");
+    printf(", answers of at most %s symbols\n", attn_config_get(config, "target.longest"));
+}
+
+/* A part of JSON: a number with four digits after its point, all else as it stands there. */
+static void print_value(const char *value, size_t length) {
+    char copy[64], *end;
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), value);
+    double number = strtod(copy, &end);
+    if (end != copy && *end == '\0' && strpbrk(copy, ".eE") != NULL)
+        printf("%10.4f", number);
+    else if (end != copy && *end == '\0')
+        printf("%10.0f", number);
+    else
+        text_print_right(stdout, copy, 10);
+    putchar('\n');
+}
+
+/* The scores, which are an object of JSON, those of objects in it among them: one a line. */
+static void print_scores(const char *json) {
+    const char *title = "scores", *name = "", *at = json, *end;
+    size_t name_length = 0;
+    while (*at != '\0') {
+        if (*at == '"') {
+            for (end = ++at; *end != '\0' && *end != '"'; end++)
+                if (*end == '\\' && end[1] != '\0') end++;
+            size_t length = (size_t)(end - at), space = *end != '\0' ? strspn(end + 1, " \t\r\n") : 0;
+            if (*end != '\0' && end[1 + space] == ':') {
+                name = at;
+                name_length = length;
+                at = end + 1;
+                continue;
+            }
+        } else if (strchr("{}[]:, \t\r\n", *at) != NULL) {
+            at++;
+            continue;
+        } else {
+            end = at + strcspn(at, ",]} \t\r\n");
+        }
+        char label[64];
+        snprintf(label, sizeof label, "%.*s",
+                 (int)(name_length < sizeof label ? name_length : sizeof label - 1), name);
+        printf("%-12s", title);
+        text_print_left(stdout, label, 24);
+        putchar(' ');
+        print_value(at, (size_t)(end - at));
+        title = "";
+        at = end + (*end == '"');
+    }
+    if (*title != '\0') printf("%-12snone\n", title);
+}
+
 static void print_info(attn_model *model, const char *path) {
     attn_config *config = attn_model_config(model);
     const attn_parameters *parameters = attn_model_parameters(model);
     text_print(stdout, path);
     fputs(": ", stdout);
     print_bytes(file_bytes(path));
-    printf("\n\n%-12s%s, %s\n", "task", attn_config_get(config, "task"),
-           attn_model_per_token(model) ? "an answer for each unit" : "an answer for each text");
-    printf("%-12s%s", "unit", attn_config_get(config, "text.unit"));
-    if (strcmp(attn_config_get(config, "text.scheme"), "none") != 0)
-        printf(", scheme %s", attn_config_get(config, "text.scheme"));
-    fputs(", ", stdout);
-    print_count(attn_model_vocabulary(model));
-    puts(" in the vocabulary");
+    printf("\n\n%-12s%s, %s\n", "task", attn_config_get(config, "task"), what_it_says(model));
+    print_units(model, config);
     print_encoder(config);
+    if (attn_model_generates(model)) print_decoder(config);
     print_outputs(model);
     printf("%-12s", "parameters");
     print_count(attn_parameters_size(parameters));
     putchar('\n');
     for_groups(parameters, print_group);
-    printf("%-12s", "scores");
-    text_print(stdout, attn_model_scores(model));
-    putchar('\n');
+    print_scores(attn_model_scores(model));
 }
 
 /* ---- JSON ---- */
@@ -166,8 +246,11 @@ static void print_info_json(attn_model *model, const char *path) {
     const attn_parameters *parameters = attn_model_parameters(model);
     fputs("{\"file\":", stdout);
     text_print_json(stdout, path);
-    printf(",\"bytes\":%" PRId64 ",\"per_token\":%s,\"vocabulary\":%" PRId64 ",\"outputs\":[",
-           file_bytes(path), attn_model_per_token(model) ? "true" : "false", attn_model_vocabulary(model));
+    printf(",\"bytes\":%" PRId64 ",\"per_token\":%s,\"vocabulary\":%" PRId64, file_bytes(path),
+           attn_model_outputs(model) > 0 && attn_model_per_token(model) ? "true" : "false",
+           attn_model_vocabulary(model));
+    if (attn_model_symbols(model) > 0) printf(",\"symbols\":%" PRId64, attn_model_symbols(model));
+    fputs(",\"outputs\":[", stdout);
     for (int o = 0; o < attn_model_outputs(model); o++) {
         fputs(o > 0 ? ",{\"name\":" : "{\"name\":", stdout);
         text_print_json(stdout, attn_model_output_name(model, o));
@@ -197,8 +280,8 @@ int command_info(int count, char **arguments) {
     argument_list list = {
         .command = "info",
         .usage = "MODEL [flags]",
-        .about = "Says what a model file holds: task, unit, encoder, outputs with their labels,\n"
-                 "parameters, scores on the development data.\n",
+        .about = "Says what a model file holds: task, units and vocabularies, encoder, decoder,\n"
+                 "outputs with their labels, parameters, scores on the development data.\n",
         .examples = "  attn info pos.safetensors\n"
                     "  attn info pos.safetensors --config > pos.json\n",
         .flags = flags,
