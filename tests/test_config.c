@@ -104,11 +104,11 @@ static const char *choice(const char *name, int number) {
     return "";
 }
 
-/* A configuration for which a rule counts. */
+/* A configuration for which a rule counts; a rule for the unit itself counts where none was typed. */
 static attn_config *fitting(const at_default *rule) {
     attn_config *config = create();
     set(config, "task", choice("task", rule->task));
-    set(config, "text.unit", choice("text.unit", rule->unit));
+    if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", choice("text.unit", rule->unit));
     set(config, "encoder.kind", choice("encoder.kind", rule->encoder));
     return config;
 }
@@ -167,11 +167,11 @@ static void test_failure_gives_nothing(void **state) {
 /* All defaults of every task, unit and encoder that go together are values that can be built from. */
 static void test_defaults_fit(void **state) {
     (void)state;
-    static const char *const tasks[] = {"tag", "classify", "regress"};
-    static const char *const units[] = {"words", "chars", "bytes", "subwords"};
+    static const char *const tasks[] = {"tag", "classify", "regress", "seq2seq", "lm"};
+    static const char *const units[] = {"words", "chars", "bytes", "subwords", "symbols", "auto"};
     static const char *const encoders[] = {"attention", "rnn", "cnn", "fc"};
-    for (int task = 0; task < 3; task++) {
-        for (int unit = 0; unit < 4; unit++) {
+    for (int task = 0; task < 5; task++) {
+        for (int unit = 0; unit < 6; unit++) {
             for (int encoder = 0; encoder < 4; encoder++) {
                 attn_config *config = create();
                 const at_config *values = NULL;
@@ -182,6 +182,12 @@ static void test_defaults_fit(void **state) {
                 if (task == AT_TASK_TAG && unit != AT_UNIT_WORDS) {
                     refused(status, "text.unit", "text.scheme");
                     assert_null(values);
+                } else if (task != AT_TASK_SEQ2SEQ && unit == AT_UNIT_AUTO) {
+                    refused(status, "text.unit auto", "seq2seq");
+                    assert_null(values);
+                } else if (task == AT_TASK_LM && (unit == AT_UNIT_WORDS || unit == AT_UNIT_SYMBOLS)) {
+                    refused(status, "task lm", "text.unit has to be chars, bytes or subwords");
+                    assert_null(values);
                 } else {
                     assert_int_equal(status, ATTN_OK);
                     assert_int_equal(values->task, task);
@@ -190,6 +196,31 @@ static void test_defaults_fit(void **state) {
                 }
                 attn_config_destroy(config);
             }
+        }
+    }
+}
+
+/* What only the tasks of sequences refuse. */
+static void test_sequences_together(void **state) {
+    (void)state;
+    static const char *const wrong[][6] = {
+        {"lm", "encoder.causal", "false", NULL, NULL, "encoder.causal"},
+        {"seq2seq", "encoder.position", "one-hot", NULL, NULL, "one-hot"},
+        {"seq2seq", "encoder.columns", "10", "encoder.heads", "4", "encoder.heads"},
+        {"seq2seq", "output.crf", "true", NULL, NULL, "output.crf"},
+        {"lm", "text.scheme", "bmes", NULL, NULL, "bmes"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        for (int encoder = 0; encoder < 2; encoder++) { /* the decoder has heads, whatever the encoder is */
+            attn_config *config = create();
+            const at_config *values = NULL;
+            set(config, "task", wrong[i][0]);
+            set(config, "encoder.kind", encoder ? "rnn" : "attention");
+            set(config, wrong[i][1], wrong[i][2]);
+            if (wrong[i][3]) set(config, wrong[i][3], wrong[i][4]);
+            refused(at_config_values(config, &values), wrong[i][5], "");
+            assert_null(values);
+            attn_config_destroy(config);
         }
     }
 }
@@ -587,13 +618,21 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_defaults_of_tasks),
-        cmocka_unit_test(test_defaults_fit),    cmocka_unit_test(test_set_and_get),
-        cmocka_unit_test(test_ranges),          cmocka_unit_test(test_words_refused),
-        cmocka_unit_test(test_names),           cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_refused),   cmocka_unit_test(test_print),
-        cmocka_unit_test(test_together),        cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_longest),         cmocka_unit_test(test_failure_gives_nothing),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_defaults_of_tasks),
+        cmocka_unit_test(test_defaults_fit),
+        cmocka_unit_test(test_sequences_together),
+        cmocka_unit_test(test_set_and_get),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_words_refused),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_refused),
+        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_failure_gives_nothing),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

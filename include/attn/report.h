@@ -13,8 +13,8 @@
  *               bleu, chrf. Error rates are edit distances over lengths; where a target is a word spelled in
  *               symbols, a word is wrong or right. Rows with the same source are several right answers: the
  *               nearest counts. bleu and chrf (percents; attn/scores.h) are of rows
- *     lm        bits_per_byte, perplexity (a unit), loss (its logarithm), unknown_units (each also costs the
- * 21 bits that say which character it is)
+ *     lm        bits_per_byte, perplexity (a unit), loss (its logarithm), unknown_units (each of their
+ *               characters also costs the 21 bits that say which it is)
  *
  * A target label that the model does not know counts as wrong (and is counted in "unknown_labels"); a missing
  * target does not count.

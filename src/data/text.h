@@ -72,6 +72,9 @@ typedef struct at_joined {
     int started; /* something of the text, or of its line, is there */
 } at_joined;
 attn_status at_text_append(const at_text *text, const char *unit, size_t length, at_joined *joined);
+/* From byte `from` on, where a character begins, bytes that are no UTF-8 become question marks; unless it is
+ * the last time, a character that is not yet whole waits. The bytes that are ready. */
+int64_t at_joined_mend(at_joined *joined, int64_t from, int last);
 
 /* The unit that texts look to be made of: SYMBOLS if the pieces between their spaces are few different ones,
  * CHARS if hardly any has spaces, else SUBWORDS. */

@@ -252,3 +252,19 @@ attn_status at_text_append(const at_text *text, const char *unit, size_t length,
     joined->bytes[joined->count] = 0;
     return ATTN_OK;
 }
+
+int64_t at_joined_mend(at_joined *joined, int64_t from, int last) {
+    int64_t place = from;
+    if (place >= joined->count) return joined->count;
+    for (;;) {
+        place += (int64_t)at_unicode_check(joined->bytes + place, (size_t)(joined->count - place));
+        if (place >= joined->count) return joined->count;
+        unsigned char byte = (unsigned char)joined->bytes[place];
+        int64_t whole = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
+        int waits = !last && whole > 1 && byte < 0xF5 && joined->count - place < whole;
+        for (int64_t i = place + 1; i < joined->count && waits; i++)
+            waits = ((unsigned char)joined->bytes[i] & 0xC0) == 0x80;
+        if (waits) return place;
+        joined->bytes[place++] = '?';
+    }
+}

@@ -10,7 +10,6 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/unicode.h"
 #include "model/model.h"
 
 #include <attn/generate.h>
@@ -25,6 +24,11 @@ void attn_sampling_options_init(attn_sampling_options *options) {
     options->seed = 1;
 }
 
+typedef struct choice {
+    double probability;
+    int32_t symbol;
+} choice;
+
 typedef struct sampling {
     attn_model *model;
     attn_sampling_options options;
@@ -32,7 +36,7 @@ typedef struct sampling {
     at_segments segments;
     at_batch batch;
     double *probability; /* [symbols] */
-    int32_t *order;      /* [symbols]: likeliest first, as far as it is needed */
+    choice *choices;     /* [symbols] */
     at_joined text;
 } sampling;
 
@@ -67,7 +71,8 @@ static attn_status next_probabilities(sampling *work) {
     at_segment window = {0, count - rows, rows, 0};
     work->segments = (at_segments){&window, 1, 1};
     attn_status status =
-        at_batch_make(&model->text, NULL, &work->units, &work->segments, &zero, 1, NULL, &work->batch);
+        at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL, &work->units,
+                      &work->segments, &zero, 1, NULL, &work->batch);
     work->segments = (at_segments){NULL, 0, 0};
     if (status != ATTN_OK) return status;
     memset(work->probability, 0, (size_t)symbols * sizeof *work->probability);
@@ -83,71 +88,49 @@ static attn_status next_probabilities(sampling *work) {
         for (int64_t s = 0; s < symbols; s++)
             work->probability[s] += (double)attn_variable_data(x)[s] / model->members;
     }
-    work->probability[0] = 0; /* a unit that is not known cannot be said */
     return ATTN_OK;
 }
 
-/* Orders symbols so that the `count` likeliest come first; of equal ones the smaller number. */
-static void order_likeliest(sampling *work, int64_t symbols, int64_t count) {
-    for (int64_t s = 0; s < symbols; s++) work->order[s] = (int32_t)s;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t best = i;
-        for (int64_t s = i + 1; s < symbols; s++) {
-            double a = work->probability[work->order[s]], b = work->probability[work->order[best]];
-            if (a > b || (a == b && work->order[s] < work->order[best])) best = s;
-        }
-        int32_t kept = work->order[i];
-        work->order[i] = work->order[best];
-        work->order[best] = kept;
+/* The likeliest first; of equal ones the smaller number. */
+static int compare_choices(const void *left, const void *right) {
+    const choice *a = left, *b = right;
+    if (a->probability != b->probability) return a->probability > b->probability ? -1 : 1;
+    return (a->symbol > b->symbol) - (a->symbol < b->symbol);
+}
+
+/* choices: those of which one is taken, likeliest first. Symbol 0, a unit that is not known, cannot be said;
+ * what is not a number is not likely. */
+static int64_t sort_choices(sampling *work) {
+    const attn_sampling_options *options = &work->options;
+    int64_t symbols = work->model->target->vocabulary.strings.count, count = 0;
+    for (int64_t s = 1; s < symbols; s++) {
+        double p = work->probability[s];
+        work->choices[count++] = (choice){p > 0 ? p : 0, (int32_t)s};
     }
+    if (count > 1) qsort(work->choices, (size_t)count, sizeof *work->choices, compare_choices);
+    int64_t most = options->temperature == 0 ? 1 : options->top_k;
+    return most > 0 && most < count ? most : count;
 }
 
 static int32_t choose(sampling *work, int64_t number) {
     const attn_sampling_options *options = &work->options;
-    int64_t symbols = work->model->target->vocabulary.strings.count;
-    int64_t most = options->top_k > 0 && options->top_k < symbols ? options->top_k : symbols;
-    if (options->temperature == 0) most = 1;
-    if (most < symbols) {
-        order_likeliest(work, symbols, most);
-    } else {
-        for (int64_t s = 0; s < symbols; s++) work->order[s] = (int32_t)s;
-    }
-    double highest = 0, sum = 0;
-    for (int64_t i = 0; i < most; i++)
-        if (work->probability[work->order[i]] > highest) highest = work->probability[work->order[i]];
-    if (!(highest > 0) || most == 1) return work->order[0];
-    for (int64_t i = 0; i < most;
-         i++) { /* relative to the highest, so that small temperatures do not overflow */
-        double *p = &work->probability[work->order[i]];
-        *p = *p > 0 ? exp(log(*p / highest) / options->temperature) : 0;
-        sum += *p;
+    int64_t count = sort_choices(work);
+    choice *choices = work->choices;
+    if (count == 0) return 0; /* there is nothing to be said */
+    double highest = choices[0].probability, sum = 0;
+    if (!(highest > 0) || count == 1) return choices[0].symbol;
+    for (int64_t i = 0; i < count; i++) { /* relative to the highest: small temperatures do not overflow */
+        double p = choices[i].probability;
+        choices[i].probability = p > 0 ? exp(log(p / highest) / options->temperature) : 0;
+        sum += choices[i].probability;
     }
     uint64_t word = at_splitmix64(at_splitmix64(options->seed) ^ at_splitmix64((uint64_t)number));
     double draw = (double)(word >> 11) / 9007199254740992.0 * sum;
-    for (int64_t i = 0; i < most; i++) {
-        draw -= work->probability[work->order[i]];
-        if (draw < 0) return work->order[i];
+    for (int64_t i = 0; i < count; i++) {
+        draw -= choices[i].probability;
+        if (draw < 0) return choices[i].symbol;
     }
-    for (int64_t i = most - 1; i > 0; i--)
-        if (work->probability[work->order[i]] > 0) return work->order[i];
-    return work->order[0];
-}
-
-/* Bytes that are no UTF-8 (a model of bytes may say them) become question marks; a character that is not yet
- * whole waits. The number of bytes that are ready. */
-static int64_t make_valid(at_joined *text, int64_t from, int last) {
-    int64_t place = from;
-    for (;;) {
-        place += (int64_t)at_unicode_check(text->bytes + place, (size_t)(text->count - place));
-        if (place >= text->count) return text->count;
-        unsigned char byte = (unsigned char)text->bytes[place];
-        int64_t whole = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
-        int waits = !last && whole > 1 && byte < 0xF5 && text->count - place < whole;
-        for (int64_t i = place + 1; i < text->count && waits; i++)
-            waits = ((unsigned char)text->bytes[i] & 0xC0) == 0x80;
-        if (waits) return place;
-        text->bytes[place++] = '?';
-    }
+    return choices[0].symbol;
 }
 
 static attn_status add_said(sampling *work, int32_t symbol) {
@@ -166,8 +149,8 @@ static attn_status go_on(sampling *work, const char *prompt) {
     attn_model *model = work->model;
     int64_t symbols = model->target->vocabulary.strings.count, ready = 0;
     work->probability = at_allocate(model->context, symbols, sizeof *work->probability, "probabilities");
-    work->order = at_allocate(model->context, symbols, sizeof *work->order, "probabilities");
-    if (!work->probability || !work->order) return ATTN_OUT_OF_MEMORY;
+    work->choices = at_allocate(model->context, symbols, sizeof *work->choices, "probabilities");
+    if (!work->probability || !work->choices) return ATTN_OUT_OF_MEMORY;
     attn_status status = take_prompt(work, prompt);
     if (status == ATTN_OK)
         status = at_grow(model->context, &work->text.bytes, &work->text.room, 1, 1, "a text");
@@ -176,7 +159,7 @@ static attn_status go_on(sampling *work, const char *prompt) {
         status = next_probabilities(work);
         if (status == ATTN_OK) status = add_said(work, choose(work, i));
         if (status != ATTN_OK || !work->options.watch) continue;
-        int64_t whole = make_valid(&work->text, ready, i + 1 == work->options.tokens);
+        int64_t whole = at_joined_mend(&work->text, ready, i + 1 == work->options.tokens);
         char kept = work->text.bytes[whole];
         work->text.bytes[whole] = 0;
         int stop = whole > ready && work->options.watch(work->options.user, work->text.bytes + ready);
@@ -184,7 +167,7 @@ static attn_status go_on(sampling *work, const char *prompt) {
         ready = whole;
         if (stop) break;
     }
-    if (status == ATTN_OK) make_valid(&work->text, ready, 1);
+    if (status == ATTN_OK) at_joined_mend(&work->text, ready, 1);
     return status;
 }
 
@@ -209,7 +192,7 @@ attn_status attn_model_continue(attn_model *model, const char *prompt, const att
     at_units_free(model->context, &work.units);
     at_batch_free(model->context, &work.batch);
     at_release(model->context, work.probability);
-    at_release(model->context, work.order);
+    at_release(model->context, work.choices);
     if (status != ATTN_OK) {
         at_release(model->context, work.text.bytes);
         return status;

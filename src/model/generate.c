@@ -14,7 +14,7 @@
 #include "model/model.h"
 #include "model/search.h"
 
-enum { UNITS_A_BATCH = 2048, ROWS_A_TASK = 8 };
+enum { UNITS_A_BATCH = 2048, ROWS_A_TASK = 8, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
 typedef struct answer {
     double score;
@@ -173,6 +173,7 @@ static attn_status keep_answer(job *work, int64_t example, int64_t place, double
         status = at_text_append(model->target, at_string(strings, symbols[i]),
                                 at_string_length(strings, symbols[i]), &work->text);
     }
+    at_joined_mend(&work->text, 0, 1); /* bytes that are no text */
     if (status == ATTN_OK)
         status = at_strings_add(model->context, &answers->texts, work->text.count ? work->text.bytes : "",
                                 (size_t)work->text.count);
@@ -230,37 +231,38 @@ static attn_status answer_batch(job *work, const int64_t *order, int64_t count) 
 
 /* ---- alignment ---- */
 
-/* One answer of one example: the cross-attention of its last block, the mean over heads and networks. */
-static attn_status align_answer(job *work, int64_t segment, answer *one) {
+/* One answer of one example: the cross-attention of its last block, the mean over heads and networks. Units
+ * beyond text.longest were not seen: they have 0. */
+static attn_status align_answer(job *work, int64_t units, answer *one) {
     attn_answers *answers = work->answers;
     attn_model *model = answers->model;
     int64_t keys = work->batch.features.rows, rows = one->symbols + 1, heads = model->values.heads;
     at_symbols symbols = {.ids = answers->symbols,
                           .offsets = (int64_t[]){one->first, one->first + one->symbols}};
     int64_t zero = 0;
-    (void)segment;
     attn_status status = at_decoding_make(model->context, &symbols, &zero, 1, &work->decoding);
     if (status == ATTN_OK)
         status = at_grow(model->context, &answers->alignments, &answers->alignment_room,
-                         answers->alignment_count + one->symbols * keys, sizeof(float), "an alignment");
+                         answers->alignment_count + one->symbols * units, sizeof(float), "an alignment");
     if (status == ATTN_OK)
         status = at_grow(model->context, &work->weights, &work->weight_room, heads * rows * keys,
                          sizeof(float), "an alignment");
     if (status != ATTN_OK) return status;
     float *into = answers->alignments + answers->alignment_count;
-    memset(into, 0, (size_t)(one->symbols * keys) * sizeof *into);
+    if (one->symbols) memset(into, 0, (size_t)(one->symbols * units) * sizeof *into);
     for (int m = 0; m < model->members; m++) {
         attn_tape *tape = work->tapes[m];
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         at_generator_scores(model, &model->networks[m], tape, &work->batch, &work->decoding, work->weights);
         if (attn_tape_status(tape) != ATTN_OK) return tape_failed(model, tape);
         for (int64_t h = 0; h < heads; h++) {
+            const float *weights = work->weights + h * rows * keys;
             for (int64_t i = 0; i < one->symbols * keys; i++)
-                into[i] += work->weights[h * rows * keys + i] / (float)(heads * model->members);
+                into[i / keys * units + i % keys] += weights[i] / (float)(heads * model->members);
         }
     }
     one->alignment = answers->alignment_count;
-    answers->alignment_count += one->symbols * keys;
+    answers->alignment_count += one->symbols * units;
     return ATTN_OK;
 }
 
@@ -274,7 +276,8 @@ static attn_status align_all(job *work) {
         status = at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL,
                                &answers->units, &work->segments, &s, 1, NULL, &work->batch);
         for (int64_t a = 0; a < answers->counts[example] && status == ATTN_OK; a++)
-            status = align_answer(work, s, &answers->list[example * answers->n_best + a]);
+            status = align_answer(work, attn_answers_source_units(answers, example),
+                                  &answers->list[example * answers->n_best + a]);
     }
     return status;
 }
@@ -328,13 +331,18 @@ attn_status attn_model_generate(attn_model *model, const attn_dataset *dataset,
         return at_fail(context, ATTN_UNSUPPORTED,
                        "%.200s: has sentences of tokens; sources are texts, one a line",
                        at_string(&dataset->name, 0));
+    attn_status status = at_search_check(context, &work.options);
+    if (status != ATTN_OK) return status;
+    if (work.options.longest < 0 || work.options.longest > MOST_SYMBOLS)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "longest is %" PRId64 "; it can be from 0 to %d",
+                       work.options.longest, MOST_SYMBOLS);
     attn_answers *made = at_allocate(context, 1, sizeof *made, "answers");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->model = model;
-    made->n_best = work.options.n_best > 0 ? work.options.n_best : 1;
+    made->n_best = work.options.n_best;
     made->aligned = work.options.alignment;
     work.answers = made;
-    attn_status status = generate(&work, dataset);
+    status = generate(&work, dataset);
     at_segments_free(context, &work.segments);
     at_plan_free(context, &work.plan);
     at_batch_free(context, &work.batch);

@@ -13,7 +13,7 @@
 #include "model/model.h"
 
 enum { UNITS_A_BATCH = 4096 };
-#define UNSEEN_BITS 21 /* which of all code points an unknown unit is */
+#define UNSEEN_BITS 21 /* which of all code points a character of an unknown unit is */
 
 attn_status at_running_said(const attn_model *model, const at_units *units, int32_t **said) {
     const at_text *text = &model->text;
@@ -88,13 +88,15 @@ static attn_status say_batch(attn_model *model, const at_batch *batch, const int
     }
     for (int64_t r = 0; r < rows; r++) {
         surprise->loss -= log(likelihood[r] > 1e-300 ? likelihood[r] : 1e-300);
-        if (said[r] == 0) {
-            surprise->loss += UNSEEN_BITS * log(2.0);
-            surprise->unknown++;
-        }
     }
     surprise->units += rows;
     return ATTN_OK;
+}
+
+static int64_t characters(const char *unit) {
+    int64_t count = 0;
+    for (; *unit; unit++) count += ((unsigned char)*unit & 0xC0) != 0x80;
+    return count;
 }
 
 typedef struct saying {
@@ -118,8 +120,8 @@ static attn_status say_all(attn_model *model, const attn_dataset *dataset, sayin
     for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) {
         const int64_t *order = work->plan.order + work->plan.first[b];
         int64_t count = work->plan.first[b + 1] - work->plan.first[b], row = 0;
-        status = at_batch_make(&model->text, NULL, &work->units, &work->segments, order, count, NULL,
-                               &work->batch);
+        status = at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL,
+                               &work->units, &work->segments, order, count, NULL, &work->batch);
         int64_t rows = work->batch.features.rows;
         if (status == ATTN_OK)
             status =
@@ -129,8 +131,13 @@ static attn_status say_all(attn_model *model, const attn_dataset *dataset, sayin
                              "running text");
         for (int64_t s = 0; s < count && status == ATTN_OK; s++) {
             const at_segment *segment = &work->segments.list[order[s]];
-            for (int64_t u = 0; u < segment->count; u++)
-                work->batch_said[row++] = work->said[segment->first + u];
+            for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
+                work->batch_said[row++] = work->said[u];
+                if (work->said[u] != 0) continue;
+                surprise->loss +=
+                    UNSEEN_BITS * log(2.0) * (double)characters(at_string(&work->units.units, u + 1));
+                surprise->unknown++;
+            }
         }
         if (status == ATTN_OK)
             status = say_batch(model, &work->batch, work->batch_said, work->likelihood, surprise);

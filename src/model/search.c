@@ -3,7 +3,8 @@
  * Beginnings are nodes of a tree (symbol, parent), so that keeping one costs nothing but its last symbol. A
  * step takes, for every example, the 2 * beam best of all rows and symbols: enough to fill the beam even if
  * half of them end an answer. An end counts if it is among the `beam` best; an example is done when it has
- * `beam` answers, or when none of its beginnings can become better than the n_best answers that it has.
+ * `beam` answers, or when none of its beginnings can become better than the n_best answers that it has. After
+ * `limit` symbols one more step sees whether a beginning ends there; one that does not is cut.
  */
 #include "model/search.h"
 
@@ -15,7 +16,7 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 
-enum { MOST_BEAM = 1024, BLOCK = 32 };
+enum { MOST_BEAM = 1024, BLOCK = 32, ENDED = -2 };
 
 typedef struct node {
     int32_t symbol, parent; /* parent -1: the first symbol */
@@ -23,7 +24,7 @@ typedef struct node {
 
 typedef struct row {
     double sum;
-    int32_t node; /* -1: nothing was said yet */
+    int32_t node; /* -1: nothing was said yet; ENDED: in the last step, it ended */
 } row;
 
 typedef struct candidate {
@@ -57,8 +58,7 @@ struct at_search {
     int64_t stride, symbol_count;
 };
 
-attn_status at_search_create(attn_context *context, int64_t examples, const attn_search_options *options,
-                             const int64_t *limits, at_search **search) {
+attn_status at_search_check(attn_context *context, const attn_search_options *options) {
     if (options->beam < 1 || options->beam > MOST_BEAM || options->n_best < 1 ||
         options->n_best > options->beam) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
@@ -69,6 +69,13 @@ attn_status at_search_create(attn_context *context, int64_t examples, const attn
         return at_fail(context, ATTN_INVALID_ARGUMENT, "length_penalty is %g; it can be from 0 to 10",
                        options->length_penalty);
     }
+    return ATTN_OK;
+}
+
+attn_status at_search_create(attn_context *context, int64_t examples, const attn_search_options *options,
+                             const int64_t *limits, at_search **search) {
+    attn_status status = at_search_check(context, options);
+    if (status != ATTN_OK) return status;
     at_search *made = at_allocate(context, 1, sizeof *made, "a search");
     if (!made) return ATTN_OUT_OF_MEMORY;
     int64_t rows = examples * options->beam;
@@ -188,10 +195,38 @@ static int decided(const at_search *search, int64_t example, double best_sum) {
     return hope <= search->found[example * search->beam + search->n_best - 1].score;
 }
 
+static void finish_example(at_search *search, int64_t example) {
+    beam_state *state = &search->states[example];
+    if (state->found_count == 0) add_found(search, example, -INFINITY, 0, 0, -1);
+    state->rows = 0;
+    state->done = 1;
+}
+
+/* The step after the last symbol that an answer may have: a beginning ends, or it is cut. */
+static void settle_last(at_search *search, int64_t example) {
+    beam_state *state = &search->states[example];
+    const candidate *list = search->candidates + 2 * search->beam * example;
+    for (int64_t c = 0; c < search->counts[example] && c < search->beam; c++) {
+        row *one = &search->rows[list[c].row];
+        if (list[c].symbol != 0) continue;
+        add_found(search, example, list[c].sum, search->length, 1, one->node);
+        one->node = ENDED;
+    }
+    for (int64_t r = state->first_row; r < state->first_row + state->rows; r++) {
+        const row *one = &search->rows[r];
+        if (one->node != ENDED) add_found(search, example, one->sum, search->length, 0, one->node);
+    }
+    finish_example(search, example);
+}
+
 static attn_status settle_example(at_search *search, int64_t example, int64_t *row_count) {
     beam_state *state = &search->states[example];
     const candidate *list = search->candidates + 2 * search->beam * example;
-    int64_t first = *row_count, length = search->length + 1;
+    int64_t first = *row_count;
+    if (search->length >= state->limit) {
+        settle_last(search, example);
+        return ATTN_OK;
+    }
     for (int64_t c = 0; c < search->counts[example] && *row_count - first < search->beam; c++) {
         int32_t parent = search->rows[list[c].row].node;
         if (list[c].symbol == 0) {
@@ -209,20 +244,13 @@ static attn_status settle_example(at_search *search, int64_t example, int64_t *r
         search->from[(*row_count)++] = list[c].row;
     }
     int64_t alive = *row_count - first;
-    int at_limit = length >= state->limit;
-    if (alive > 0 && !decided(search, example, search->next[first].sum) && !at_limit) {
+    if (alive > 0 && !decided(search, example, search->next[first].sum)) {
         state->first_row = first;
         state->rows = alive;
         return ATTN_OK;
     }
-    if (at_limit) {
-        for (int64_t r = first; r < *row_count; r++)
-            add_found(search, example, search->next[r].sum, length, 0, search->next[r].node);
-    }
-    if (state->found_count == 0) add_found(search, example, -INFINITY, 0, 0, -1);
     *row_count = first;
-    state->rows = 0;
-    state->done = 1;
+    finish_example(search, example);
     return ATTN_OK;
 }
 

@@ -21,8 +21,10 @@
 
 typedef struct at_search at_search;
 
-/* limits: [examples] the most symbols of an answer, without the end. Of `options` beam, n_best and
- * length_penalty count. */
+/* Whether beam, n_best and length_penalty are in range. */
+attn_status at_search_check(attn_context *context, const attn_search_options *options);
+/* limits: [examples] the most symbols of an answer, without the end: at most limit + 1 steps. Of `options`
+ * beam, n_best and length_penalty count. */
 attn_status at_search_create(attn_context *context, int64_t examples, const attn_search_options *options,
                              const int64_t *limits, at_search **search);
 void at_search_destroy(at_search *search);

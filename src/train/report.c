@@ -280,6 +280,9 @@ static attn_status report_sequences(attn_model *model, const attn_dataset *datas
     at_sequence_metrics metrics;
     attn_status status = at_sequences_compare(model, dataset, search, lowercase, &metrics);
     if (status != ATTN_OK) return status;
+    if (metrics.compared == 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.300s: has nothing to compare answers with",
+                       at_string(&dataset->name, 0));
     attn_report *made = at_allocate(context, 1, sizeof *made, "a report");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->context = context;

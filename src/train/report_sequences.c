@@ -78,7 +78,7 @@ static attn_status count_question(counting *work, const attn_dataset *pairs, con
         int64_t distance, length;
         attn_status status = distance_of(work, answer, right, !symbols, &distance, &length);
         if (status != ATTN_OK) return status;
-        exact |= strcmp(answer, right) == 0;
+        exact |= symbols ? distance == 0 : strcmp(answer, right) == 0; /* more spaces are no other symbols */
         if (nearest >= 0 && distance >= nearest) continue;
         nearest = distance;
         nearest_length = length;
@@ -207,7 +207,7 @@ attn_status at_sequences_compare(attn_model *model, const attn_dataset *dataset,
                                  const attn_search_options *search, int lowercase,
                                  at_sequence_metrics *metrics) {
     if (model->values.task == AT_TASK_LM) return score_running(model, dataset, metrics);
-    if (dataset->columns.count < 1 || dataset->tokenized)
+    if (dataset->columns.count != 1 || dataset->tokenized)
         return at_fail(model->context, ATTN_INVALID_ARGUMENT,
                        "%.300s: has no right answers: lines are source TAB target, or two files are given",
                        at_string(&dataset->name, 0));

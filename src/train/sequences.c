@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "train/trainer.h"
 
+enum { MOST_SYMBOLS = 1000000 }; /* that target.longest can be */
+
 int at_trainer_of_sequences(const attn_trainer *trainer) { return at_model_says_symbols(trainer->model); }
 
 static attn_status set_in_both(attn_trainer *trainer, const char *name, const char *value) {
@@ -19,8 +21,12 @@ attn_status at_trainer_choose_units(attn_trainer *trainer) {
     static const char *const names[] = {"words", "chars", "bytes", "subwords", "symbols"};
     const at_config *values;
     attn_status status = at_config_values(trainer->config, &values);
+    if (status == ATTN_OK && values->task == AT_TASK_LM && trainer->train->tokenized)
+        return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: has sentences of tokens; lm learns from lines of text",
+                       at_string(&trainer->train->name, 0));
     if (status != ATTN_OK || values->task != AT_TASK_SEQ2SEQ) return status;
-    if (trainer->train->columns.count < 1 || trainer->train->tokenized) {
+    if (trainer->train->columns.count != 1 || trainer->train->tokenized) {
         return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
                        "%.200s: seq2seq learns from pairs: source TAB target, or two files",
                        at_string(&trainer->train->name, 0));
@@ -58,8 +64,10 @@ static attn_status learn_pairs(attn_trainer *trainer) {
     if (trainer->values.target_longest > 0) return ATTN_OK;
     char text[32];
     int64_t longest = 2 * trainer->symbols.longest;
-    snprintf(text, sizeof text, "%" PRId64, longest < 10 ? 10 : longest);
-    trainer->values.target_longest = model->values.target_longest = longest < 10 ? 10 : longest;
+    if (longest < 10) longest = 10;
+    if (longest > MOST_SYMBOLS) longest = MOST_SYMBOLS;
+    snprintf(text, sizeof text, "%" PRId64, longest);
+    trainer->values.target_longest = model->values.target_longest = longest;
     return set_in_both(trainer, "target.longest", text);
 }
 
