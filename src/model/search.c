@@ -3,8 +3,9 @@
  * Beginnings are nodes of a tree (symbol, parent), so that keeping one costs nothing but its last symbol. A
  * step takes, for every example, the 2 * beam best of all rows and symbols: enough to fill the beam even if
  * half of them end an answer. An end counts if it is among the `beam` best; an example is done when it has
- * `beam` answers, or when none of its beginnings can become better than the n_best answers that it has. After
- * `limit` symbols one more step sees whether a beginning ends there; one that does not is cut.
+ * n_best answers and none of its beginnings can become better than they are. Once it has `beam` answers, a
+ * beginning is taken to be as good as its symbols so far: unlikely ends alone do not stop a likely beginning.
+ * After `limit` symbols one more step sees whether a beginning ends there; one that does not is cut.
  */
 #include "model/search.h"
 
@@ -186,12 +187,12 @@ static void add_found(at_search *search, int64_t example, double sum, int64_t sy
     list[place] = one;
 }
 
-/* Whether the best beginning, should all that it has still to say be certain, would come too late. */
-static int decided(const at_search *search, int64_t example, double best_sum) {
+/* Whether the best beginning, of `length` symbols, should all that it has still to say be certain, would come
+ * too late. */
+static int decided(const at_search *search, int64_t example, double best_sum, int64_t length) {
     const beam_state *state = &search->states[example];
-    if (state->found_count >= search->beam) return 1;
     if (state->found_count < search->n_best) return 0;
-    double hope = score_of(search, best_sum, state->limit + 1);
+    double hope = score_of(search, best_sum, state->found_count < search->beam ? state->limit + 1 : length);
     return hope <= search->found[example * search->beam + search->n_best - 1].score;
 }
 
@@ -244,7 +245,7 @@ static attn_status settle_example(at_search *search, int64_t example, int64_t *r
         search->from[(*row_count)++] = list[c].row;
     }
     int64_t alive = *row_count - first;
-    if (alive > 0 && !decided(search, example, search->next[first].sum)) {
+    if (alive > 0 && !decided(search, example, search->next[first].sum, search->length + 1)) {
         state->first_row = first;
         state->rows = alive;
         return ATTN_OK;
