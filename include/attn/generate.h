@@ -27,6 +27,11 @@ ATTN_BEGIN_DECLS
 ATTN_API int attn_model_generates(const attn_model *model);
 ATTN_API int attn_model_continues(const attn_model *model);
 
+/* How many symbols it can say, number 0 being the end of an answer (lm: what is unknown); 0 for other models.
+ * Symbol `index`, NULL out of range. */
+ATTN_API int64_t attn_model_symbols(const attn_model *model);
+ATTN_API const char *attn_model_symbol(const attn_model *model, int64_t index);
+
 typedef struct attn_search_options {
     size_t size;           /* sizeof(attn_search_options), set by the init function */
     int64_t beam;          /* beginnings that are kept; 1 is greedy search; 4 after init */
@@ -60,7 +65,8 @@ ATTN_API const char *attn_answers_symbol(const attn_answers *answers, int64_t ex
 ATTN_API int64_t attn_answers_source_units(const attn_answers *answers, int64_t example);
 ATTN_API const char *attn_answers_source_unit(const attn_answers *answers, int64_t example, int64_t unit);
 /* With options.alignment: symbols x source units, row by row: how much each symbol looked at each unit (the
- * cross-attention of the last block, the mean over heads and networks); rows sum to 1. */
+ * cross-attention of the last block, the mean over heads and networks); rows sum to 1. Units beyond the
+ * model's longest source have 0. */
 ATTN_API const float *attn_answers_alignment(const attn_answers *answers, int64_t example, int64_t answer);
 
 /* ---- language models ---- */

@@ -40,6 +40,15 @@ struct attn_answers {
 
 int attn_model_generates(const attn_model *model) { return model && model->values.task == AT_TASK_SEQ2SEQ; }
 
+int64_t attn_model_symbols(const attn_model *model) {
+    return model && model->target ? model->target->vocabulary.strings.count : 0;
+}
+
+const char *attn_model_symbol(const attn_model *model, int64_t index) {
+    if (index < 0 || index >= attn_model_symbols(model)) return NULL;
+    return at_string(&model->target->vocabulary.strings, index);
+}
+
 void attn_search_options_init(attn_search_options *options) {
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
