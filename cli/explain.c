@@ -1,57 +1,136 @@
-/* explain.c: the command `attn explain`: one attention, every step of it. */
+/* explain.c: the command `attn explain`: what a model's answer looks at, or one attention, every step of it.
+ */
 #include <stdio.h>
+#include <string.h>
 
+#include <attn/attn.h>
+
+#include "alignment.h"
 #include "arguments.h"
 #include "commands.h"
+#include "opening.h"
 #include "steps.h"
 #include "terminal.h"
 
-static int explain_nothing(const argument_list *list) {
-    if (list->positional_count > 0) {
-        arguments_complain("explain", "there is no model to read at ", list->positional[0],
-                           ": this version explains the built-in example only", NULL);
-    }
-    fputs("attn explain shows one attention step by step. Without a model, --steps shows the\n"
-          "built-in example, five words with every number of their attention:\n\n"
+enum { MODEL, FIRST_TEXT, POSITIONALS = 256 };
+
+typedef struct explain_arguments {
+    const char *positional[POSITIONALS];
+    size_t count; /* of them */
+    bool steps;
+    int color;
+    step_options options;
+    int64_t beam;
+} explain_arguments;
+
+static int explain_nothing(const explain_arguments *given) {
+    if (given->count > 0 && given->steps)
+        arguments_complain("explain", "--steps shows the built-in example, and takes no ",
+                           given->positional[MODEL], "", NULL);
+    else if (given->count > 0)
+        arguments_complain("explain", "which text is ", given->positional[MODEL], " to answer?", NULL);
+    fputs("attn explain shows what the answer of a model looks at, or one attention step by\n"
+          "step: five words with every number of their attention.\n\n"
+          "  attn explain MODEL \"text\"\n"
           "  attn explain --steps\n",
           stderr);
     return EXIT_MISUSED;
 }
 
+/* ---- a model ---- */
+
+/* One text given as an argument. */
+static attn_status explain_text(attn_context *context, attn_model *model, const explain_arguments *given,
+                                const char *text) {
+    attn_reader_options reader;
+    attn_search_options search;
+    attn_dataset *dataset = NULL;
+    attn_answers *answered = NULL;
+    terminal_color color = terminal_color_of_output((terminal_choice)given->color);
+    attn_model_reader_options(model, &reader);
+    reader.labelled = 0;
+    attn_search_options_init(&search);
+    search.beam = given->beam;
+    search.alignment = 1;
+    if (*text == '\0') text = "\n"; /* an empty text, not an empty file */
+    attn_status status = attn_dataset_parse(context, "the text", 1, text, strlen(text), &reader, &dataset);
+    if (status == ATTN_OK) status = attn_model_generate(model, dataset, &search, &answered);
+    for (int64_t e = 0; status == ATTN_OK && e < attn_answers_examples(answered); e++)
+        alignment_print(attn_dataset_token(dataset, e, 0), answered, e, color, terminal_width());
+    attn_answers_destroy(answered);
+    attn_dataset_destroy(dataset);
+    return status;
+}
+
+static int explain_model(const explain_arguments *given) {
+    attn_context *context;
+    attn_model *model;
+    if (!opening_model("explain", given->positional[MODEL], 0, &context, &model)) return EXIT_FAILED;
+    int code = EXIT_DONE;
+    if (!attn_model_generates(model)) {
+        fprintf(stderr,
+                "attn explain: this version explains models of task seq2seq, and the built-in example "
+                "(attn explain --steps); this model is of task %s\n",
+                attn_config_get(attn_model_config(model), "task"));
+        code = EXIT_MISUSED;
+    }
+    for (size_t i = FIRST_TEXT; i < given->count && code == EXIT_DONE; i++) {
+        if (explain_text(context, model, given, given->positional[i]) != ATTN_OK) {
+            fflush(stdout);
+            code = opening_fail("explain", context);
+        }
+    }
+    if (code == EXIT_DONE) alignment_legend(terminal_color_of_output((terminal_choice)given->color));
+    opening_close(context, model);
+    return code;
+}
+
+/* ---- the whole ---- */
+
 int command_explain(int count, char **arguments) {
-    bool show_steps = false;
-    int color = TERMINAL_AUTO;
-    const char *model[1] = {NULL};
-    step_options options = {.window = -1};
+    explain_arguments given = {.color = TERMINAL_AUTO, .options.window = -1};
     const argument_flag flags[] = {
-        argument_switch("steps", &show_steps, "print every step with its numbers"),
-        argument_number("scale", &options.scale, "S", NULL, 1e-3, 1e3,
+        argument_switch("steps", &given.steps, "the built-in example, every step with its numbers"),
+        argument_number("scale", &given.options.scale, "S", NULL, 1e-3, 1e3,
                         "times S instead of ÷ √d_k; 1: the plain dot product"),
-        argument_switch("causal", &options.causal, "a word sees itself and the words before it"),
-        argument_integer("window", &options.window, "R", NULL, 0, 1000000,
+        argument_switch("causal", &given.options.causal, "a word sees itself and the words before it"),
+        argument_integer("window", &given.options.window, "R", NULL, 0, 1000000,
                          "a word sees the words at most R away"),
-        argument_choice("color", &color, NULL, "auto", terminal_color_choices, "colour in the heat map"),
+        argument_integer("beam", &given.beam, "N", "4", 1, 1024, "how the model's answer is searched for"),
+        argument_choice("color", &given.color, NULL, "auto", terminal_color_choices,
+                        "colour in the heat map"),
     };
     argument_list list = {
         .command = "explain",
-        .usage = "--steps [flags]",
-        .about = "Prints one self-attention step by step: the words as vectors, their queries,\n"
-                 "keys and values, and word by word the scores, the softmax weights and the\n"
-                 "weighted sum; then the weights as a heat map. The sentence is built in:\n"
-                 "看 小猫 它 好 可爱 (look, the kitten, it is so cute).\n",
-        .examples = "  attn explain --steps\n"
+        .usage = "MODEL \"text\" ... | --steps [flags]",
+        .about = "With a model of task seq2seq: the answer to each text and a heat map of what its\n"
+                 "symbols (rows) look at in the text (columns): the attention of the decoder's\n"
+                 "last block, the mean of its heads.\n\n"
+                 "--steps prints one self-attention step by step: the words as vectors, their\n"
+                 "queries, keys and values, and word by word the scores, the softmax weights and\n"
+                 "the weighted sum; then the weights as a heat map. The sentence is built in:\n"
+                 "看 小猫 它 好 可爱 (look, the kitten, it is so cute). --scale, --causal and\n"
+                 "--window belong to it.\n",
+        .examples = "  attn explain g2p.safetensors attention\n"
+                    "  attn explain --steps\n"
                     "  attn explain --steps --scale 1      without the division by √d_k\n"
                     "  attn explain --steps --causal       no word looks ahead\n",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],
-        .positional = model,
-        .positional_limit = 1,
+        .positional = given.positional,
+        .positional_limit = POSITIONALS,
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
-    if (!show_steps || list.positional_count > 0) return explain_nothing(&list);
+    given.count = list.positional_count;
+    if (given.steps ? given.count > 0 : given.count <= FIRST_TEXT) return explain_nothing(&given);
+    if (!given.steps && (given.options.scale > 0 || given.options.causal || given.options.window >= 0)) {
+        fputs("attn explain: --scale, --causal and --window belong to --steps\n", stderr);
+        return EXIT_MISUSED;
+    }
+    if (!given.steps) return explain_model(&given);
     steps shown;
-    if (!steps_compute(&options, &shown)) return EXIT_FAILED;
-    steps_print(&options, &shown, terminal_color_of_output((terminal_choice)color));
+    if (!steps_compute(&given.options, &shown)) return EXIT_FAILED;
+    steps_print(&given.options, &shown, terminal_color_of_output((terminal_choice)given.color));
     return EXIT_DONE;
 }

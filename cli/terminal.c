@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *const terminal_color_choices[] = {"auto", "always", "never", NULL};
@@ -29,6 +30,12 @@ terminal_color terminal_color_of_output(terminal_choice choice) {
     const char *depth = getenv("COLORTERM");
     bool true_color = depth != NULL && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0);
     return true_color ? TERMINAL_TRUE_COLOR : TERMINAL_PALETTE;
+}
+
+int terminal_width(void) {
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 80;
 }
 
 void terminal_heading(terminal_color color, const char *text) {

@@ -16,6 +16,9 @@ typedef enum terminal_color { TERMINAL_PLAIN, TERMINAL_PALETTE, TERMINAL_TRUE_CO
 /* What standard output can show. */
 terminal_color terminal_color_of_output(terminal_choice choice);
 
+/* How many cells a line of standard output has; 80 where it is no terminal. */
+int terminal_width(void);
+
 /* Prints `text` on standard output as a heading (bold where there is colour),
  * or as a side remark (dim). */
 void terminal_heading(terminal_color color, const char *text);

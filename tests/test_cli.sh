@@ -70,7 +70,9 @@ mistake "is a part of attention, not of graph" bench graph --only decode
 mistake "is a part of graph, not of attention" bench attention --only hub
 mistake "did you mean graph?" bench grap
 mistake "attn explain --steps" explain
-mistake "there is no model to read at missing.safetensors" explain missing.safetensors
+mistake "which text is missing.safetensors to answer?" explain missing.safetensors
+mistake "takes no missing.safetensors" explain --steps missing.safetensors
+mistake "--window belong to --steps" explain missing.safetensors word --causal
 mistake "there is no flag -x" explain -x
 
 # What a user typed is shown escaped, never obeyed by the terminal.
