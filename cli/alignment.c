@@ -239,5 +239,5 @@ void alignment_legend(terminal_color color) {
     }
     fputs("  0 ", stdout);
     for (int i = 0; i <= STEPS; i++) terminal_heat(color, (double)i / STEPS, " ");
-    fputs(" 1   how much a symbol (row) looks at a unit of the source (column)\n", stdout);
+    fputs(" 1   how much a row looks at a column\n", stdout);
 }
