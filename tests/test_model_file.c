@@ -20,8 +20,9 @@
 
 static char folder[] = "/tmp/attn_model_file_XXXXXX";
 
-/* The models that are lied about: a tagger with CRF, words from characters, subwords, numbers, vectors. */
-typedef enum kind { TAGS, WORDS, SUBWORDS, NUMBERS, VECTORS, KINDS } kind;
+/* The models that are lied about: a tagger with CRF, words from characters, subwords, numbers, vectors, pairs
+ * with two vocabularies and with one, running text. */
+typedef enum kind { TAGS, WORDS, SUBWORDS, NUMBERS, VECTORS, PAIRS, SHARED, RUNNING, KINDS } kind;
 static char paths[KINDS][64], lying[64], vectors[64];
 
 static const char *const kind_sets[KINDS][9] = {
@@ -30,6 +31,9 @@ static const char *const kind_sets[KINDS][9] = {
     {"task", "classify", "text.unit", "subwords", "output.pool", "attention"},
     {"task", "regress"},
     {"task", "classify", "encoder.kind", "rnn"},
+    {"task", "seq2seq", "target.unit", "subwords"},
+    {"task", "seq2seq", "text.unit", "symbols", "target.shared", "true", "output.members", "2"},
+    {"task", "lm", "text.unit", "subwords"},
 };
 
 static char *kind_corpus(int which, uint64_t seed, int examples) {
@@ -37,6 +41,9 @@ static char *kind_corpus(int which, uint64_t seed, int examples) {
     case TAGS:
     case WORDS: return corpus_conllu(seed, examples);
     case NUMBERS: return corpus_numbers(seed, examples);
+    case PAIRS: return corpus_pairs(seed, examples, 0);
+    case SHARED: return corpus_pairs(seed, examples, 1);
+    case RUNNING: return corpus_running(seed, examples);
     default: return corpus_classes(seed, examples, 0);
     }
 }
@@ -341,6 +348,80 @@ static void test_other_models(void **state) {
     CHECK_LIES(VECTORS, pretrained);
 }
 
+static void test_sequences(void **state) {
+    (void)state;
+    static const lie pairs[] = {
+        {{.tensor = "target.units.bytes", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "target.units.bytes", .how = SHORTER},
+         "the offsets do not agree with the bytes of target.units"},
+        {{.tensor = "target.units.offsets", .how = SHORTER},
+         "the offsets do not agree with the bytes of target.units"},
+        {{.tensor = "target.units.offsets", .how = BYTES, .with = "\1\0\0\0\0\0\0\0", .place = 8, .count = 8},
+         "string 0 has to be there and empty: target.units"},
+        {{.tensor = "target.units.bytes", .how = BYTES, .with = "\0", .count = 1},
+         "a string with a 0 byte in target.units"},
+        {{.tensor = "target.merges.offsets", .how = DROP}, "is not a list of strings"},
+        {{.tensor = "target.merges.bytes", .how = BYTES, .with = "   ", .count = 3}, "is not two symbols"},
+        {{.tensor = "target.symbols", .how = DROP}, "the tensor target.symbols is missing"},
+        {{.tensor = "target.symbols", .how = SHORTER}, "the tensor target.symbols has another shape"},
+        {{.tensor = "target.symbols", .how = FLAT}, "the tensor target.symbols has another shape"},
+        {{.tensor = "target.symbols", .how = AS_I32}, "the tensor target.symbols is not aligned F32"},
+        {{.tensor = "target.norm.gain", .how = DROP}, "target.norm.gain is missing"},
+        {{.tensor = "symbols.bias", .how = SHORTER}, "the tensor symbols.bias has another shape"},
+        {{.tensor = "symbols.bias", .how = RENAME, .with = "symbols.bia"}, "symbols.bias is missing"},
+        {{.how = EXTRA, .with = "symbols.weight"},
+         "a tensor that the configuration does not name: symbols.weight"},
+        {{.key = "attn.config", .from = "\"tied\": true", .to = "\"tied\": false"},
+         "symbols.weight is missing"},
+        {{.key = "attn.config", .from = "\"unit\": \"chars\"", .to = "\"unit\": \"auto\""},
+         "a model has units"},
+        {{.key = "attn.config", .from = "\"unit\": \"subwords\"", .to = "\"unit\": \"auto\""},
+         "a model has units"},
+        {{.key = "attn.config",
+          .from = "\"decoder\": {\n    \"layers\": 2",
+          .to = "\"decoder\": {\n    \"layers\": 3"},
+         "is missing"},
+        {{.key = "attn.config",
+          .from = "\"decoder\": {\n    \"layers\": 2",
+          .to = "\"decoder\": {\n    \"layers\": 1"},
+         "a tensor that the configuration does not name: decoder."},
+        {{.key = "attn.config",
+          .from = "\"decoder\": {\n    \"layers\": 2",
+          .to = "\"decoder\": {\n    \"layers\": 0"},
+         "decoder.layers is 0"},
+        {{.key = "attn.config", .from = "\"seq2seq\"", .to = "\"classify\""}, ""},
+        {{.key = "attn.config", .from = "\"heads\": 2", .to = "\"heads\": 3"}, "encoder.heads"},
+        {{.key = "attn.config", .from = "\"kv_heads\": 0", .to = "\"kv_heads\": 3"}, ""},
+        {{.key = "attn.config", .from = "\"sinusoidal\"", .to = "\"one-hot\""}, "one-hot"},
+        {{.key = "attn.outputs", .from = "\"per_token\":true", .to = "\"per_token\":false"}, "attn.outputs"},
+        {{.key = "attn.outputs",
+          .from = "[]",
+          .to = "[{\"name\":\"a\",\"kind\":\"class\",\"labels\":[\"x\"]}]"},
+         "attn.outputs"},
+    };
+    CHECK_LIES(PAIRS, pairs);
+    static const lie shared[] = {
+        {{.key = "attn.config", .from = "\"shared\": true", .to = "\"shared\": false"},
+         "string 0 has to be there and empty: target.units"},
+        {{.key = "attn.config", .from = "\"members\": 2", .to = "\"members\": 3"}, "member.2."},
+        {{.tensor = "member.1.symbols.bias", .how = DROP}, "member.1.symbols.bias is missing"},
+        {{.tensor = "text.units.bytes", .how = DROP}, "is not a list of strings"},
+    };
+    CHECK_LIES(SHARED, shared);
+    static const lie running[] = {
+        {{.key = "attn.config", .from = "\"causal\": true", .to = "\"causal\": false"},
+         "encoder.causal has to be true"},
+        {{.key = "attn.config", .from = "\"subwords\"", .to = "\"words\""},
+         "text.unit has to be chars, bytes or subwords"},
+        {{.key = "attn.config", .from = "\"subwords\"", .to = "\"auto\""}, "text.unit auto"},
+        {{.key = "attn.config", .from = "\"lm\"", .to = "\"seq2seq\""}, ""},
+        {{.key = "attn.config", .from = "\"lm\"", .to = "\"tag\""}, ""},
+        {{.tensor = "symbols.bias", .how = DROP}, "symbols.bias is missing"},
+        {{.tensor = "text.units.offsets", .how = SHORTER}, "the offsets do not agree"},
+    };
+    CHECK_LIES(RUNNING, running);
+}
+
 /* Cut anywhere, a file is refused, whatever of it is left. */
 static void test_cut(void **state) {
     (void)state;
@@ -425,6 +506,47 @@ static void test_arguments(void **state) {
 
 /* ---- memory ---- */
 
+/* An answer of any model. */
+static attn_status ask(attn_context *context, attn_model *model) {
+    static const char sources[] = "ab\nc a b\nzz\n";
+    attn_prediction *prediction = NULL;
+    attn_answers *answers = NULL;
+    attn_dataset *lines = NULL;
+    attn_status status;
+    if (attn_model_continues(model)) {
+        char *text = NULL;
+        attn_sampling_options options;
+        attn_sampling_options_init(&options);
+        options.tokens = 12;
+        status = attn_model_continue(model, "the cat\n a", &options, &text);
+        assert_int_equal(text != NULL, status == ATTN_OK);
+        attn_text_destroy(model, text);
+        return status;
+    }
+    if (attn_model_generates(model)) {
+        attn_reader_options reader;
+        attn_search_options options;
+        attn_search_options_init(&options);
+        options.n_best = 2;
+        options.alignment = 1;
+        attn_reader_options_init(&reader);
+        reader.format = ATTN_FORMAT_LINES;
+        reader.labelled = 0;
+        status = attn_dataset_parse(context, "lines", 1, sources, sizeof sources - 1, &reader, &lines);
+        if (status == ATTN_OK) status = attn_model_generate(model, lines, &options, &answers);
+        assert_int_equal(answers != NULL, status == ATTN_OK);
+        if (status == ATTN_OK) assert_int_equal(attn_answers_examples(answers), 3);
+        attn_answers_destroy(answers);
+        attn_dataset_destroy(lines);
+        return status;
+    }
+    status = attn_model_predict_text(model, "ab x fine one nicest", ATTN_PREDICT_PROBABILITIES, &prediction);
+    assert_int_equal(prediction != NULL, status == ATTN_OK);
+    if (status == ATTN_OK) assert_int_equal(attn_prediction_examples(prediction), 1);
+    attn_prediction_destroy(prediction);
+    return status;
+}
+
 static void test_memory_runs_out(void **state) {
     (void)state;
     for (int k = 0; k < KINDS; k++) {
@@ -437,21 +559,14 @@ static void test_memory_runs_out(void **state) {
             context = counting_context(&counter);
             live = counter.live;
             attn_model *model = NULL;
-            attn_prediction *prediction = NULL;
             counter.fail_at = n;
             attn_status status = attn_model_load(context, paths[k], &model);
-            if (status == ATTN_OK)
-                status = attn_model_predict_text(model, "ab x fine one nicest", ATTN_PREDICT_PROBABILITIES,
-                                                 &prediction);
+            if (status == ATTN_OK) status = ask(context, model);
             counter.fail_at = 0;
             if (status != ATTN_OK) {
                 expect_refused(context, status, ATTN_OUT_OF_MEMORY, "memory");
-                assert_null(prediction);
                 failures++;
-            } else {
-                assert_int_equal(attn_prediction_examples(prediction), 1);
             }
-            attn_prediction_destroy(prediction);
             attn_model_destroy(model);
             assert_true(counter.live <= live + 1); /* the context's own working memory may stay */
             if (status == ATTN_OK) break;
@@ -464,19 +579,18 @@ static void test_memory_runs_out(void **state) {
 }
 
 /* Training and saving, too, at some of the very many places. */
-static void test_memory_for_training_runs_out(void **state) {
-    (void)state;
-    char *corpus = kind_corpus(VECTORS, 3, 12);
+static void train_without_memory(kind which) {
+    char *corpus = kind_corpus((int)which, 3, 12);
     for (int64_t n = 1, failures = 0;; n += 1 + n / 8) {
         counting_allocator counter = {0};
         attn_context *context = counting_context(&counter);
-        attn_config *config = tiny_config(context, kind_sets[VECTORS]);
+        attn_config *config = tiny_config(context, kind_sets[which]);
         expect_ok(context, attn_config_set(config, "training.steps", "3"));
         attn_dataset *data = parse_corpus(config, "train", corpus);
         attn_trainer_options options;
         attn_trainer_options_init(&options);
         options.output = lying;
-        options.vectors = vectors;
+        options.vectors = which == VECTORS ? vectors : NULL;
         attn_trainer *trainer = NULL;
         counter.fail_at = n;
         attn_status status = attn_trainer_create(config, data, NULL, &options, &trainer);
@@ -496,6 +610,13 @@ static void test_memory_for_training_runs_out(void **state) {
         assert_true(n < 1000000);
     }
     free(corpus);
+}
+
+static void test_memory_for_training_runs_out(void **state) {
+    (void)state;
+    train_without_memory(VECTORS);
+    train_without_memory(PAIRS);
+    train_without_memory(RUNNING);
 }
 
 /* ---- time ---- */
@@ -569,6 +690,7 @@ int main(void) {
         cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_vocabulary),
         cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_memory_runs_out),

@@ -18,7 +18,7 @@
 #include "train/trainer.h"
 
 static char folder[] = "/tmp/attn_resume_XXXXXX";
-static char *tagged, *tagged_dev, *classes, *classes_dev;
+static char *tagged, *tagged_dev, *classes, *classes_dev, *pairs, *pairs_dev, *running, *running_dev;
 static char vectors[64];
 
 static int setup(void **state) {
@@ -27,6 +27,10 @@ static int setup(void **state) {
     tagged_dev = corpus_conllu(2, 15);
     classes = corpus_classes(1, 80, 0);
     classes_dev = corpus_classes(2, 20, 0);
+    pairs = corpus_pairs(1, 60, 0);
+    pairs_dev = corpus_pairs(2, 10, 0);
+    running = corpus_running(1, 40);
+    running_dev = corpus_running(2, 8);
     snprintf(vectors, sizeof vectors, "%s/words.vec", folder);
     char *text = corpus_vectors();
     FILE *file = fopen(vectors, "w");
@@ -40,6 +44,10 @@ static int teardown(void **state) {
     free(tagged_dev);
     free(classes);
     free(classes_dev);
+    free(pairs);
+    free(pairs_dev);
+    free(running);
+    free(running_dev);
     remove_folder(folder);
     return test_contexts_teardown(state);
 }
@@ -249,6 +257,73 @@ static void test_stops(void **state) {
     given.sets = momentum;
     given.vectors = vectors;
     check_stops("vectors", &given);
+}
+
+/* Answers of their own length, whose units and limit come from the data, and running text. */
+static void test_sequences(void **state) {
+    (void)state;
+    static const char *const seq2seq[] = {"task",
+                                          "seq2seq",
+                                          "training.epochs",
+                                          "3",
+                                          "encoder.dropout",
+                                          "0.2",
+                                          "output.smoothing",
+                                          "0.1",
+                                          "output.members",
+                                          "2",
+                                          NULL};
+    static const char *const lm[] = {"task",
+                                     "lm",
+                                     "training.epochs",
+                                     "3",
+                                     "encoder.dropout",
+                                     "0.2",
+                                     "text.longest",
+                                     "20",
+                                     "text.unit",
+                                     "subwords",
+                                     "text.unit_dropout",
+                                     "0.1",
+                                     NULL};
+    watcher seen;
+    for (int task = 0; task < 2; task++) {
+        run given = {.sets = task ? lm : seq2seq,
+                     .train = task ? running : pairs,
+                     .dev = task ? running_dev : pairs_dev,
+                     .threads = 1,
+                     .stop_at = -1};
+        train_well(&given, "one", &seen);
+        given.threads = 2;
+        train_well(&given, "more", &seen);
+        same_runs("threads", "one", "more");
+        if (task) given.dev = NULL;
+        check_stops(task ? "lm, held out" : "seq2seq", &given);
+    }
+    /* other data, another unit */
+    run given = {.sets = seq2seq, .train = pairs, .dev = pairs_dev, .stop_at = 3};
+    train_well(&given, "parts", &seen);
+    given.resume = 1;
+    given.train = pairs_dev;
+    expect_refused(test_best_context(1), train_as(&given, "parts", &seen), ATTN_INVALID_ARGUMENT,
+                   "cannot be resumed");
+    static const char *const other_unit[] = {"task",
+                                             "seq2seq",
+                                             "training.epochs",
+                                             "3",
+                                             "encoder.dropout",
+                                             "0.2",
+                                             "output.smoothing",
+                                             "0.1",
+                                             "output.members",
+                                             "2",
+                                             "target.unit",
+                                             "chars",
+                                             NULL};
+    given.train = pairs;
+    given.sets = other_unit;
+    expect_refused(test_best_context(1), train_as(&given, "parts", &seen), ATTN_INVALID_ARGUMENT,
+                   "target.unit");
 }
 
 /* What a run left behind does not matter to one that starts anew, and a run that is done stays as it is. */
@@ -679,11 +754,12 @@ static void test_arguments(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_seeds), cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_anew_and_again),    cmocka_unit_test(test_resume_refused),
-        cmocka_unit_test(test_lying_state),       cmocka_unit_test(test_no_state),
-        cmocka_unit_test(test_diverges),          cmocka_unit_test(test_hold_out),
-        cmocka_unit_test(test_patience),          cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_refused),           cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_sequences),         cmocka_unit_test(test_anew_and_again),
+        cmocka_unit_test(test_resume_refused),    cmocka_unit_test(test_lying_state),
+        cmocka_unit_test(test_no_state),          cmocka_unit_test(test_diverges),
+        cmocka_unit_test(test_hold_out),          cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_seconds),           cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

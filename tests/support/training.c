@@ -118,6 +118,39 @@ char *corpus_labels(uint64_t seed, int texts) {
     return to.bytes;
 }
 
+char *corpus_pairs(uint64_t seed, int pairs, int spaced) {
+    test_random random = {seed * 2 + 1};
+    writer to = {0};
+    for (int i = 0; i < pairs; i++) {
+        char letters[4];
+        int64_t count = random_between(&random, 1, 4);
+        for (int64_t l = 0; l < count; l++) {
+            letters[l] = (char)random_between(&random, 'a', 'c');
+            char letter[3] = {letters[l], spaced && l + 1 < count ? ' ' : 0, 0};
+            put(&to, letter);
+        }
+        put(&to, "\t");
+        while (count-- > 0) {
+            char letter[3] = {(char)(letters[count] - 'a' + 'A'), count ? ' ' : 0, 0};
+            put(&to, letter);
+        }
+        put(&to, "\n");
+    }
+    return to.bytes;
+}
+
+char *corpus_running(uint64_t seed, int lines) {
+    static const char *const sentences[] = {"the cat sat on the mat.", "a dog ran, and ran.", "  two  spaces",
+                                            "\xc3\xa9t\xc3\xa9 \xe6\x88\x91"};
+    test_random random = {seed * 2 + 1};
+    writer to = {0};
+    for (int i = 0; i < lines; i++) {
+        put(&to, sentences[random_between(&random, 0, 3)]);
+        put(&to, "\n");
+    }
+    return to.bytes;
+}
+
 char *corpus_vectors(void) {
     static const char *const words[3][4] = {
         {"fine", "nice", "great", "lovely"}, {"poor", "dull", "awful", "boring"}, {"so", "it", "of", "a"}};

@@ -19,6 +19,11 @@ char *corpus_classes(uint64_t seed, int texts, int set);
 char *corpus_numbers(uint64_t seed, int texts);
 /* fastText lines; labels R, G, B where red, green, blue stand, and P or Q always. */
 char *corpus_labels(uint64_t seed, int texts);
+/* "source TAB target": one to four letters of a, b, c, and the same from back to front in capitals with
+ * spaces between them; the source has spaces, too, if it is `spaced`. */
+char *corpus_pairs(uint64_t seed, int pairs, int spaced);
+/* Lines of running text: a few sentences, again and again. */
+char *corpus_running(uint64_t seed, int lines);
 /* Vectors of the words of corpus_classes: those that mean the same are near each other. */
 char *corpus_vectors(void);
 
