@@ -8,7 +8,9 @@ with open(folder + "/test.json", encoding="utf-8") as file:
 with open(folder + "/info.json", encoding="utf-8") as file:
     info = json.load(file)
 json.dump({"task": task, "seed": int(seed), "metric": metric, "seconds": int(seconds), "command": command,
-           "dev": info["scores"]["dev"][metric], "test": test[metric], "steps": info["scores"]["steps"],
+           "dev": info["scores"]["dev"][metric], "test": test[metric],
+           "all_dev": info["scores"]["dev"],
+           "all_test": {name: value for name, value in test.items() if isinstance(value, (int, float))}, "steps": info["scores"]["steps"],
            "step": info["scores"]["step"], "parameters": info["parameters"], "bytes": info["bytes"]},
           sys.stdout, indent=1)
 print()

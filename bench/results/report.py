@@ -18,6 +18,16 @@ TASKS = [
      "CNN from random vectors: 82.7; linear on n-grams: 81.4"),
     ("hotels", "ChnSentiCorp hotels (rows mod 10: 8 dev, 9 test)", "accuracy",
      "logistic regression on character bigrams: 89.1"),
+    ("multi30k", "Multi30k English to German, test2016 (dev in mixed case, greedy)", "BLEU 13a, lower case",
+     "tiny Transformer: 41.0 (tokenized, lower-cased training data)"),
+    ("captions", "Multi30k English captions, characters (test: val)", "bits per byte", ""),
+]
+SCALES = {"multi30k": 1, "captions": 1}  # others are shown as percents
+
+# One row each, with a second measure of the same runs.
+PAIRED = [
+    ("cmudict", "CMUdict without stress, any listed pronunciation", "WER; PER", ("word_error_rate", "symbol_error_rate"),
+     "Phonetisaurus: 33.9; Transformer: 30.2 (newest dictionary)"),
 ]
 
 NOTES = [
@@ -51,21 +61,83 @@ def read_runs(folder, task):
     return runs
 
 
-def percent(values):
-    values = [100 * value for value in values]
+def percent(values, scale=100):
+    values = [scale * value for value in values]
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def describe(task, title, metric, reference, runs):
-    seeds = ", ".join(str(run["seed"]) for run in runs)
     minutes = max(run["seconds"] for run in runs) / 60
-    row = (f"| {title} | {metric} | {percent([run['dev'] for run in runs])} | "
-           f"**{percent([run['test'] for run in runs])}** | {minutes:.1f} | {reference} |")
-    command = runs[0]["command"].rsplit(" --seed", 1)[0]
-    detail = (f"- `bench/results/{task}`: `{command} --seed S`, S = {seeds}; "
-              f"{runs[0]['parameters']:,} parameters, {runs[0]['bytes'] / 1e6:.1f} MB; steps: "
-              + ", ".join(str(run["steps"]) for run in runs))
+    scale = SCALES.get(task, 100)
+    row = (f"| {title} | {metric} | {percent([run['dev'] for run in runs], scale)} | "
+           f"**{percent([run['test'] for run in runs], scale)}** | {minutes:.1f} | {reference} |")
+    detail = commands(task, runs)
     return row, detail
+
+
+def commands(task, runs):
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    command = runs[0]["command"].rsplit(" --seed", 1)[0]
+    return (f"- `bench/results/{task}`: `{command} --seed S`, S = {seeds}; {runs[0]['parameters']:,} parameters, "
+            f"{runs[0]['bytes'] / 1e6:.1f} MB; steps: " + ", ".join(str(run["steps"]) for run in runs))
+
+
+def describe_paired(task, title, measure, metrics, reference, runs):
+    """Several measures of the same runs: "31.2 (30.9 to 31.5); 7.1 (7.0 to 7.2)"."""
+    minutes = max(run["seconds"] for run in runs) / 60
+    both = {part: "; ".join(percent([run["all_" + part][name] for run in runs]) for name in metrics)
+            for part in ("dev", "test")}
+    return (f"| {title} | {measure} | {both['dev']} | **{both['test']}** | {minutes:.1f} | {reference} |",
+            commands(task, runs))
+
+
+def describe_sigmorphon(folder):
+    """The mean over the languages for each seed; the table of languages below."""
+    where = os.path.join(folder, "sigmorphon")
+    languages = {name: read_runs(where, name) for name in sorted(os.listdir(where) if os.path.isdir(where) else [])}
+    languages = {name: runs for name, runs in languages.items() if runs}
+    if not languages:
+        return None
+    seeds = sorted(set.intersection(*[{run["seed"] for run in runs} for runs in languages.values()]))
+    if not seeds:
+        return None
+
+    def mean(part, seed):
+        return statistics.mean(run[part] for runs in languages.values() for run in runs if run["seed"] == seed)
+
+    minutes = max(run["seconds"] for runs in languages.values() for run in runs) / 60
+    some = next(iter(languages.values()))
+    row = (f"| SIGMORPHON 2020 letters to sounds, mean of {len(languages)} languages | WER | "
+           f"{percent([mean('dev', seed) for seed in seeds])} | **{percent([mean('test', seed) for seed in seeds])}** | "
+           f"{minutes:.1f} | LSTM: 16.8; Transformer: 17.5; pair n-grams: 22.0 |")
+    table = ["", "Word error rates of the languages, test, median of the seeds: " + ", ".join(
+        f"{name} {100 * statistics.median(run['test'] for run in runs):.1f}" for name, runs in languages.items()) + "."]
+    return row, commands("sigmorphon", some), table
+
+
+def describe_compare(folder):
+    lines = []
+    titles = {"ewt": "UD English EWT, UPOS", "sst2": "SST-2", "cmudict": "CMUdict, letters to sounds"}
+    for name, title in titles.items():
+        path = os.path.join(folder, "compare", name)
+        if not os.path.exists(path + ".json"):
+            continue
+        with open(path + ".json", encoding="utf-8") as file:
+            found = json.load(file)
+        with open(path + ".command", encoding="utf-8") as file:
+            command = file.read().strip()
+        lines += ["", f"### {title}", "", f"`{command}`", "",
+                  f"| encoder | dev {found['metric']} | test | parameters | tokens/s | minutes | peak memory |",
+                  "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
+        for one in found["encoders"]:
+            dev, test = ([run[part] for run in one["runs"] if part in run] for part in ("dev", "test"))
+            lines.append(f"| {one['encoder']} | {percent(dev)} | {percent(test)} | {one['parameters']:,} | "
+                         f"{one['tokens_per_second']:,.0f} | {one['minutes']:.1f} | "
+                         f"{one['peak_memory_bytes'] / 1e6:.0f} MB |")
+        lines += ["", f"![{title}: test scores of the four encoders](compare-{name}.svg)"]
+    return ["", "## The encoders compared", "",
+            "The same data, steps and width for each encoder, three seeds; [compare.md](compare.md) says what is the same."]\
+        + lines if lines else []
 
 
 def main():
@@ -79,6 +151,22 @@ def main():
         row, detail = describe(task, title, metric, reference, runs)
         rows.append(row)
         details.append(detail)
+    for task, title, measure, metrics, reference in PAIRED:
+        runs = read_runs(folder, task)
+        if not runs:
+            missing.append(task)
+            continue
+        row, detail = describe_paired(task, title, measure, metrics, reference, runs)
+        rows.append(row)
+        details.append(detail)
+    languages = []
+    sigmorphon = describe_sigmorphon(folder)
+    if sigmorphon:
+        rows.append(sigmorphon[0])
+        details.append(sigmorphon[1])
+        languages = sigmorphon[2]
+    else:
+        missing.append("sigmorphon")
     lines = [
         "# Results", "",
         "<!-- written by bench/results/report.py; do not edit -->", "",
@@ -89,8 +177,9 @@ def main():
         f"Machine: {processor()}, {os.cpu_count()} cores. Again: `make results DATA=FOLDER`, which skips what is",
         "already under `build/results`.", "",
         "| data | measure | dev | test | minutes | others, as published |", "| --- | --- | --- | --- | --- | --- |",
-        *rows, "", *["- " + note for note in NOTES], "", "## Commands", "", *details,
+        *rows, *languages, "", *["- " + note for note in NOTES], "", "## Commands", "", *details,
     ]
+    lines += describe_compare(folder)
     speed = os.path.join(folder, "speed.json")
     if os.path.exists(speed):
         with open(speed, encoding="utf-8") as file:
