@@ -54,7 +54,7 @@ const at_field at_fields[AT_FIELDS] = {
     INTEGER("text.ngram_min", ngram_min, 1, 16, "1", "the shortest character n-grams of a word"),
     INTEGER("text.ngram_max", ngram_max, 0, 16, "3", "the longest; 0: none"),
     SWITCH("text.word_features", word_features, "true", "lower-case form and shape of words"),
-    INTEGER("text.context", context, 0, 3, "0", "n-grams of so many neighbouring units; 0: none"),
+    INTEGER("text.context", context, 0, 8, "0", "n-grams of so many neighbouring units; 0: none"),
     INTEGER("text.neighbours", neighbours, 0, 8, "0", "units up to so far away are features of a row"),
     INTEGER("text.buckets", buckets, 0, 1e8, "32768", "rows for hashed features; 0: none of them"),
     INTEGER("text.longest", longest_text, 1, 1e9, "2000",
