@@ -336,7 +336,7 @@ int command_predict(int count, char **arguments) {
         argument_text("prompt", &given.prompt, "TEXT", "lm: what to go on with"),
         argument_integer("tokens", &given.tokens, "N", NULL, 0, 1000000000, "lm: units to add (default 200)"),
         argument_number("temperature", &given.temperature, "T", NULL, 0, 1000,
-                        "lm: below 1 bolder, 0 the likeliest (default 1)"),
+                        "lm: above 1 bolder, 0 the likeliest (default 1)"),
         argument_integer("top-k", &given.top_k, "K", NULL, 0, 1000000000,
                          "lm: only the K likeliest; 0: all (default 0)"),
         argument_integer("seed", &given.seed, "N", NULL, 0, INT64_MAX,
