@@ -179,7 +179,8 @@ attn_variable *at_generator_embed(const attn_model *model, const at_network *net
 /* Running text (running.c): the number of every unit, as what is to be said after the unit before it: said[u]
  * is that of unit u + 1; the last has -1. Unknown ones are 0. */
 attn_status at_running_said(const attn_model *model, const at_units *units, int32_t **said);
-/* Chunks of whole lines of at most `longest` units; longer lines in pieces. The last unit is in none. */
+/* Chunks that end with the first line that makes them half of `longest` units long, or where they are
+ * `longest` units long. The last unit is in none. */
 attn_status at_running_segments(const attn_model *model, const at_units *units, int64_t longest,
                                 at_segments *segments);
 /* How well a model says a text: -log p of all units together (natural logarithm), units and bytes said. */

@@ -3,7 +3,8 @@
  *
  * All lines of a dataset are one row of units with "\n" after each line and before the first, so that the
  * first unit of a chunk, too, has one to be said after. A chunk's rows are the units before those that are
- * said.
+ * said. Where a chunk ends follows from what is in it, never from what comes: the length of the next line
+ * would be known from it that the line still fits.
  */
 #include <math.h>
 
@@ -56,14 +57,13 @@ attn_status at_running_segments(const attn_model *model, const at_units *units, 
     segments->count = 0;
     int64_t first = 0; /* of the chunk that is being made; unit first + 1 is the first that it says */
     for (int64_t e = 0; e < units->examples && status == ATTN_OK; e++) {
-        int64_t end = units->offsets[e + 1] - 1;                      /* the line's "\n" */
-        if (end - first > longest && units->offsets[e] - 1 > first) { /* without this line, then */
-            int64_t before = units->offsets[e] - 1;
-            status = add_chunk(model->context, segments, first, before - first);
-            first = before;
-        }
+        int64_t end = units->offsets[e + 1] - 1; /* the line's "\n" */
         for (; end - first > longest && status == ATTN_OK; first += longest)
             status = add_chunk(model->context, segments, first, longest);
+        if (status == ATTN_OK && 2 * (end - first) >= longest) {
+            status = add_chunk(model->context, segments, first, end - first);
+            first = end;
+        }
     }
     int64_t last = units->units.count - 1;
     if (status == ATTN_OK && last > first) status = add_chunk(model->context, segments, first, last - first);
