@@ -55,6 +55,61 @@ static void ask(attn_model *model, const attn_prediction *prediction) {
         REQUIRE(attn_prediction_word(prediction, 0, w)[0] != 0);
 }
 
+/* Answers of their own length: few, and short ones, as what a file says may be long. */
+static void generate(attn_context *context, attn_model *model) {
+    static const char sources[] = "ab\n\nx, Fine one\n";
+    attn_reader_options reader;
+    attn_search_options options;
+    attn_dataset *lines = NULL;
+    attn_answers *answers = NULL;
+    attn_reader_options_init(&reader);
+    attn_search_options_init(&options);
+    reader.format = ATTN_FORMAT_LINES;
+    reader.labelled = 0;
+    options.beam = options.n_best = 3;
+    options.longest = 5;
+    options.alignment = 1;
+    REQUIRE(attn_dataset_parse(context, "lines", 1, sources, sizeof sources - 1, &reader, &lines) == ATTN_OK);
+    if (attn_model_generate(model, lines, &options, &answers) == ATTN_OK) {
+        REQUIRE(attn_answers_examples(answers) == 3);
+        for (int64_t e = 0; e < 3; e++) {
+            REQUIRE(attn_answers_count(answers, e) >= 1 && attn_answers_count(answers, e) <= 3);
+            for (int64_t n = 0; n < attn_answers_count(answers, e); n++) {
+                const char *text = attn_answers_text(answers, e, n);
+                int64_t symbols = attn_answers_symbols(answers, e, n);
+                REQUIRE(at_unicode_check(text, strlen(text)) == strlen(text) && symbols <= 5);
+                for (int64_t s = 0; s < symbols; s++) REQUIRE(attn_answers_symbol(answers, e, n, s)[0] != 0);
+                const float *rows = attn_answers_alignment(answers, e, n);
+                float sum = 0;
+                for (int64_t i = 0; rows && i < symbols * attn_answers_source_units(answers, e); i++)
+                    sum += rows[i];
+                (void)sum;
+            }
+        }
+    } else {
+        REQUIRE(answers == NULL && attn_context_error(context)[0] != 0);
+    }
+    attn_answers_destroy(answers);
+    attn_dataset_destroy(lines);
+}
+
+static void go_on(attn_context *context, attn_model *model) {
+    static const char *const prompts[] = {"", "ab\nx", "\xe6\x88\x91"};
+    for (int i = 0; i < 3; i++) {
+        char *text = NULL;
+        attn_sampling_options options;
+        attn_sampling_options_init(&options);
+        options.tokens = 6;
+        options.temperature = i;
+        if (attn_model_continue(model, prompts[i], &options, &text) == ATTN_OK) {
+            REQUIRE(at_unicode_check(text, strlen(text)) == strlen(text));
+        } else {
+            REQUIRE(text == NULL && attn_context_error(context)[0] != 0);
+        }
+        attn_text_destroy(model, text);
+    }
+}
+
 static void use(attn_context *context, attn_model *model) {
     static const char *const texts[] = {"", "ab x, Fine one", "\xe6\x88\x91 ab"};
     attn_reader_options reader;
@@ -67,7 +122,9 @@ static void use(attn_context *context, attn_model *model) {
         for (int64_t l = 0; l < attn_model_labels(model, o); l++)
             REQUIRE(attn_model_label(model, o, l)[0] != 0);
     }
-    for (int i = 0; i < 3; i++) {
+    if (attn_model_generates(model)) generate(context, model);
+    if (attn_model_continues(model)) go_on(context, model);
+    for (int i = 0; i < 3; i++) { /* which those two refuse */
         attn_prediction *prediction = NULL;
         attn_status status =
             attn_model_predict_text(model, texts[i], ATTN_PREDICT_PROBABILITIES, &prediction);
