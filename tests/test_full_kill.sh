@@ -1,7 +1,8 @@
 #!/bin/bash
-# Fifty SIGKILLs at random moments of `attn train`, for tagging and for classifying. After each of them both
-# model files, where they are there, open; and what --resume ends in is the same bytes as the files of a run
-# that was never killed. ATTN_PROGRAM is the program to test; SEED chooses other moments.
+# Fifty SIGKILLs at random moments of `attn train`, for tagging, classifying, pairs and running text. After each
+# of them both model files, where they are there, open; and what --resume ends in is the same bytes as the files
+# of a run that was never killed. ATTN_PROGRAM is the program to test; SEED chooses other moments, TASKS fewer
+# tasks.
 set -u
 export LC_ALL=C
 unset ATTN_ISA ATTN_THREADS
@@ -43,6 +44,36 @@ classified() {
     }'
 }
 
+# Letters, and the same in capitals from back to front.
+paired() {
+    awk -v seed="$1" -v pairs="$2" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < pairs; i++) {
+            source = target = ""
+            for (t = 1 + int(6 * rand()); t > 0; t--) {
+                letter = 1 + int(5 * rand())
+                source = source substr("abcde", letter, 1)
+                target = substr("ABCDE", letter, 1) (target == "" ? "" : " ") target
+            }
+            print source "\t" target
+        }
+    }'
+}
+
+# Sentences of a few words, each followed by what often follows it.
+written() {
+    awk -v seed="$1" -v lines="$2" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < lines; i++) {
+            word = int(9 * rand())
+            for (t = 2 + int(8 * rand()); t > 0; t--) {
+                printf("%s%s", substr("the cat sat on a mat and ran off", 1 + 3 * word, 3), (t > 1) ? " " : ".\n")
+                word = rand() < 0.8 ? (word + 1) % 9 : int(9 * rand())
+            }
+        }
+    }'
+}
+
 fail() {
     echo "FAILED: $*"
     sed 's/^/  /' "$folder/err" | head -n 20
@@ -64,7 +95,7 @@ train() {
     local name=$1
     shift
     "$program" train "$task" "$folder/train.txt" --dev "$folder/dev.txt" -o "$folder/$name.safetensors" \
-        --epochs 30 --patience 0 --columns 32 --heads 2 --quiet "$@" >"$folder/out" 2>"$folder/err" &
+        --epochs "$epochs" --patience 0 --columns 32 --heads 2 --quiet "$@" >"$folder/out" 2>"$folder/err" &
     running=$!
 }
 
@@ -73,14 +104,15 @@ same() {
     cmp "$folder/whole.last.safetensors" "$folder/parts.last.safetensors" || fail "$task: $1: the .last files differ"
 }
 
-for task in tag classify; do
-    if [ "$task" = tag ]; then
-        tagged 1 600 >"$folder/train.txt"
-        tagged 2 100 >"$folder/dev.txt"
-    else
-        classified 1 1000 >"$folder/train.txt"
-        classified 2 100 >"$folder/dev.txt"
-    fi
+for task in ${TASKS:-tag classify seq2seq lm}; do
+    case $task in
+    tag) make=tagged train_count=600 dev_count=100 epochs=30 ;;
+    classify) make=classified train_count=1000 dev_count=100 epochs=30 ;;
+    seq2seq) make=paired train_count=600 dev_count=50 epochs=12 ;;
+    lm) make=written train_count=400 dev_count=50 epochs=12 ;;
+    esac
+    "$make" 1 "$train_count" >"$folder/train.txt"
+    "$make" 2 "$dev_count" >"$folder/dev.txt"
     rm -f "$folder"/*.safetensors*
     train whole
     wait "$running" || fail "$task: the run that is not killed"
