@@ -132,8 +132,9 @@ static attn_status say_step(job *work, const at_search *search, const float **lo
                                  sizeof *work->mean, "the mean of answers");
     if (status != ATTN_OK) return status;
     mean.mean = work->mean;
-    at_parallel(model->context->pool, model->context->threads, (mean.rows + ROWS_A_TASK - 1) / ROWS_A_TASK,
-                average_rows, &mean);
+    double work_of_exp = 50.0 * (double)(mean.rows * mean.columns * mean.members);
+    at_parallel(model->context->pool, at_threads_for(model->context, work_of_exp),
+                (mean.rows + ROWS_A_TASK - 1) / ROWS_A_TASK, average_rows, &mean);
     *logarithms = work->mean;
     *stride = mean.columns;
     return ATTN_OK;
@@ -249,6 +250,7 @@ static attn_status align_answer(job *work, int64_t units, answer *one) {
     at_symbols symbols = {.ids = answers->symbols,
                           .offsets = (int64_t[]){one->first, one->first + one->symbols}};
     int64_t zero = 0;
+    if (one->symbols == 0) return ATTN_OK; /* it has none */
     attn_status status = at_decoding_make(model->context, &symbols, &zero, 1, &work->decoding);
     if (status == ATTN_OK)
         status = at_grow(model->context, &answers->alignments, &answers->alignment_room,
@@ -258,7 +260,7 @@ static attn_status align_answer(job *work, int64_t units, answer *one) {
                          sizeof(float), "an alignment");
     if (status != ATTN_OK) return status;
     float *into = answers->alignments + answers->alignment_count;
-    if (one->symbols) memset(into, 0, (size_t)(one->symbols * units) * sizeof *into);
+    memset(into, 0, (size_t)(one->symbols * units) * sizeof *into);
     for (int m = 0; m < model->members; m++) {
         attn_tape *tape = work->tapes[m];
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);

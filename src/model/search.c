@@ -259,7 +259,9 @@ attn_status at_search_step(at_search *search, const float *logarithms, int64_t s
     search->logarithms = logarithms;
     search->stride = stride;
     search->symbol_count = symbols;
-    at_parallel(search->context->pool, search->context->threads, search->examples, scan_example, search);
+    double work = 2.0 * (double)search->row_count * (double)symbols;
+    at_parallel(search->context->pool, at_threads_for(search->context, work), search->examples, scan_example,
+                search);
     int64_t rows = 0;
     attn_status status = ATTN_OK;
     for (int64_t e = 0; e < search->examples && status == ATTN_OK; e++) {
