@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 #include "model/model.h"
 #include "model/search.h"
+#include "ops/check.h"
 
 enum { UNITS_A_BATCH = 2048, ROWS_A_TASK = 8, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 

@@ -16,6 +16,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "ops/check.h"
 
 enum { MOST_BEAM = 1024, BLOCK = 32, ENDED = -2 };
 
