@@ -207,7 +207,7 @@ const at_default at_defaults[] = {
     {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.position", "sinusoidal"}, /* the decoder looks for places, too */
     {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.columns", "128"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.heads", "4"},
-    {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.dropout", "0.2"},
+    {AT_TASK_SEQ2SEQ, ANY, ANY, "encoder.dropout", "0.15"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "output.smoothing", "0.1"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "output.dropout", "0"},
     {AT_TASK_SEQ2SEQ, ANY, ANY, "training.learning_rate", "0.002"},
