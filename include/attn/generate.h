@@ -6,10 +6,10 @@
  *     attn_model_generate(model, sentences, &options, &answers);
  *     puts(attn_answers_text(answers, 0, 0));
  *
- * Search keeps the `beam` likeliest beginnings of every example, extends each by every symbol, and ends with
- * `beam` answers, or when no beginning can still be better than those that are done. The score of an answer
- * is the sum of the logarithms of its symbols' probabilities (the end included), divided by
- * length ^ length_penalty.
+ * Search keeps the `beam` likeliest beginnings of every example and extends each by every symbol. It ends for
+ * an example when none of its beginnings can become better than the n_best answers that it has; once it has
+ * `beam` answers, a beginning is taken to be as good as it is now. The score of an answer is the sum of the
+ * logarithms of its symbols' probabilities (the end included), divided by length ^ length_penalty.
  */
 #ifndef ATTN_GENERATE_H
 #define ATTN_GENERATE_H

@@ -378,6 +378,8 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, double *score) {
     attn_search_options search; /* the greedy one tells models apart as well, and is many times as fast */
     attn_search_options_init(&search);
     search.beam = 1;
+    if (trainer->measuring && trainer->symbols.examples) /* a network that has learned nothing does not end */
+        search.longest = 2 + trainer->symbols.count / trainer->symbols.examples;
     attn_status status = attn_report_create_search(trainer->model, trainer->dev, &search, 0, &report);
     if (status != ATTN_OK) return status;
     *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
@@ -510,7 +512,9 @@ static attn_status measure(attn_trainer *trainer) {
     }
     if (status != ATTN_OK) return status;
     double a_unit = (now - from) / (double)(trainer->trained_units - before);
+    trainer->measuring = 1;
     status = at_trainer_evaluate(trainer, &score);
+    trainer->measuring = 0;
     if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
     double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);

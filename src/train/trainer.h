@@ -52,6 +52,7 @@ struct attn_trainer {
 
     float *vectors; /* NULL, or the pretrained ones: rows of model->pretrained.words */
     int averaged;   /* the optimiser keeps averages */
+    int measuring;  /* how long steps and evaluations take is being found out */
 
     at_progress_made made;
     const char *metric;
