@@ -18,8 +18,9 @@ attn_status at_trainer_hold_out(attn_trainer *trainer) {
     const attn_dataset *all = trainer->train;
     int64_t count = all->examples, held = (int64_t)(trainer->values.hold_out * (double)count + 0.5);
     if (held < 1) held = 1;
-    if (held > count - 1) held = count - 1; /* something is to be learned from, too */
-    if (count < 2) {                        /* one example: it is all there is */
+    if (held > count - 1) held = count - 1;           /* something is to be learned from, too */
+    int running = trainer->values.task == AT_TASK_LM; /* its end: the lines of a text belong together */
+    if (count < 2) {                                  /* one example: it is all there is */
         trainer->dev = all;
         return ATTN_OK;
     }
@@ -30,7 +31,8 @@ attn_status at_trainer_hold_out(attn_trainer *trainer) {
         int64_t rested = 0, taken = 0;
         for (int64_t i = 0; i < count; i++) { /* selection sampling: each subset is as likely as any other */
             double draw = (double)(at_splitmix64((uint64_t)i ^ 0x686f6c64u) >> 11) / 9007199254740992.0;
-            if (draw * (double)(count - i) < (double)(held - taken)) {
+            int drawn = draw * (double)(count - i) < (double)(held - taken);
+            if (running ? i >= count - held : drawn) {
                 out[taken++] = i;
             } else {
                 rest[rested++] = i;
