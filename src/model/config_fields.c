@@ -239,7 +239,7 @@ const at_default at_defaults[] = {
     {AT_TASK_LM, ANY, ANY, "output.dropout", "0"},
     {AT_TASK_LM, ANY, ANY, "training.beta2", "0.98"},
     {AT_TASK_LM, ANY, ANY, "training.batch_units", "2000"},
-    {AT_TASK_LM, ANY, ANY, "training.epochs", "4"},
+    {AT_TASK_LM, ANY, ANY, "training.epochs", "3"},
     {AT_TASK_LM, AT_UNIT_SUBWORDS, ANY, "text.buckets", "0"},
 
     {AT_TASK_REGRESS, ANY, ANY, "encoder.columns", "128"},
