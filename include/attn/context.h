@@ -27,8 +27,8 @@ typedef struct attn_context attn_context;
 
 /* Where all memory of a context comes from. allocate returns memory for at
  * least `bytes` (> 0) aligned to `alignment` (a power of two), or NULL;
- * release gets what allocate returned, never NULL. Both are called from the
- * thread that uses the context only. */
+ * release gets what allocate returned, never NULL. One call at a time: from the
+ * thread that uses the context or, while that waits for them, from its workers. */
 typedef struct attn_allocator {
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
     void (*release)(void *user, void *memory);

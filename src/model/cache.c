@@ -51,7 +51,11 @@ static float *allocate_rows(const attn_cache *c, int64_t rows) {
 attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, int64_t room,
                               attn_cache **cache) {
     if (!decoder) return ATTN_INVALID_ARGUMENT;
-    attn_context *context = attn_parameters_context(decoder->parameters);
+    return at_cache_create(attn_parameters_context(decoder->parameters), decoder, sequences, room, cache);
+}
+
+attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, int64_t sequences,
+                            int64_t room, attn_cache **cache) {
     if (!cache || sequences < 1 || room < 1) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "a cache of %" PRId64 " sequences of %" PRId64 " rows: at least 1 is needed",

@@ -21,6 +21,10 @@ struct attn_decoder {
     attn_norm *norm;
 };
 
+/* attn_cache_create, for tapes of another context: a part of the parameters' (base/parts.h). */
+attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, int64_t sequences,
+                            int64_t room, attn_cache **cache);
+
 /* Before and after a branch of block number `which` norm: x -> what the branch
  * takes; then the branch's result with dropout, residual and norm. */
 attn_variable *at_branch_begin(attn_tape *tape, const attn_decoder *decoder, const attn_norm *norm,

@@ -1,5 +1,5 @@
-/* generate.c: answers of their own length: sources through the encoder, then search with the decoders of all
- * networks, each with its cache; the probability of a symbol is the mean of theirs.
+/* generate.c: answers of their own length: sources in batches, which threads search for by themselves
+ * (lane.c), then the text of their answers.
  *
  * The alignment of an answer is had by letting the decoder say it once more, all rows at once.
  */
@@ -11,11 +11,12 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "base/parts.h"
+#include "model/lane.h"
 #include "model/model.h"
 #include "model/search.h"
-#include "ops/check.h"
 
-enum { UNITS_A_BATCH = 2048, ROWS_A_TASK = 8, MOST_SYMBOLS = 1000000 /* as target.longest */ };
+enum { UNITS_OF_BEAMS = 1024, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
 typedef struct answer {
     double score;
@@ -61,128 +62,87 @@ void attn_search_options_init(attn_search_options *options) {
 /* What one call works with. */
 typedef struct job {
     attn_answers *answers;
-    attn_search_options options;
+    at_lane_job shared;
     at_segments segments;
     at_plan plan;
-    at_batch batch;
-    int64_t *limits, limit_room;
-    attn_cache *caches[AT_MOST_MEMBERS];
-    attn_tape *tapes[AT_MOST_MEMBERS]; /* a step of every network is alive at once */
-    float *mean;
-    int64_t mean_room;
-    int32_t *spelled;
-    int64_t spelled_room;
+    at_lane *lanes; /* [lane_count] */
+    int lane_count;
+    at_parts *parts;
     at_joined text;
+    attn_tape *tape; /* the rest is for alignments */
+    at_batch batch;
     at_decoding decoding;
     float *weights;
     int64_t weight_room;
 } job;
 
-static attn_status tape_failed(const attn_model *model, const attn_tape *tape) {
-    return at_fail(model->context, attn_tape_status(tape), "%s", attn_tape_error(tape));
+/* ---- search ---- */
+
+/* Sources of a batch that are not empty; these stand before the others. */
+static int64_t filled_sources(const job *work, int64_t batch) {
+    int64_t first = work->plan.first[batch], end = work->plan.first[batch + 1];
+    while (end > first && work->segments.list[work->plan.order[end - 1]].count == 0) end--;
+    return end - first;
 }
 
-/* ---- one step of search ---- */
+static attn_status answer_batch(job *work, at_lane *lane, int64_t batch) {
+    int64_t count = filled_sources(work, batch);
+    return count ? at_lane_answer(lane, work->plan.order + work->plan.first[batch], count) : ATTN_OK;
+}
 
-typedef struct averaging {
-    const float *parts[AT_MOST_MEMBERS];
-    int64_t strides[AT_MOST_MEMBERS], rows, columns;
-    int members;
-    float *mean;
-} averaging;
+static void answer_task(void *argument, int64_t task, int worker) {
+    job *work = argument;
+    at_lane *lane = &work->lanes[worker + 1];
+    if (lane->status != ATTN_OK) return;
+    lane->status = answer_batch(work, lane, task + 1);
+    lane->failed = task + 1;
+}
 
-/* log of the mean of exp, row by row. */
-static void average_rows(void *argument, int64_t task, int worker) {
-    (void)worker;
-    const averaging *work = argument;
-    int64_t end = (task + 1) * ROWS_A_TASK < work->rows ? (task + 1) * ROWS_A_TASK : work->rows;
-    for (int64_t r = task * ROWS_A_TASK; r < end; r++) {
-        float *mean = work->mean + r * work->columns;
-        for (int64_t c = 0; c < work->columns; c++) {
-            double sum = 0;
-            for (int m = 0; m < work->members; m++)
-                sum += exp((double)work->parts[m][r * work->strides[m] + c]);
-            mean[c] = (float)log(sum / work->members);
-        }
+static attn_status make_lanes(job *work, attn_context *context, int count) {
+    work->lanes = at_allocate(context, count, sizeof *work->lanes, "answers");
+    if (!work->lanes) return ATTN_OUT_OF_MEMORY;
+    work->lane_count = count;
+    attn_status status = at_lane_create(&work->shared, context, &work->lanes[0]);
+    if (count > 1 && status == ATTN_OK) status = at_parts_create(context, &work->parts);
+    for (int i = 1; i < count && status == ATTN_OK; i++) {
+        attn_context *part = at_part(work->parts, i - 1);
+        status = at_lane_create(&work->shared, part, &work->lanes[i]);
+        if (status != ATTN_OK) at_fail(context, status, "%s", part->error);
     }
+    return status;
 }
 
-/* The logarithms of the probabilities of every symbol for every row. */
-static attn_status say_step(job *work, const at_search *search, const float **logarithms, int64_t *stride) {
-    attn_model *model = work->answers->model;
-    averaging mean = {.rows = at_search_rows(search),
-                      .columns = model->target->vocabulary.strings.count,
-                      .members = model->members};
-    for (int m = 0; m < model->members; m++) {
-        const at_network *network = &model->networks[m];
-        attn_tape *tape = work->tapes[m];
-        attn_status status = attn_cache_reorder(work->caches[m], mean.rows, at_search_from(search));
-        if (status != ATTN_OK) return status;
-        attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-        attn_variable *x = at_generator_embed(model, network, tape, at_search_symbols(search), mean.rows);
-        x = attn_decoder_step(tape, network->decoder, work->caches[m], x, NULL);
-        x = attn_tape_log_softmax(tape, at_generator_say(model, network, tape, x));
-        if (attn_tape_status(tape) != ATTN_OK) return tape_failed(model, tape);
-        mean.parts[m] = attn_variable_data(x);
-        mean.strides[m] = attn_variable_stride(x);
+/* The first batch is answered by all threads together, which also brings the weights into kernel order. Each
+ * of the others is one thread's, so that threads do not wait for each other at every step. */
+static attn_status answer_batches(job *work) {
+    attn_context *context = work->answers->model->context;
+    int64_t batches = work->plan.batches;
+    int apart = context->threads > 1 && batches > 2;
+    attn_status status = make_lanes(work, context, apart ? context->threads + 1 : 1);
+    for (int64_t b = 0; b < (apart ? 1 : batches) && status == ATTN_OK; b++)
+        status = answer_batch(work, &work->lanes[0], b);
+    if (!apart || status != ATTN_OK) return status;
+    at_parallel(context->pool, context->threads, batches - 1, answer_task, work);
+    const at_lane *first = NULL;
+    for (int i = 1; i < work->lane_count; i++) {
+        const at_lane *lane = &work->lanes[i];
+        if (lane->status != ATTN_OK && (!first || lane->failed < first->failed)) first = lane;
     }
-    *logarithms = mean.parts[0];
-    *stride = mean.strides[0];
-    if (model->members == 1) return ATTN_OK;
-    attn_status status = at_grow(model->context, &work->mean, &work->mean_room, mean.rows * mean.columns,
-                                 sizeof *work->mean, "the mean of answers");
-    if (status != ATTN_OK) return status;
-    mean.mean = work->mean;
-    double work_of_exp = 50.0 * (double)(mean.rows * mean.columns * mean.members);
-    at_parallel(model->context->pool, at_threads_for(model->context, work_of_exp),
-                (mean.rows + ROWS_A_TASK - 1) / ROWS_A_TASK, average_rows, &mean);
-    *logarithms = work->mean;
-    *stride = mean.columns;
-    return ATTN_OK;
+    return first ? at_fail(context, first->status, "%s", first->context->error) : ATTN_OK;
 }
 
-/* ---- one batch ---- */
-
-static int64_t longest_answer(const job *work) {
-    const at_config *values = &work->answers->model->values;
-    int64_t longest = work->options.longest ? work->options.longest : values->target_longest;
-    if (longest < 1) longest = 1000;
-    int table = values->position == ATTN_POSITION_LEARNED; /* the beginning is a row, too */
-    return table && longest > values->longest - 1 ? values->longest - 1 : longest;
-}
-
-static attn_status encode(job *work) {
-    attn_model *model = work->answers->model;
-    for (int m = 0; m < model->members; m++) {
-        attn_tape *tape = work->tapes[m];
-        attn_ragged source = {work->batch.sequences, work->batch.offsets};
-        attn_cache_destroy(work->caches[m]);
-        work->caches[m] = NULL;
-        attn_status status =
-            attn_cache_create(model->networks[m].decoder, source.sequences * work->options.beam,
-                              longest_answer(work) + 1, &work->caches[m]);
-        if (status != ATTN_OK) return status;
-        attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-        attn_variable *x = at_network_apply(model, &model->networks[m], tape, &work->batch);
-        if (attn_tape_status(tape) != ATTN_OK) return tape_failed(model, tape);
-        if (attn_cache_begin(tape, work->caches[m], source.sequences, x, &source) != ATTN_OK)
-            return tape_failed(model, tape);
-    }
-    return ATTN_OK;
-}
-
-static attn_status keep_answer(job *work, int64_t example, int64_t place, double score, int ended,
-                               const int32_t *symbols, int64_t count) {
+static attn_status keep_answer(job *work, int64_t example, int64_t place, const at_said *said) {
     attn_answers *answers = work->answers;
     const attn_model *model = answers->model;
     attn_status status = at_grow(model->context, &answers->symbols, &answers->symbol_room,
-                                 answers->symbol_count + count, sizeof *answers->symbols, "answers");
+                                 answers->symbol_count + said->count, sizeof *answers->symbols, "answers");
     work->text.count = work->text.started = 0;
     const at_strings *strings = &model->target->vocabulary.strings;
-    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
-        answers->symbols[answers->symbol_count + i] = symbols[i];
-        status = at_text_append(model->target, at_string(strings, symbols[i]),
-                                at_string_length(strings, symbols[i]), &work->text);
+    for (int64_t i = 0; i < said->count && status == ATTN_OK; i++) {
+        int32_t symbol = said->lane->symbols[said->first + i];
+        answers->symbols[answers->symbol_count + i] = symbol;
+        status = at_text_append(model->target, at_string(strings, symbol), at_string_length(strings, symbol),
+                                &work->text);
     }
     at_joined_mend(&work->text, 0, 1); /* bytes that are no text */
     if (status == ATTN_OK)
@@ -190,53 +150,22 @@ static attn_status keep_answer(job *work, int64_t example, int64_t place, double
                                 (size_t)work->text.count);
     if (status != ATTN_OK) return status;
     answers->list[example * answers->n_best + place] =
-        (answer){score, answers->symbol_count, count, answers->texts.count - 1, -1, ended};
-    answers->symbol_count += count;
+        (answer){said->score, answers->symbol_count, said->count, answers->texts.count - 1, -1, said->ended};
+    answers->symbol_count += said->count;
     answers->counts[example] = place + 1;
     return ATTN_OK;
 }
 
-static attn_status keep_found(job *work, const at_search *search, const int64_t *order) {
+/* Nothing is answered to nothing. */
+static attn_status keep_answers(job *work) {
+    const at_said nothing = {.ended = 1};
     attn_status status = ATTN_OK;
-    for (int64_t s = 0; s < work->batch.sequences && status == ATTN_OK; s++) {
-        const at_found *found;
-        int64_t count = at_search_found(search, s, &found);
-        for (int64_t a = 0; a < count && status == ATTN_OK; a++) {
-            status = at_grow(work->answers->model->context, &work->spelled, &work->spelled_room,
-                             found[a].length + 1, sizeof *work->spelled, "an answer");
-            if (status != ATTN_OK) break;
-            at_search_spell(search, &found[a], work->spelled);
-            status = keep_answer(work, work->segments.list[order[s]].example, a, found[a].score,
-                                 found[a].ended, work->spelled, found[a].length);
-        }
+    for (int64_t s = 0; s < work->segments.count && status == ATTN_OK; s++) {
+        int64_t example = work->segments.list[s].example, count = work->shared.said_counts[s];
+        if (count == 0) status = keep_answer(work, example, 0, &nothing);
+        for (int64_t a = 0; a < count && status == ATTN_OK; a++)
+            status = keep_answer(work, example, a, &work->shared.said[s * work->answers->n_best + a]);
     }
-    return status;
-}
-
-static attn_status answer_batch(job *work, const int64_t *order, int64_t count) {
-    attn_answers *answers = work->answers;
-    attn_model *model = answers->model;
-    attn_status status =
-        at_batch_make(&model->text, model->pretrained.columns ? &model->pretrained.words : NULL,
-                      &answers->units, &work->segments, order, count, NULL, &work->batch);
-    if (status == ATTN_OK)
-        status = at_grow(model->context, &work->limits, &work->limit_room, count, sizeof *work->limits,
-                         "a search");
-    if (status == ATTN_OK) status = encode(work);
-    if (status != ATTN_OK) return status;
-    for (int64_t s = 0; s < count; s++) work->limits[s] = longest_answer(work);
-    at_search *search;
-    status = at_search_create(model->context, count, &work->options, work->limits, &search);
-    if (status != ATTN_OK) return status;
-    while (status == ATTN_OK && at_search_rows(search) > 0) {
-        const float *logarithms = NULL;
-        int64_t stride = 0;
-        status = say_step(work, search, &logarithms, &stride);
-        if (status == ATTN_OK)
-            status = at_search_step(search, logarithms, stride, model->target->vocabulary.strings.count);
-    }
-    if (status == ATTN_OK) status = keep_found(work, search, order);
-    at_search_destroy(search);
     return status;
 }
 
@@ -263,10 +192,11 @@ static attn_status align_answer(job *work, int64_t units, answer *one) {
     float *into = answers->alignments + answers->alignment_count;
     memset(into, 0, (size_t)(one->symbols * units) * sizeof *into);
     for (int m = 0; m < model->members; m++) {
-        attn_tape *tape = work->tapes[m];
+        attn_tape *tape = work->tape;
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         at_generator_scores(model, &model->networks[m], tape, &work->batch, &work->decoding, work->weights);
-        if (attn_tape_status(tape) != ATTN_OK) return tape_failed(model, tape);
+        if (attn_tape_status(tape) != ATTN_OK)
+            return at_fail(model->context, attn_tape_status(tape), "%s", attn_tape_error(tape));
         for (int64_t h = 0; h < heads; h++) {
             const float *weights = work->weights + h * rows * keys;
             for (int64_t i = 0; i < one->symbols * keys; i++)
@@ -281,7 +211,7 @@ static attn_status align_answer(job *work, int64_t units, answer *one) {
 static attn_status align_all(job *work) {
     attn_answers *answers = work->answers;
     attn_model *model = answers->model;
-    attn_status status = ATTN_OK;
+    attn_status status = attn_tape_create(model->context, &work->tape);
     for (int64_t s = 0; s < work->segments.count && status == ATTN_OK; s++) {
         int64_t example = work->segments.list[s].example;
         if (work->segments.list[s].count == 0) continue;
@@ -296,33 +226,53 @@ static attn_status align_all(job *work) {
 
 /* ---- all of it ---- */
 
-/* Nothing is answered to nothing; the other sources are searched for, longest first. */
 static attn_status generate(job *work, const attn_dataset *dataset) {
     attn_answers *answers = work->answers;
     attn_model *model = answers->model;
     attn_context *context = model->context;
+    at_lane_job *shared = &work->shared;
     attn_status status = at_text_units(&model->text, dataset, &answers->units);
     int64_t examples = answers->units.examples;
+    if (status == ATTN_OK)
+        status =
+            at_segments_make(context, &answers->units, at_config_longest(&model->values), 0, &work->segments);
     if (status != ATTN_OK) return status;
+    int64_t segments = work->segments.count;
     answers->list = at_allocate(context, examples * answers->n_best, sizeof *answers->list, "answers");
     answers->counts = at_allocate(context, examples, sizeof *answers->counts, "answers");
-    if (!answers->list || !answers->counts) return ATTN_OUT_OF_MEMORY;
-    status =
-        at_segments_make(context, &answers->units, at_config_longest(&model->values), 0, &work->segments);
-    for (int m = 0; m < model->members && status == ATTN_OK; m++)
-        status = attn_tape_create(context, &work->tapes[m]);
-    if (status == ATTN_OK) status = at_plan_make(context, &work->segments, UNITS_A_BATCH, 0, 0, &work->plan);
-    for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) {
-        const int64_t *order = work->plan.order + work->plan.first[b];
-        int64_t count = work->plan.first[b + 1] - work->plan.first[b], filled = 0;
-        while (filled < count && work->segments.list[order[filled]].count > 0)
-            filled++; /* empty ones are last */
-        for (int64_t i = filled; i < count && status == ATTN_OK; i++)
-            status = keep_answer(work, work->segments.list[order[i]].example, 0, 0, 1, NULL, 0);
-        if (status == ATTN_OK && filled > 0) status = answer_batch(work, order, filled);
+    shared->said = at_allocate(context, segments * answers->n_best, sizeof *shared->said, "answers");
+    shared->said_counts = at_allocate(context, segments, sizeof *shared->said_counts, "answers");
+    if (!answers->list || !answers->counts || !shared->said || !shared->said_counts)
+        return ATTN_OUT_OF_MEMORY;
+    int64_t units = UNITS_OF_BEAMS / shared->options.beam;
+    status = at_plan_make(context, &work->segments, units < 1 ? 1 : units, 0, 0, &work->plan);
+    if (status != ATTN_OK) return status;
+    shared->model = model;
+    shared->units = &answers->units;
+    shared->segments = &work->segments;
+    for (int64_t b = 0; b < work->plan.batches; b++) {
+        int64_t count = filled_sources(work, b);
+        if (count > shared->largest) shared->largest = count;
     }
-    if (status == ATTN_OK && work->options.alignment) status = align_all(work);
+    if (shared->largest > 0) status = answer_batches(work);
+    if (status == ATTN_OK) status = keep_answers(work);
+    if (status == ATTN_OK && shared->options.alignment) status = align_all(work);
     return status;
+}
+
+static void free_job(attn_context *context, job *work) {
+    for (int i = 0; i < work->lane_count; i++) at_lane_free(&work->lanes[i]);
+    at_parts_destroy(work->parts);
+    at_release(context, work->lanes);
+    at_release(context, work->shared.said);
+    at_release(context, work->shared.said_counts);
+    at_segments_free(context, &work->segments);
+    at_plan_free(context, &work->plan);
+    at_release(context, work->text.bytes);
+    attn_tape_destroy(work->tape);
+    at_batch_free(context, &work->batch);
+    at_decoding_free(context, &work->decoding);
+    at_release(context, work->weights);
 }
 
 attn_status attn_model_generate(attn_model *model, const attn_dataset *dataset,
@@ -330,11 +280,11 @@ attn_status attn_model_generate(attn_model *model, const attn_dataset *dataset,
     if (!model) return ATTN_INVALID_ARGUMENT;
     attn_context *context = model->context;
     job work = {.answers = NULL};
-    attn_search_options_init(&work.options);
+    attn_search_options_init(&work.shared.options);
     if (!dataset || !answers || (options && options->size != sizeof *options))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "dataset or answers is NULL, or attn_search_options_init was not called");
-    if (options) work.options = *options;
+    if (options) work.shared.options = *options;
     if (!attn_model_generates(model))
         return at_fail(context, ATTN_UNSUPPORTED,
                        "a model of task %s does not answer with sequences: seq2seq does",
@@ -343,31 +293,19 @@ attn_status attn_model_generate(attn_model *model, const attn_dataset *dataset,
         return at_fail(context, ATTN_UNSUPPORTED,
                        "%.200s: has sentences of tokens; sources are texts, one a line",
                        at_string(&dataset->name, 0));
-    attn_status status = at_search_check(context, &work.options);
+    attn_status status = at_search_check(context, &work.shared.options);
     if (status != ATTN_OK) return status;
-    if (work.options.longest < 0 || work.options.longest > MOST_SYMBOLS)
+    if (work.shared.options.longest < 0 || work.shared.options.longest > MOST_SYMBOLS)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "longest is %" PRId64 "; it can be from 0 to %d",
-                       work.options.longest, MOST_SYMBOLS);
+                       work.shared.options.longest, MOST_SYMBOLS);
     attn_answers *made = at_allocate(context, 1, sizeof *made, "answers");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->model = model;
-    made->n_best = work.options.n_best;
-    made->aligned = work.options.alignment;
+    made->n_best = work.shared.options.n_best;
+    made->aligned = work.shared.options.alignment;
     work.answers = made;
     status = generate(&work, dataset);
-    at_segments_free(context, &work.segments);
-    at_plan_free(context, &work.plan);
-    at_batch_free(context, &work.batch);
-    at_decoding_free(context, &work.decoding);
-    at_release(context, work.limits);
-    at_release(context, work.mean);
-    at_release(context, work.spelled);
-    at_release(context, work.weights);
-    at_release(context, work.text.bytes);
-    for (int m = 0; m < AT_MOST_MEMBERS; m++) {
-        attn_cache_destroy(work.caches[m]);
-        attn_tape_destroy(work.tapes[m]);
-    }
+    free_job(context, &work);
     if (status != ATTN_OK) {
         attn_answers_destroy(made);
         return status;

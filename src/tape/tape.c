@@ -109,7 +109,8 @@ int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *na
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s is NULL", operation, name);
         return 0;
     }
-    if (parameter->set && attn_parameters_context(parameter->set) != tape->context) {
+    const attn_context *context = tape->context->whole ? tape->context->whole : tape->context;
+    if (parameter->set && attn_parameters_context(parameter->set) != context) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s (%s) belongs to another context than the tape",
                      operation, name, parameter->name);
         return 0;
