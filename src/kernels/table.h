@@ -48,6 +48,8 @@ typedef struct at_attention {
     at_rows output;
     at_rows log_sum_exp; /* head stride; one number, not a row of channels */
     float *weights;
+    const int32_t *places; /* key j of s is row places[s.index * places_sequence + j]: decoding; or NULL */
+    int64_t places_sequence;
 
     int64_t left, right; /* both finite here: no bound is a bound past every sequence */
     const uint8_t *mask;

@@ -1,17 +1,18 @@
 /* cache.c: decoding row by row, with the keys and values of all rows before.
  *
- * Self-attention: for every block keys and values of all sequences with room to
- * grow, [sequences][have][width], twice, so that a reorder copies from one to
- * the other. The room doubles as rows come, up to what was asked for: answers
- * are mostly much shorter than they may be. Cross-attention: keys and values of the source, ragged rows, made
- * once; sequences of one source stand side by side and are the queries of one
- * ragged sequence, so nothing is copied for a beam.
+ * Self-attention: for every block keys and values of all rows that were ever taken, step after step. Where
+ * those of a sequence are, a list of places says: a reorder copies these lists, and sequences that begin
+ * alike share their rows. The room doubles as rows come, up to what was asked for: answers are mostly much
+ * shorter than they may be. Cross-attention: keys and values of the source, ragged rows, made once; sequences
+ * of one source stand side by side and are the queries of one ragged sequence, so nothing is copied for a
+ * beam.
  */
 #include "model/decoder.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/attention.h"
 #include "tape/tape.h"
 
 struct attn_cache {
@@ -20,7 +21,9 @@ struct attn_cache {
     int64_t most, room, sequences, length;
     int64_t have;        /* rows that there is room for now, at most `room` */
     int64_t width;       /* key (and value) numbers of a row */
-    float *rows[2];      /* [layers][key, value][most][have][width] */
+    int64_t slots;       /* rows of a step: odd, so that those of a sequence are in different cache sets */
+    float *rows;         /* [layers][have][slots][key, value][width] */
+    int32_t *places[2];  /* [most][have]: the rows of each sequence, as step * slots + slot */
     int now;             /* which of the two */
     int64_t *source_of;  /* [most] */
     int64_t *other;      /* [most], for a reorder */
@@ -42,10 +45,18 @@ static void release(attn_context *context, void *memory) {
 
 enum { FIRST_ROOM = 16 };
 
-static float *allocate_rows(const attn_cache *c, int64_t rows) {
+/* Rows and places for `have` steps; 0: no memory. */
+static int allocate_steps(const attn_cache *c, int64_t have, float **rows, int32_t *places[2]) {
     double numbers =
-        2.0 * (double)c->decoder->options.layers * (double)c->most * (double)rows * (double)c->width;
-    return numbers < 1e15 ? allocate(c->context, (int64_t)numbers, sizeof(float)) : NULL;
+        2.0 * (double)c->decoder->options.layers * (double)c->slots * (double)have * (double)c->width;
+    int fits = numbers < 1e15 && (double)c->slots * (double)have < INT32_MAX;
+    *rows = fits ? allocate(c->context, (int64_t)numbers, sizeof(float)) : NULL;
+    for (int i = 0; i < 2; i++)
+        places[i] = fits ? allocate(c->context, c->most * have, sizeof(int32_t)) : NULL;
+    if (*rows && places[0] && places[1]) return 1;
+    release(c->context, *rows);
+    for (int i = 0; i < 2; i++) release(c->context, places[i]);
+    return 0;
 }
 
 attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, int64_t room,
@@ -71,10 +82,17 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
     c->room = room;
     c->width = o->kv_heads * o->head_width;
     c->have = room < FIRST_ROOM ? room : FIRST_ROOM;
-    for (int i = 0; i < 2; i++) c->rows[i] = allocate_rows(c, c->have);
+    c->slots = sequences | 1;
     c->source_of = allocate(context, sequences, sizeof *c->source_of);
     c->other = allocate(context, sequences, sizeof *c->other);
-    if (!c->rows[0] || !c->rows[1] || !c->source_of || !c->other) {
+    float *rows;
+    int32_t *places[2];
+    int made = allocate_steps(c, c->have, &rows, places);
+    if (made) {
+        c->rows = rows;
+        memcpy(c->places, places, sizeof places);
+    }
+    if (!made || !c->source_of || !c->other) {
         attn_cache_destroy(c);
         return at_fail(context, ATTN_OUT_OF_MEMORY,
                        "no memory for a cache of %" PRId64 " sequences of %" PRId64 " rows", sequences, room);
@@ -86,8 +104,9 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
 void attn_cache_destroy(attn_cache *cache) {
     if (!cache) return;
     attn_context *context = cache->context;
-    release(context, cache->rows[0]);
-    release(context, cache->rows[1]);
+    release(context, cache->rows);
+    release(context, cache->places[0]);
+    release(context, cache->places[1]);
     release(context, cache->source_of);
     release(context, cache->other);
     release(context, cache->source);
@@ -177,36 +196,29 @@ attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_t sequenc
     return ATTN_OK;
 }
 
-/* Copies the rows of every sequence (b from what is from[b] now; NULL: b) to where each may have `have` rows.
- */
-static void move_rows(const attn_cache *cache, int64_t sequences, const int64_t *from, int64_t have,
-                      float *target) {
-    int64_t old_line = cache->have * cache->width, line = have * cache->width;
-    size_t bytes = (size_t)(cache->length * cache->width) * sizeof(float);
-    for (int64_t part = 0; part < 2 * cache->decoder->options.layers; part++) {
-        const float *old = cache->rows[cache->now] + part * cache->most * old_line;
-        float *moved = target + part * cache->most * line;
-        for (int64_t b = 0; b < sequences; b++)
-            memcpy(moved + b * line, old + (from ? from[b] : b) * old_line, bytes);
-    }
-}
-
 /* Room for twice as many rows. */
 static attn_status make_room(attn_cache *cache) {
     int64_t have = cache->have > cache->room / 2 ? cache->room : 2 * cache->have;
-    float *rows[2] = {allocate_rows(cache, have), allocate_rows(cache, have)};
-    if (!rows[0] || !rows[1]) {
-        release(cache->context, rows[0]);
-        release(cache->context, rows[1]);
+    float *rows;
+    int32_t *places[2];
+    if (!allocate_steps(cache, have, &rows, places)) {
         return at_fail(cache->context, ATTN_OUT_OF_MEMORY,
                        "no memory for a cache of %" PRId64 " sequences of %" PRId64 " rows", cache->most,
                        have);
     }
-    move_rows(cache, cache->sequences, NULL, have, rows[0]);
-    release(cache->context, cache->rows[0]);
-    release(cache->context, cache->rows[1]);
-    cache->rows[0] = rows[0];
-    cache->rows[1] = rows[1];
+    int64_t step = cache->slots * 2 * cache->width;
+    for (int64_t l = 0; l < cache->decoder->options.layers; l++)
+        memcpy(rows + l * have * step, cache->rows + l * cache->have * step,
+               (size_t)(cache->length * step) * sizeof(float));
+    for (int64_t b = 0; b < cache->sequences; b++)
+        memcpy(places[0] + b * have, cache->places[cache->now] + b * cache->have,
+               (size_t)cache->length * sizeof(int32_t));
+    release(cache->context, cache->rows);
+    for (int i = 0; i < 2; i++) {
+        release(cache->context, cache->places[i]);
+        cache->places[i] = places[i];
+    }
+    cache->rows = rows;
     cache->now = 0;
     cache->have = have;
     return ATTN_OK;
@@ -238,7 +250,10 @@ attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64
     cache->other = sources;
     int same = 1; /* nothing moves: greedy search, or all sequences at their first row */
     for (int64_t b = 0; b < sequences; b++) same &= from[b] == b;
-    if (!same) move_rows(cache, sequences, from, cache->have, cache->rows[!cache->now]);
+    const int32_t *old = cache->places[cache->now];
+    int32_t *moved = cache->places[!cache->now];
+    for (int64_t b = 0; b < sequences && !same; b++)
+        memcpy(moved + b * cache->have, old + from[b] * cache->have, (size_t)cache->length * sizeof *moved);
     if (!same) cache->now = !cache->now;
     cache->sequences = sequences;
     return ATTN_OK;
@@ -262,14 +277,14 @@ static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_
     attn_variable *query, *part[2];
     if (!at_multihead_project(tape, layer, x, batch, first, &query, &part[0], &part[1])) return NULL;
     attn_tensor cached[2];
-    int64_t line = c->have * c->width;
+    float *rows = c->rows + l * c->have * c->slots * 2 * c->width;
     for (int p = 0; p < 2; p++) {
-        float *rows = c->rows[c->now] + (2 * l + p) * c->most * line;
-        for (int64_t b = 0; b < c->sequences; b++) {
-            memcpy(rows + b * line + c->length * c->width, part[p]->data + b * part[p]->stride,
+        float *now = rows + (2 * c->length * c->slots + p) * c->width;
+        for (int64_t b = 0; b < c->sequences; b++)
+            memcpy(now + 2 * b * c->width, part[p]->data + b * part[p]->stride,
                    (size_t)c->width * sizeof(float));
-        }
-        cached[p] = four(rows, c->sequences, c->length + 1, o->kv_heads, o->head_width, line, c->width);
+        cached[p] = four(rows + p * c->width, c->sequences, c->length + 1, o->kv_heads, o->head_width, 0,
+                         2 * c->width);
     }
     attn_variable *y = at_result(tape, c->sequences, o->heads * o->head_width);
     if (!y) return NULL;
@@ -285,8 +300,9 @@ static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_
     }
     attn_tensor q = four(query->data, c->sequences, 1, o->heads, o->head_width, query->stride, query->stride);
     attn_tensor output = four(y->data, c->sequences, 1, o->heads, o->head_width, y->stride, y->stride);
-    attn_status status = attn_attention_forward(c->context, &pattern, &options, &q, &cached[0], &cached[1],
-                                                &output, NULL, NULL);
+    at_key_places places = {c->places[c->now], c->have};
+    attn_status status = at_attention_forward(c->context, &pattern, &options, &q, &cached[0], &cached[1],
+                                              &output, NULL, NULL, &places);
     if (status != ATTN_OK) return at_tape_failed(tape, status);
     return at_multihead_output(tape, layer, y);
 }
@@ -386,7 +402,11 @@ attn_variable *attn_decoder_step(attn_tape *tape, const attn_decoder *decoder, a
     int64_t *query_offsets = at_tape_memory(tape, cache->sources + 1, sizeof *query_offsets);
     if (!offsets || !first || !query_offsets) return NULL;
     for (int64_t b = 0; b <= n; b++) offsets[b] = b;
-    for (int64_t b = 0; b < n; b++) first[b] = cache->length;
+    for (int64_t b = 0; b < n; b++) {
+        first[b] = cache->length;
+        cache->places[cache->now][b * cache->have + cache->length] =
+            (int32_t)(cache->length * cache->slots + b);
+    }
     for (int64_t s = 0, b = 0; s <= cache->sources; s++) {
         while (b < n && cache->source_of[b] < s) b++;
         query_offsets[s] = b;

@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/attention.h"
 #include "ops/attention_call.h"
 #include "ops/attention_edges.h"
 #include "ops/attention_staging.h"
@@ -190,6 +191,15 @@ attn_status attn_attention_forward(attn_context *context, const attn_pattern *pa
                                    const attn_tensor *output, const attn_tensor *log_sum_exp,
                                    const attn_tensor *weights) {
     if (!context) return ATTN_INVALID_ARGUMENT;
+    return at_attention_forward(context, pattern, options, query, key, value, output, log_sum_exp, weights,
+                                NULL);
+}
+
+attn_status at_attention_forward(attn_context *context, const attn_pattern *pattern,
+                                 const attn_attention_options *options, const attn_tensor *query,
+                                 const attn_tensor *key, const attn_tensor *value, const attn_tensor *output,
+                                 const attn_tensor *log_sum_exp, const attn_tensor *weights,
+                                 const at_key_places *places) {
     attention_run run = {.own_log_sum_exp = 0};
     attn_status status = value
                              ? at_attention_check(context, pattern, options, query, key, value, &run.checked)
@@ -201,6 +211,14 @@ attn_status attn_attention_forward(attn_context *context, const attn_pattern *pa
         return at_attention_edges_forward(context, &run.checked, operands, NULL);
     }
     lay_out_forward(context, &run, operands);
+    if (places) {
+        at_attention *kernel = &run.checked.kernel;
+        kernel->places = places->list;
+        kernel->places_sequence = places->stride;
+        if (kernel->weights ||
+            !run.kernels->attention_split_keys(kernel, run.checked.longest_query, run.checked.longest_key))
+            return at_fail(context, ATTN_UNSUPPORTED, "places of keys are for a few queries under a softmax");
+    }
     status = at_context_memory(context, &run.layout, &run.memory);
     if (status != ATTN_OK) return status;
     fill_forward(&run);

@@ -51,53 +51,72 @@ static size_t decode_layout(const at_attention *call, unsigned char *base, decod
     return pieces.used;
 }
 
-/* scores[r] = query . key_r */
-static void decode_scores(int rows, int d_k, const float *query, const float *key, int64_t key_row,
-                          float *scores) {
-    int r = 0, whole = d_k / VEC_WIDTH * VEC_WIDTH;
-    for (; r + 4 <= rows; r += 4) {
-        const float *k0 = key + r * key_row, *k1 = k0 + key_row, *k2 = k1 + key_row, *k3 = k2 + key_row;
-        vec s0 = vec_set(0.0f), s1 = s0, s2 = s0, s3 = s0;
-        for (int c = 0; c < whole; c += VEC_WIDTH) {
-            vec q = vec_load(query + c);
-            s0 = vec_fma(q, vec_load(k0 + c), s0);
-            s1 = vec_fma(q, vec_load(k1 + c), s1);
-            s2 = vec_fma(q, vec_load(k2 + c), s2);
-            s3 = vec_fma(q, vec_load(k3 + c), s3);
+/* Rows of keys or of values: so far apart, or where a list says. */
+typedef struct decode_rows {
+    const float *data;
+    int64_t row;
+    const int32_t *places; /* or NULL */
+} decode_rows;
+
+static decode_rows decode_rows_from(const at_attention *call, const at_rows *rows, const at_sequence *s,
+                                    int64_t j, int64_t kv) {
+    decode_rows r = {key_rows(rows, s, call->places ? 0 : j, kv), rows->row, NULL};
+    if (call->places) r.places = call->places + s->index * call->places_sequence + j;
+    return r;
+}
+static inline const float *decode_row_number(const decode_rows *rows, int r) {
+    return rows->data + (rows->places ? rows->places[r] : r) * rows->row;
+}
+
+/* scores[r] = query . key_r, for whole vectors of r: what stands past the last row is to be overwritten. */
+static void decode_scores(int rows, int d_k, const float *query, const decode_rows *keys, float *scores) {
+    enum { AT_ONCE = VEC_WIDTH < 4 ? 4 : VEC_WIDTH };
+    int whole = d_k / VEC_WIDTH * VEC_WIDTH;
+    for (int first = 0; first < rows; first += AT_ONCE) {
+        vec sums[AT_ONCE];
+        int last = rows - first < AT_ONCE ? rows - 1 : first + AT_ONCE - 1;
+        for (int l = 0; first + l <= last; l += 4) { /* where there are no more, the last one again */
+            const float *k0 = decode_row_number(keys, first + l);
+            const float *k1 = decode_row_number(keys, first + l + 1 < last ? first + l + 1 : last);
+            const float *k2 = decode_row_number(keys, first + l + 2 < last ? first + l + 2 : last);
+            const float *k3 = decode_row_number(keys, first + l + 3 < last ? first + l + 3 : last);
+            vec s0 = vec_set(0.0f), s1 = s0, s2 = s0, s3 = s0;
+            for (int c = 0; c < whole; c += VEC_WIDTH) {
+                vec q = vec_load(query + c);
+                s0 = vec_fma(q, vec_load(k0 + c), s0);
+                s1 = vec_fma(q, vec_load(k1 + c), s1);
+                s2 = vec_fma(q, vec_load(k2 + c), s2);
+                s3 = vec_fma(q, vec_load(k3 + c), s3);
+            }
+            if (whole < d_k) {
+                vec q = vec_load(query + whole);
+                s0 = vec_fma(q, vec_load_part(k0 + whole, d_k - whole), s0);
+                s1 = vec_fma(q, vec_load_part(k1 + whole, d_k - whole), s1);
+                s2 = vec_fma(q, vec_load_part(k2 + whole, d_k - whole), s2);
+                s3 = vec_fma(q, vec_load_part(k3 + whole, d_k - whole), s3);
+            }
+            sums[l] = s0;
+            sums[l + 1] = s1;
+            sums[l + 2] = s2;
+            sums[l + 3] = s3;
         }
-        if (whole < d_k) {
-            vec q = vec_load(query + whole);
-            s0 = vec_fma(q, vec_load_part(k0 + whole, d_k - whole), s0);
-            s1 = vec_fma(q, vec_load_part(k1 + whole, d_k - whole), s1);
-            s2 = vec_fma(q, vec_load_part(k2 + whole, d_k - whole), s2);
-            s3 = vec_fma(q, vec_load_part(k3 + whole, d_k - whole), s3);
-        }
-        scores[r] = vec_sum(s0);
-        scores[r + 1] = vec_sum(s1);
-        scores[r + 2] = vec_sum(s2);
-        scores[r + 3] = vec_sum(s3);
-    }
-    for (; r < rows; r++) {
-        const float *k0 = key + r * key_row;
-        vec s0 = vec_set(0.0f);
-        for (int c = 0; c < whole; c += VEC_WIDTH) s0 = vec_fma(vec_load(query + c), vec_load(k0 + c), s0);
-        if (whole < d_k) s0 = vec_fma(vec_load(query + whole), vec_load_part(k0 + whole, d_k - whole), s0);
-        scores[r] = vec_sum(s0);
+        for (int l = (last - first + 4) / 4 * 4; l < AT_ONCE; l++) sums[l] = vec_set(0.0f);
+        for (int l = 0; l < AT_ONCE; l += VEC_WIDTH) vec_store(scores + first + l, vec_sums(sums + l));
     }
 }
 
-/* out = factor * out + sum_r weights[r] * value_r over `columns` vectors from
- * channel c on (a constant where this is inlined); the last vector holds
- * `last` numbers. Keys that are not seen are left out: 0 * NaN. */
+/* out = factor * out + sum_r weights[r] * value_r over `columns` vectors (a constant where this is inlined),
+ * of which the last holds `last` numbers. Keys that are not seen are left out: 0 * NaN. seen NULL: all are.
+ */
 VEC_INLINE void decode_sum_columns(const int columns, int last, int rows, const float *weights,
-                                   const unsigned char *seen, const float *value, int64_t value_row,
+                                   const unsigned char *seen, const decode_rows *values, int channel,
                                    vec factor, float *out) {
     vec sum[8];
     for (int l = 0; l < columns; l++) sum[l] = vec_mul(vec_load(out + l * VEC_WIDTH), factor);
     for (int r = 0; r < rows; r++) {
-        if (!seen[r]) continue;
+        if (seen && !seen[r]) continue;
         vec p = vec_set(weights[r]);
-        const float *v = value + r * value_row;
+        const float *v = decode_row_number(values, r) + channel;
         for (int l = 0; l < columns - 1; l++) sum[l] = vec_fma(p, vec_load(v + l * VEC_WIDTH), sum[l]);
         vec tail = last == VEC_WIDTH ? vec_load(v + (columns - 1) * VEC_WIDTH)
                                      : vec_load_part(v + (columns - 1) * VEC_WIDTH, last);
@@ -106,19 +125,22 @@ VEC_INLINE void decode_sum_columns(const int columns, int last, int rows, const 
     for (int l = 0; l < columns; l++) vec_store(out + l * VEC_WIDTH, sum[l]);
 }
 
-static void decode_sum(int rows, int d_v, const float *weights, const unsigned char *seen, const float *value,
-                       int64_t value_row, float factor, float *out) {
+static void decode_sum(int rows, int d_v, const float *weights, const unsigned char *seen,
+                       const decode_rows *values, float factor, float *out) {
     const vec f = vec_set(factor);
     int c = 0;
     for (; c + 8 * VEC_WIDTH <= d_v; c += 8 * VEC_WIDTH) {
-        decode_sum_columns(8, VEC_WIDTH, rows, weights, seen, value + c, value_row, f, out + c);
+        decode_sum_columns(8, VEC_WIDTH, rows, weights, seen, values, c, f, out + c);
     }
     for (; c + 4 * VEC_WIDTH <= d_v; c += 4 * VEC_WIDTH) {
-        decode_sum_columns(4, VEC_WIDTH, rows, weights, seen, value + c, value_row, f, out + c);
+        decode_sum_columns(4, VEC_WIDTH, rows, weights, seen, values, c, f, out + c);
+    }
+    for (; c + 2 * VEC_WIDTH <= d_v; c += 2 * VEC_WIDTH) {
+        decode_sum_columns(2, VEC_WIDTH, rows, weights, seen, values, c, f, out + c);
     }
     for (; c < d_v; c += VEC_WIDTH) {
         int width = d_v - c < VEC_WIDTH ? d_v - c : VEC_WIDTH;
-        decode_sum_columns(1, width, rows, weights, seen, value + c, value_row, f, out + c);
+        decode_sum_columns(1, width, rows, weights, seen, values, c, f, out + c);
     }
 }
 
@@ -131,10 +153,11 @@ static void decode_tile(const at_attention *call, const at_sequence *s, int64_t 
     int keys = (int)(j_end - j), lanes = round_up(keys, VEC_WIDTH);
     int64_t kv = head / call->group;
     unsigned char seen[KEY_TILE];
-    decode_scores(keys, call->d_k, row->query, key_rows(&call->key, s, j, kv), call->key.row, d->scores);
+    int adjusted = scores_are_adjusted(call);
+    decode_rows rows = decode_rows_from(call, &call->key, s, j, kv);
+    decode_scores(keys, call->d_k, row->query, &rows, d->scores);
     for (int l = keys; l < lanes; l++) d->scores[l] = -INFINITY;
-    memset(seen, 1, (size_t)keys);
-    if (scores_are_adjusted(call)) {
+    if (adjusted) {
         score_tile t = {.call = call,
                         .sequence = s,
                         .head = head,
@@ -154,7 +177,7 @@ static void decode_tile(const at_attention *call, const at_sequence *s, int64_t 
     vec m = vec_set(*row->maximum);
     for (int l = 0; l < lanes; l += VEC_WIDTH) m = vec_max(vec_load(d->scores + l), m);
     float maximum = vec_maximum(m), reference = maximum == -INFINITY ? 0.0f : maximum;
-    float factor = exp2f(*row->maximum - reference);
+    float factor = *row->maximum == -INFINITY ? 0.0f : exp2f(*row->maximum - reference);
     vec sum = vec_set(0.0f);
     for (int l = 0; l < lanes; l += VEC_WIDTH) {
         vec p = vec_exp2(vec_sub(vec_load(d->scores + l), vec_set(reference)));
@@ -164,8 +187,8 @@ static void decode_tile(const at_attention *call, const at_sequence *s, int64_t 
     *row->maximum = maximum;
     *row->sum = *row->sum * factor + vec_sum(sum);
     if (call->dropout_threshold) drop_keys_on_lanes(call, dropout_row(call, s, head, i), j, lanes, d->scores);
-    decode_sum(keys, call->d_v, d->scores, seen, key_rows(&call->value, s, j, kv), call->value.row, factor,
-               row->out);
+    rows = decode_rows_from(call, &call->value, s, j, kv);
+    decode_sum(keys, call->d_v, d->scores, adjusted ? seen : NULL, &rows, factor, row->out);
 }
 
 static void write_row(const at_attention *call, const at_sequence *s, int64_t head, int64_t i, float maximum,
@@ -173,7 +196,10 @@ static void write_row(const at_attention *call, const at_sequence *s, int64_t he
     float *output = query_rows(&call->output, s, i, head);
     if (sum == 0.0f && sees_anything(call, s, head, i)) sum = NAN; /* 0 / 0 */
     float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-    for (int c = 0; c < call->d_v; c++) output[c] = out[c] * inverse;
+    for (int c = 0; c < call->d_v; c += VEC_WIDTH) {
+        int width = call->d_v - c < VEC_WIDTH ? call->d_v - c : VEC_WIDTH;
+        vec_store_part(output + c, vec_mul(vec_load_part(out + c, width), vec_set(inverse)), width);
+    }
     if (call->log_sum_exp.data) {
         *query_rows(&call->log_sum_exp, s, i, head) = sum == 0.0f ? -INFINITY : (maximum + log2f(sum)) * LN_2;
     }
