@@ -94,6 +94,9 @@ typedef struct at_network {
     double (*sum)(int64_t count, const float *x);
     /* The maximum of x and the sum of exp(x - maximum); count >= 1. */
     void (*exponential_sum)(int64_t count, const float *x, float *maximum, float *sum);
+    /* And the maxima of every `block` numbers, the last ones fewer. */
+    void (*exponential_sum_in_blocks)(int64_t count, int64_t block, const float *x, float *maxima,
+                                      float *maximum, float *sum);
     /* The sum of weight * (maximum - x); weights NULL: 1. A weight of 0 counts for nothing. */
     double (*distance_sum)(int64_t count, const float *weights, float maximum, const float *x);
     /* y = factor * exp(x - maximum) - smoothing * weight; weights NULL: 1. */

@@ -81,9 +81,8 @@ static void average_rows(void *argument, int64_t task, int worker) {
     }
 }
 
-/* The logarithms of the probabilities of every symbol for every row. */
-static attn_status say_step(at_lane *lane, const at_search *search, const float **logarithms,
-                            int64_t *stride) {
+/* One step: what every symbol is worth after every row. */
+static attn_status say_step(at_lane *lane, at_search *search) {
     const attn_model *model = lane->job->model;
     averaging mean = {
         .rows = at_search_rows(search), .columns = attn_model_symbols(model), .members = model->members};
@@ -95,14 +94,14 @@ static attn_status say_step(at_lane *lane, const at_search *search, const float 
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *x = at_generator_embed(model, network, tape, at_search_symbols(search), mean.rows);
         x = attn_decoder_step(tape, network->decoder, lane->caches[m], x, NULL);
-        x = attn_tape_log_softmax(tape, at_generator_say(model, network, tape, x));
+        x = at_generator_say(model, network, tape, x);
+        if (model->members > 1) x = attn_tape_log_softmax(tape, x);
         if (attn_tape_status(tape) != ATTN_OK) return tape_failed(lane, tape);
         mean.parts[m] = attn_variable_data(x);
         mean.strides[m] = attn_variable_stride(x);
     }
-    *logarithms = mean.parts[0];
-    *stride = mean.strides[0];
-    if (model->members == 1) return ATTN_OK;
+    if (model->members == 1)
+        return at_search_step_scores(search, mean.parts[0], mean.strides[0], mean.columns);
     attn_status status = at_grow(lane->context, &lane->mean, &lane->mean_room, mean.rows * mean.columns,
                                  sizeof *lane->mean, "the mean of answers");
     if (status != ATTN_OK) return status;
@@ -110,9 +109,7 @@ static attn_status say_step(at_lane *lane, const at_search *search, const float 
     double work_of_exp = 50.0 * (double)(mean.rows * mean.columns * mean.members);
     at_parallel(lane->context->pool, at_threads_for(lane->context, work_of_exp),
                 (mean.rows + ROWS_A_TASK - 1) / ROWS_A_TASK, average_rows, &mean);
-    *logarithms = lane->mean;
-    *stride = mean.columns;
-    return ATTN_OK;
+    return at_search_step(search, lane->mean, mean.columns, mean.columns);
 }
 
 /* ---- one batch ---- */
@@ -166,12 +163,7 @@ attn_status at_lane_answer(at_lane *lane, const int64_t *order, int64_t count) {
     at_search *search;
     status = at_search_create(lane->context, count, &job->options, lane->limits, &search);
     if (status != ATTN_OK) return status;
-    while (status == ATTN_OK && at_search_rows(search) > 0) {
-        const float *logarithms = NULL;
-        int64_t stride = 0;
-        status = say_step(lane, search, &logarithms, &stride);
-        if (status == ATTN_OK) status = at_search_step(search, logarithms, stride, attn_model_symbols(model));
-    }
+    while (status == ATTN_OK && at_search_rows(search) > 0) status = say_step(lane, search);
     if (status == ATTN_OK) status = keep_found(lane, search, order);
     at_search_destroy(search);
     return status;

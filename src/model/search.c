@@ -16,9 +16,10 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "kernels/network.h"
 #include "ops/check.h"
 
-enum { MOST_BEAM = 1024, BLOCK = 32, ENDED = -2 };
+enum { MOST_BEAM = 1024, BLOCK = 64, MOST_BLOCKS = 256, ENDED = -2 };
 
 typedef struct node {
     int32_t symbol, parent; /* parent -1: the first symbol */
@@ -56,8 +57,9 @@ struct at_search {
     node *nodes;
     int64_t node_count, node_room;
 
-    const float *logarithms; /* of the step under way */
+    const float *scores; /* of the step under way */
     int64_t stride, symbol_count;
+    int normalised; /* they are logarithms of probabilities */
 };
 
 attn_status at_search_check(attn_context *context, const attn_search_options *options) {
@@ -136,22 +138,40 @@ static void insert(candidate *list, int64_t *count, int64_t most, candidate one)
     list[place] = one;
 }
 
-/* Most symbols are worse than the worst that is kept: blocks without a better one are passed over. Of equal
- * ones the earlier row, then the smaller symbol stays first. */
-static void scan_row(const float *logarithms, int64_t symbols, double sum, int64_t number, int64_t most,
-                     candidate *list, int64_t *count) {
-    for (int64_t first = 0; first < symbols; first += BLOCK) {
-        int64_t end = first + BLOCK < symbols ? first + BLOCK : symbols;
-        float least = *count < most ? -INFINITY : (float)(list[most - 1].sum - sum);
-        int better = 0;
-        for (int64_t s = first; s < end; s++) better |= logarithms[s] >= least;
-        if (!better) continue;
-        for (int64_t s = first; s < end; s++) {
-            double total = sum + (double)logarithms[s];
-            if (!(total > -INFINITY)) continue; /* NaN, too */
-            if (*count == most && !(total > list[most - 1].sum)) continue;
-            insert(list, count, most, (candidate){total, number, (int32_t)s});
-        }
+/* The symbols of one row, logarithms being scores less `shift`. Most are worse than the worst that is kept:
+ * blocks without a better one are passed over. Of equal ones the earlier row, then the smaller symbol stays
+ * first. */
+static void scan_block(const float *scores, int64_t first, int64_t end, double shift, double sum,
+                       int64_t number, int64_t most, candidate *list, int64_t *count) {
+    float least = *count < most ? -INFINITY : (float)(list[most - 1].sum - sum + shift);
+    int better = 0;
+    for (int64_t s = first; s < end; s++) better |= scores[s] >= least;
+    if (!better) return;
+    for (int64_t s = first; s < end; s++) {
+        double total = sum + ((double)scores[s] - shift);
+        if (!(total > -INFINITY)) continue; /* NaN, too */
+        if (*count == most && !(total > list[most - 1].sum)) continue;
+        insert(list, count, most, (candidate){total, number, (int32_t)s});
+    }
+}
+
+static void scan_row(const at_search *search, int64_t number, candidate *list, int64_t *count) {
+    const float *scores = search->scores + number * search->stride;
+    int64_t symbols = search->symbol_count, most = 2 * search->beam, block = BLOCK;
+    double sum = search->rows[number].sum, shift = 0;
+    float maxima[MOST_BLOCKS];
+    while (block * MOST_BLOCKS < symbols) block *= 2;
+    if (!search->normalised) {
+        float maximum, total;
+        at_network_for(search->context->isa)
+            ->exponential_sum_in_blocks(symbols, block, scores, maxima, &maximum, &total);
+        shift = (double)maximum + log((double)total);
+    }
+    for (int64_t first = 0; first < symbols; first += block) {
+        int64_t end = first + block < symbols ? first + block : symbols;
+        float least = *count < most ? -INFINITY : (float)(list[most - 1].sum - sum + shift);
+        if (!search->normalised && maxima[first / block] < least) continue;
+        scan_block(scores, first, end, shift, sum, number, most, list, count);
     }
 }
 
@@ -162,8 +182,7 @@ static void scan_example(void *argument, int64_t example, int worker) {
     candidate *list = search->candidates + 2 * search->beam * example;
     search->counts[example] = 0;
     for (int64_t r = state->first_row; r < state->first_row + state->rows; r++) {
-        scan_row(search->logarithms + r * search->stride, search->symbol_count, search->rows[r].sum, r,
-                 2 * search->beam, list, &search->counts[example]);
+        scan_row(search, r, list, &search->counts[example]);
     }
 }
 
@@ -256,11 +275,13 @@ static attn_status settle_example(at_search *search, int64_t example, int64_t *r
     return ATTN_OK;
 }
 
-attn_status at_search_step(at_search *search, const float *logarithms, int64_t stride, int64_t symbols) {
-    search->logarithms = logarithms;
+static attn_status take_step(at_search *search, const float *scores, int64_t stride, int64_t symbols,
+                             int normalised) {
+    search->scores = scores;
+    search->normalised = normalised;
     search->stride = stride;
     search->symbol_count = symbols;
-    double work = 2.0 * (double)search->row_count * (double)symbols;
+    double work = 16.0 * (double)search->row_count * (double)symbols;
     at_parallel(search->context->pool, at_threads_for(search->context, work), search->examples, scan_example,
                 search);
     int64_t rows = 0;
@@ -274,6 +295,14 @@ attn_status at_search_step(at_search *search, const float *logarithms, int64_t s
     search->row_count = status == ATTN_OK ? rows : 0;
     search->length++;
     return status;
+}
+
+attn_status at_search_step(at_search *search, const float *logarithms, int64_t stride, int64_t symbols) {
+    return take_step(search, logarithms, stride, symbols, 1);
+}
+
+attn_status at_search_step_scores(at_search *search, const float *scores, int64_t stride, int64_t symbols) {
+    return take_step(search, scores, stride, symbols, 0);
 }
 
 int64_t at_search_found(const at_search *search, int64_t example, const at_found **found) {

@@ -139,10 +139,8 @@ VEC_INLINE vec exp_below(vec x, vec maximum) { /* x <= maximum, so that nothing 
     return vec_exp2(vec_mul(vec_sub(x, maximum), vec_set(LOG2_E)));
 }
 
-/* A NaN in x need not show in the maximum, but is in the sum. */
-static void exponential_sum(int64_t count, const float *x, float *maximum, float *sum) {
-    *maximum = row_maximum(count, x);
-    const vec highest = vec_set(*maximum);
+static float exponential_sum_below(int64_t count, const float *x, float maximum) {
+    const vec highest = vec_set(maximum);
     double total = 0.0;
     for (int64_t first = 0; first < count; first += SUM_VECTORS * VEC_WIDTH) {
         int64_t left = count - first < SUM_VECTORS * VEC_WIDTH ? count - first : SUM_VECTORS * VEC_WIDTH;
@@ -159,7 +157,24 @@ static void exponential_sum(int64_t count, const float *x, float *maximum, float
         }
         total += (double)vec_sum(vec_add(vec_add(chain[0], chain[1]), vec_add(chain[2], chain[3])));
     }
-    *sum = (float)total;
+    return (float)total;
+}
+
+/* A NaN in x need not show in the maximum, but is in the sum. */
+static void exponential_sum(int64_t count, const float *x, float *maximum, float *sum) {
+    *maximum = row_maximum(count, x);
+    *sum = exponential_sum_below(count, x, *maximum);
+}
+
+static void exponential_sum_in_blocks(int64_t count, int64_t block, const float *x, float *maxima,
+                                      float *maximum, float *sum) {
+    *maximum = -INFINITY;
+    for (int64_t first = 0; first < count; first += block) {
+        float highest = row_maximum(count - first < block ? count - first : block, x + first);
+        if (highest > *maximum) *maximum = highest;
+        *maxima++ = highest;
+    }
+    *sum = exponential_sum_below(count, x, *maximum);
 }
 
 /* Only smoothing asks for it: four chains would gain little. */
