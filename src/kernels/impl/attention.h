@@ -31,6 +31,11 @@ static inline float *key_rows(const at_rows *rows, const at_sequence *s, int64_t
  * it (sequences without tasks begin where the next one does). */
 static const at_sequence *sequence_of_task(const at_attention *call, int64_t task) {
     int64_t low = 0, high = call->sequence_count;
+    int64_t guess = call->kv_heads == 1 ? task : task / call->kv_heads; /* decoding: all have as many tasks */
+    if (guess < high && call->sequences[guess].first_task <= task) {
+        low = guess;
+        if (guess + 1 == high || call->sequences[guess + 1].first_task > task) high = guess + 1;
+    }
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         if (call->sequences[middle].first_task <= task) {

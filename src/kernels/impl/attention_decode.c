@@ -145,13 +145,12 @@ static void decode_sum(int rows, int d_v, const float *weights, const unsigned c
 }
 
 /* One row against keys [j, j_end) of a tile. */
-static void decode_tile(const at_attention *call, const at_sequence *s, int64_t head, int64_t i, int64_t j,
-                        int64_t j_end, const decode_scratch *d, const decode_row *row) {
+static void decode_tile(const at_attention *call, const at_sequence *s, int64_t head, int64_t kv, int64_t i,
+                        int64_t j, int64_t j_end, const decode_scratch *d, const decode_row *row) {
     j = max64(j, first_seen_key(call, s, i));
     j_end = min64(j_end, end_of_seen_keys(call, s, i));
     if (j >= j_end) return;
     int keys = (int)(j_end - j), lanes = round_up(keys, VEC_WIDTH);
-    int64_t kv = head / call->group;
     unsigned char seen[KEY_TILE];
     int adjusted = scores_are_adjusted(call);
     decode_rows rows = decode_rows_from(call, &call->key, s, j, kv);
@@ -217,39 +216,54 @@ static decode_row decode_row_at(const decode_scratch *d, int64_t row) {
     return r;
 }
 
+static void decode_begin(const at_attention *call, const float *query, const decode_scratch *d,
+                         const decode_row *row) {
+    const vec scale = vec_set(call->scale * LOG2_E);
+    for (int c = 0; c < d->query_width; c += VEC_WIDTH) {
+        int width = call->d_k - c < VEC_WIDTH ? call->d_k - c : VEC_WIDTH;
+        vec q = width == VEC_WIDTH ? vec_load(query + c) : vec_load_part(query + c, width);
+        vec_store(row->query + c, vec_mul(q, scale));
+    }
+    for (int c = 0; c < d->out_width; c += VEC_WIDTH) vec_store(row->out + c, vec_set(0.0f));
+    *row->maximum = -INFINITY;
+    *row->sum = 0.0f;
+}
+
 /* One chunk of keys for all queries of one key/value head. */
 static void decode_chunk(const at_attention *call, const at_sequence *s, int64_t kv, int64_t chunk,
                          const decode_scratch *d) {
-    int64_t rows = call->group * s->queries, chunks = chunk_count(s->keys);
-    for (int64_t r = 0; r < rows; r++) {
-        decode_row row = decode_row_at(d, r);
-        const float *query = query_rows(&call->query, s, r % s->queries, kv * call->group + r / s->queries);
-        for (int c = 0; c < d->query_width; c++) {
-            row.query[c] = c < call->d_k ? query[c] * (call->scale * LOG2_E) : 0.0f;
+    int64_t first = kv * call->group, last = first + call->group, number = 0;
+    for (int64_t head = first; head < last; head++) {
+        for (int64_t i = 0; i < s->queries; i++) {
+            decode_row row = decode_row_at(d, number++);
+            decode_begin(call, query_rows(&call->query, s, i, head), d, &row);
         }
-        memset(row.out, 0, (size_t)d->out_width * sizeof(float));
-        *row.maximum = -INFINITY;
-        *row.sum = 0.0f;
     }
     int64_t end = min64((chunk + 1) * SPLIT_KEYS, s->keys);
     for (int64_t j = chunk * SPLIT_KEYS; j < end; j += KEY_TILE) {
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t head = kv * call->group + r / s->queries, i = r % s->queries;
-            decode_row row = decode_row_at(d, r);
-            if (mask_is_empty(call, s, head, i, i + 1, j, min64(j + KEY_TILE, end))) continue;
-            decode_tile(call, s, head, i, j, min64(j + KEY_TILE, end), d, &row);
+        int64_t j_end = min64(j + KEY_TILE, end);
+        number = 0;
+        for (int64_t head = first; head < last; head++) {
+            for (int64_t i = 0; i < s->queries; i++, number++) {
+                decode_row row = decode_row_at(d, number);
+                if (mask_is_empty(call, s, head, i, i + 1, j, j_end)) continue;
+                decode_tile(call, s, head, kv, i, j, j_end, d, &row);
+            }
         }
     }
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t head = kv * call->group + r / s->queries, i = r % s->queries;
-        decode_row row = decode_row_at(d, r);
-        if (chunks == 1) {
-            write_row(call, s, head, i, *row.maximum, *row.sum, row.out);
-        } else {
-            float *partial = partial_at(call, s, chunk, head, i);
-            partial[0] = *row.maximum;
-            partial[1] = *row.sum;
-            memcpy(partial + 2, row.out, (size_t)call->d_v * sizeof(float));
+    int whole = s->keys <= SPLIT_KEYS;
+    number = 0;
+    for (int64_t head = first; head < last; head++) {
+        for (int64_t i = 0; i < s->queries; i++) {
+            decode_row row = decode_row_at(d, number++);
+            if (whole) {
+                write_row(call, s, head, i, *row.maximum, *row.sum, row.out);
+            } else {
+                float *partial = partial_at(call, s, chunk, head, i);
+                partial[0] = *row.maximum;
+                partial[1] = *row.sum;
+                memcpy(partial + 2, row.out, (size_t)call->d_v * sizeof(float));
+            }
         }
     }
 }
