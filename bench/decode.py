@@ -196,15 +196,15 @@ def main():
         entry = {
             "beam": beam, "same": same, "ended": ended, "mean_length": length, "rows": rows,
             "sentences_per_second": {name: len(sources) / took for name, took in seconds.items()},
-            "ratio": min(seconds["torch"], seconds["torch_whole"]) / seconds["attn"],
             "program_seconds": program,
             "peak_fraction": 2 * rows * theirs.numbers() / seconds["attn"] / (1e9 * peak),
             "load": os.getloadavg()[0],
         }
         result["races"].append(entry)
         rates = entry["sentences_per_second"]
-        print(f"beam {beam}: attn {rates['attn']:.0f} sentences/s, PyTorch {rates['torch']:.0f} (done sentences "
-              f"leave the batch), {rates['torch_whole']:.0f} (they stay): {entry['ratio']:.2f}x; {100 * same:.1f} % "
+        print(f"beam {beam}: attn {rates['attn']:.0f} sentences/s; PyTorch {rates['torch_whole']:.0f} if done sentences "
+              f"stay in the batch ({rates['attn'] / rates['torch_whole']:.2f}x), {rates['torch']:.0f} if they leave it "
+              f"({rates['attn'] / rates['torch']:.2f}x); {100 * same:.1f} % "
               f"the same, {100 * ended:.1f} % ended, {length:.1f} symbols; products at "
               f"{100 * entry['peak_fraction']:.0f} % of the peak; attn predict {program:.2f} s; load "
               f"{entry['load']:.1f}", flush=True)

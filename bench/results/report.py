@@ -140,6 +140,32 @@ def describe_compare(folder):
         + lines if lines else []
 
 
+def describe_decoding(folder):
+    path = os.path.join(folder, "decoding.json")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    lines = ["", "## Speed of search", "",
+             f"`bench/results/decoding`: the translation model ({found['layers']} + {found['decoder_layers']} layers of "
+             f"{found['columns']} columns, inner {found['inner']}, {found['symbols']:,} symbols) says the "
+             f"{found['sentences']:,} sentences of test2016, {found['threads']} threads, in sentences a second, against the "
+             f"same network in PyTorch {found['torch']} with a key/value cache and batches of {found['batch']}. Sentences "
+             "that are done stay in PyTorch's batch until all are, as is usual, or leave it. Best of the rounds, "
+             "which take turns; attn's part includes cutting text into subwords and joining them.", "",
+             "| beam | attn | PyTorch, they stay | | PyTorch, they leave | | answers the same | products, of the FMA peak |",
+             "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for race in found["races"]:
+        rate = race["sentences_per_second"]
+        lines.append(f"| {race['beam']} | {rate['attn']:.0f} | {rate['torch_whole']:.0f} | "
+                     f"**{rate['attn'] / rate['torch_whole']:.1f}x** | {rate['torch']:.0f} | "
+                     f"**{rate['attn'] / rate['torch']:.1f}x** | {100 * race['same']:.1f} % | "
+                     f"{100 * race['peak_fraction']:.0f} % |")
+    return lines + ["", "`attn predict` of that file, starting and loading included: " + ", ".join(
+        f"{race['program_seconds']:.2f} s with beam {race['beam']}" for race in found["races"])
+        + f". Load of the machine meanwhile: {max(race['load'] for race in found['races']):.1f}."]
+
+
 def main():
     folder, page = sys.argv[1:]
     rows, details, missing = [], [], []
@@ -188,6 +214,7 @@ def main():
                   f"`bench/results/speed`: the English part-of-speech model tags {run['words']:,} words in "
                   f"{run['seconds']:.1f} s, {run['rate']:,} words a second: `attn predict` from a text file to a file, two "
                   "threads, starting and loading included, best of three."]
+    lines += describe_decoding(folder)
     with open(page, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     if missing:
