@@ -34,7 +34,6 @@ NEEDED = {
     ("encoder", "kv_heads"): 0,
     ("encoder", "left"): -1,
     ("encoder", "right"): -1,
-    ("text", "stem"): 0,
     ("text", "buckets"): 0,
     ("text", "embedding_rate"): 1,
     ("output", "members"): 1,
@@ -68,6 +67,11 @@ class Translator:
         self.target_table = self.tensors.get("target.symbols", self.source_table)
         self.symbol_table = self.tensors.get("symbols.weight", self.target_table)
         self.symbol_bias = self.tensors["symbols.bias"]
+        self.stem = self.config["text"]["stem"]
+        if self.stem:
+            if self.stem % 2 == 0:
+                raise ValueError(f"{path}: text.stem is {self.stem}; here it must be odd")
+            self.stem_weight = self.tensors["stem.weight"].permute(0, 2, 1).contiguous()
 
     def units(self, side):
         """The vocabulary of `text` or `target`; a shared one is text's."""
@@ -97,7 +101,12 @@ class Translator:
 
     def encode(self, ids, mask):
         """ids: batch x rows, mask: batch x 1 x 1 x rows or None -> keys and values for each block of the decoder"""
-        x = self.norm("input.norm", F.embedding(ids, self.source_table)) + self.positions[: ids.shape[1]]
+        x = self.norm("input.norm", F.embedding(ids, self.source_table))
+        if self.stem:  # a convolution, which sees 0 beyond the end
+            inside = x if mask is None else x * mask[:, 0, 0, :, None]
+            y = F.conv1d(inside.transpose(1, 2), self.stem_weight, self.tensors["stem.bias"], padding="same")
+            x = x + F.gelu(y).transpose(1, 2)
+        x = x + self.positions[: ids.shape[1]]
         for layer in range(self.layers):
             name = f"encoder.{layer}"
             query, key, value = self.linear(
