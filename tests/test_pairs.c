@@ -157,7 +157,7 @@ static void test_unlabelled(void **state) {
     attn_dataset_destroy(dataset);
     check_read(context(), "f", "\n", &options, "/;");
     check_read_fails(context(), "f", "a\tb\tc\n", &options,
-                     "f:1: 3 columns: say which with --text-column and --column");
+                     "f:1: 3 columns: a line is a source, or source TAB target");
     options.text_column = "2";
     options.column = "3";
     check_read(context(), "f", "a\n1\tb\n1\tc\tC\n\n", &options, "a/;b/;c/C;/;");

@@ -65,7 +65,7 @@ letters 400 >"$folder/pairs.tsv"
 cut -f 1 "$folder/pairs.tsv" >"$folder/sources.txt"
 cut -f 2 "$folder/pairs.tsv" >"$folder/targets.txt"
 capitals=$folder/capitals.safetensors
-train capitals seq2seq "$folder/pairs.tsv" --columns 32 --decoder-layers 1 --steps 250
+train capitals seq2seq "$folder/pairs.tsv" --columns 32 --decoder-layers 1 --steps 250 --batch 2000 --dropout 0.1
 awk 'BEGIN { for (i = 0; i < 200; i++) print "the cat sat on the mat " i % 7 " and the dog ran." }' >"$folder/book.txt"
 book=$folder/book.safetensors
 train book lm "$folder/book.txt" --columns 32 --steps 80
