@@ -16,7 +16,7 @@
 #include "model/model.h"
 #include "model/search.h"
 
-enum { UNITS_OF_BEAMS = 1024, MOST_SYMBOLS = 1000000 /* as target.longest */ };
+enum { UNITS_OF_BEAMS = 512, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
 typedef struct answer {
     double score;

@@ -68,40 +68,58 @@ static inline const float *decode_row_number(const decode_rows *rows, int r) {
     return rows->data + (rows->places ? rows->places[r] : r) * rows->row;
 }
 
-/* scores[r] = query . key_r, for whole vectors of r: what stands past the last row is to be overwritten. */
-static void decode_scores(int rows, int d_k, const float *query, const decode_rows *keys, float *scores) {
+/* sums[l] = the products of query and row rows[l], l = 0 .. 3, lane by lane. columns: whole vectors of a row,
+ * a constant where this is inlined, or -1: as d_k says. */
+VEC_INLINE void decode_products(const int columns, int d_k, const float *query, const float *const rows[4],
+                                vec sums[4]) {
+    const int whole = columns < 0 ? d_k / VEC_WIDTH : columns;
+    vec s0 = vec_set(0.0f), s1 = s0, s2 = s0, s3 = s0;
+    UNROLL for (int c = 0; c < whole; c++) {
+        vec q = vec_load(query + c * VEC_WIDTH);
+        s0 = vec_fma(q, vec_load(rows[0] + c * VEC_WIDTH), s0);
+        s1 = vec_fma(q, vec_load(rows[1] + c * VEC_WIDTH), s1);
+        s2 = vec_fma(q, vec_load(rows[2] + c * VEC_WIDTH), s2);
+        s3 = vec_fma(q, vec_load(rows[3] + c * VEC_WIDTH), s3);
+    }
+    if (columns < 0 && whole * VEC_WIDTH < d_k) {
+        int c = whole * VEC_WIDTH, left = d_k - c;
+        vec q = vec_load(query + c);
+        s0 = vec_fma(q, vec_load_part(rows[0] + c, left), s0);
+        s1 = vec_fma(q, vec_load_part(rows[1] + c, left), s1);
+        s2 = vec_fma(q, vec_load_part(rows[2] + c, left), s2);
+        s3 = vec_fma(q, vec_load_part(rows[3] + c, left), s3);
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+VEC_INLINE void decode_scores_of(const int columns, int rows, int d_k, const float *query,
+                                 const decode_rows *keys, float *scores) {
     enum { AT_ONCE = VEC_WIDTH < 4 ? 4 : VEC_WIDTH };
-    int whole = d_k / VEC_WIDTH * VEC_WIDTH;
     for (int first = 0; first < rows; first += AT_ONCE) {
         vec sums[AT_ONCE];
-        int last = rows - first < AT_ONCE ? rows - 1 : first + AT_ONCE - 1;
-        for (int l = 0; first + l <= last; l += 4) { /* where there are no more, the last one again */
-            const float *k0 = decode_row_number(keys, first + l);
-            const float *k1 = decode_row_number(keys, first + l + 1 < last ? first + l + 1 : last);
-            const float *k2 = decode_row_number(keys, first + l + 2 < last ? first + l + 2 : last);
-            const float *k3 = decode_row_number(keys, first + l + 3 < last ? first + l + 3 : last);
-            vec s0 = vec_set(0.0f), s1 = s0, s2 = s0, s3 = s0;
-            for (int c = 0; c < whole; c += VEC_WIDTH) {
-                vec q = vec_load(query + c);
-                s0 = vec_fma(q, vec_load(k0 + c), s0);
-                s1 = vec_fma(q, vec_load(k1 + c), s1);
-                s2 = vec_fma(q, vec_load(k2 + c), s2);
-                s3 = vec_fma(q, vec_load(k3 + c), s3);
-            }
-            if (whole < d_k) {
-                vec q = vec_load(query + whole);
-                s0 = vec_fma(q, vec_load_part(k0 + whole, d_k - whole), s0);
-                s1 = vec_fma(q, vec_load_part(k1 + whole, d_k - whole), s1);
-                s2 = vec_fma(q, vec_load_part(k2 + whole, d_k - whole), s2);
-                s3 = vec_fma(q, vec_load_part(k3 + whole, d_k - whole), s3);
-            }
-            sums[l] = s0;
-            sums[l + 1] = s1;
-            sums[l + 2] = s2;
-            sums[l + 3] = s3;
+        int last = rows - first < AT_ONCE ? rows - 1 : first + AT_ONCE - 1, l = 0;
+        for (; first + l <= last; l += 4) {
+            const float *four[4]; /* where there are no more, the last one again */
+            for (int r = 0; r < 4; r++)
+                four[r] = decode_row_number(keys, first + l + r < last ? first + l + r : last);
+            decode_products(columns, d_k, query, four, sums + l);
         }
-        for (int l = (last - first + 4) / 4 * 4; l < AT_ONCE; l++) sums[l] = vec_set(0.0f);
-        for (int l = 0; l < AT_ONCE; l += VEC_WIDTH) vec_store(scores + first + l, vec_sums(sums + l));
+        for (; l < AT_ONCE; l++) sums[l] = vec_set(0.0f);
+        for (l = 0; l < AT_ONCE; l += VEC_WIDTH) vec_store(scores + first + l, vec_sums(sums + l));
+    }
+}
+
+/* scores[r] = query . key_r, for whole vectors of r: what stands past the last row is to be overwritten. */
+static void decode_scores(int rows, int d_k, const float *query, const decode_rows *keys, float *scores) {
+    if (d_k == 2 * VEC_WIDTH) {
+        decode_scores_of(2, rows, d_k, query, keys, scores);
+    } else if (d_k == 4 * VEC_WIDTH) {
+        decode_scores_of(4, rows, d_k, query, keys, scores);
+    } else {
+        decode_scores_of(-1, rows, d_k, query, keys, scores);
     }
 }
 
@@ -111,18 +129,27 @@ static void decode_scores(int rows, int d_k, const float *query, const decode_ro
 VEC_INLINE void decode_sum_columns(const int columns, int last, int rows, const float *weights,
                                    const unsigned char *seen, const decode_rows *values, int channel,
                                    vec factor, float *out) {
-    vec sum[8];
-    for (int l = 0; l < columns; l++) sum[l] = vec_mul(vec_load(out + l * VEC_WIDTH), factor);
-    for (int r = 0; r < rows; r++) {
-        if (seen && !seen[r]) continue;
-        vec p = vec_set(weights[r]);
-        const float *v = decode_row_number(values, r) + channel;
-        for (int l = 0; l < columns - 1; l++) sum[l] = vec_fma(p, vec_load(v + l * VEC_WIDTH), sum[l]);
-        vec tail = last == VEC_WIDTH ? vec_load(v + (columns - 1) * VEC_WIDTH)
-                                     : vec_load_part(v + (columns - 1) * VEC_WIDTH, last);
-        sum[columns - 1] = vec_fma(p, tail, sum[columns - 1]);
+    vec sum[2][8]; /* of even and odd rows, where there are registers and little else to do meanwhile */
+    const int chains = columns <= 2 && VEC_WIDTH > 1 ? 2 : 1;
+    for (int l = 0; l < columns; l++) {
+        sum[0][l] = vec_mul(vec_load(out + l * VEC_WIDTH), factor);
+        sum[1][l] = vec_set(0.0f);
     }
-    for (int l = 0; l < columns; l++) vec_store(out + l * VEC_WIDTH, sum[l]);
+    for (int first = 0; first < rows; first += chains) {
+        UNROLL for (int k = 0; k < chains; k++) {
+            int r = first + k;
+            if (r >= rows || (seen && !seen[r])) continue;
+            vec p = vec_set(weights[r]);
+            const float *v = decode_row_number(values, r) + channel;
+            for (int l = 0; l < columns - 1; l++)
+                sum[k][l] = vec_fma(p, vec_load(v + l * VEC_WIDTH), sum[k][l]);
+            vec tail = last == VEC_WIDTH ? vec_load(v + (columns - 1) * VEC_WIDTH)
+                                         : vec_load_part(v + (columns - 1) * VEC_WIDTH, last);
+            sum[k][columns - 1] = vec_fma(p, tail, sum[k][columns - 1]);
+        }
+    }
+    for (int l = 0; l < columns; l++)
+        vec_store(out + l * VEC_WIDTH, chains == 2 ? vec_add(sum[0][l], sum[1][l]) : sum[0][l]);
 }
 
 static void decode_sum(int rows, int d_v, const float *weights, const unsigned char *seen,
