@@ -95,7 +95,7 @@ bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
 bench: dependencies-bench all
 	@BUILD=$(release) bench/run
 
-results: ## train on real data: make results DATA=FOLDER; writes docs/results.md (an hour)
+results: ## train on real data: make results DATA=FOLDER; writes docs/results.md (hours)
 results: all
 	@DATA="$(DATA)" BUILD=$(abspath $(release)) bench/results/all
 
