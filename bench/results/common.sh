@@ -24,11 +24,18 @@ need_files() { # need_files FILE...: of $DATA
     [ "$missing" -eq 0 ] || exit 3
 }
 
+# Processor seconds of all commands so far (folder is where it may write): they say what a run takes where the clock also counts other work.
+processor_seconds() {
+    times >"$folder/times"
+    tail -n 1 "$folder/times" | awk '{ gsub(/s/, ""); split($1, u, "m"); split($2, s, "m")
+                                        printf "%d\n", 60 * (u[1] + s[1]) + u[2] + s[2] }'
+}
+
 # train_seeds TASK METRIC "EVAL ARGUMENTS" ARGUMENTS...: "attn train ARGUMENTS -o ... --seed S" for every seed. The
 # dev figure is the one the model was chosen by; "attn eval MODEL EVAL ARGUMENTS" looks at the test data once, with
 # the chosen model.
 train_seeds() {
-    local task=$1 metric=$2 seed folder began took shown
+    local task=$1 metric=$2 seed folder began took used shown
     local -a test
     read -r -a test <<<"$3"
     shift 3
@@ -40,14 +47,17 @@ train_seeds() {
         fi
         mkdir -p "$folder"
         echo "$task, seed $seed: attn train $*"
+        processor_seconds >"$folder/before"
         began=$(date +%s)
         "$attn" train "$@" -o "$folder/model.safetensors" --seed "$seed" --resume
         took=$(($(date +%s) - began))
+        processor_seconds >"$folder/after"
+        used=$(($(cat "$folder/after") - $(cat "$folder/before")))
         "$attn" eval "$folder/model.safetensors" "${test[@]}" --json >"$folder/test.json"
         "$attn" info "$folder/model.safetensors" --json >"$folder/info.json"
         shown="attn train $* --seed $seed"
         shown=${shown//$DATA\//}
-        python3 "$root/bench/results/record.py" "$task" "$seed" "$metric" "$took" "$folder" \
+        python3 "$root/bench/results/record.py" "$task" "$seed" "$metric" "$took" "$used" "$folder" \
             "${shown//$results\//}" >"$folder.json.tmp"
         mv "$folder.json.tmp" "$folder.json"
     done

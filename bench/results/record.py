@@ -1,13 +1,13 @@
-"""One finished run as JSON: record.py TASK SEED METRIC SECONDS FOLDER COMMAND."""
+"""One finished run as JSON: record.py TASK SEED METRIC SECONDS PROCESSOR-SECONDS FOLDER COMMAND."""
 import json
 import sys
 
-task, seed, metric, seconds, folder, command = sys.argv[1:]
+task, seed, metric, seconds, processor, folder, command = sys.argv[1:]
 with open(folder + "/test.json", encoding="utf-8") as file:
     test = json.load(file)
 with open(folder + "/info.json", encoding="utf-8") as file:
     info = json.load(file)
-json.dump({"task": task, "seed": int(seed), "metric": metric, "seconds": int(seconds), "command": command,
+json.dump({"task": task, "seed": int(seed), "metric": metric, "seconds": int(seconds), "processor": int(processor), "command": command,
            "dev": info["scores"]["dev"][metric], "test": test[metric],
            "all_dev": info["scores"]["dev"],
            "all_test": {name: value for name, value in test.items() if isinstance(value, (int, float))}, "steps": info["scores"]["steps"],

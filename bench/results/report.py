@@ -81,7 +81,9 @@ def commands(task, runs):
     seeds = ", ".join(str(run["seed"]) for run in runs)
     command = runs[0]["command"].rsplit(" --seed", 1)[0]
     return (f"- `bench/results/{task}`: `{command} --seed S`, S = {seeds}; {runs[0]['parameters']:,} parameters, "
-            f"{runs[0]['bytes'] / 1e6:.1f} MB; steps: " + ", ".join(str(run["steps"]) for run in runs))
+            f"{runs[0]['bytes'] / 1e6:.1f} MB; steps: " + ", ".join(str(run["steps"]) for run in runs)
+            + ("; minutes of processor: " + ", ".join(f"{run['processor'] / 60:.1f}" for run in runs)
+               if all("processor" in run for run in runs) else ""))
 
 
 def describe_paired(task, title, measure, metrics, reference, runs):

@@ -88,7 +88,7 @@ void at_text_free(at_text *text) {
     at_subwords_free(text->context, &text->subwords);
 }
 
-enum { FEW_SYMBOLS = 500, PIECES_A_SYMBOL = 8 };
+enum { FEW_SYMBOLS = 500, PIECES_A_SYMBOL = 8, SHORT_TEXT = 24 };
 
 attn_status at_text_guess(attn_context *context, const at_strings *texts, at_unit *unit) {
     int64_t spaced = 0, pieces = 0, characters = 0;
@@ -110,7 +110,8 @@ attn_status at_text_guess(attn_context *context, const at_strings *texts, at_uni
     at_vocabulary_free(context, &symbols);
     if (status != ATTN_OK) return status;
     int few = different <= FEW_SYMBOLS && (pieces >= PIECES_A_SYMBOL * different || characters <= 3 * pieces);
-    *unit = 10 * spaced <= texts->count ? AT_UNIT_CHARS : few ? AT_UNIT_SYMBOLS : AT_UNIT_SUBWORDS;
+    int words = 10 * spaced <= texts->count || (!few && characters <= SHORT_TEXT * texts->count);
+    *unit = words ? AT_UNIT_CHARS : few ? AT_UNIT_SYMBOLS : AT_UNIT_SUBWORDS;
     return ATTN_OK;
 }
 

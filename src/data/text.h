@@ -77,7 +77,7 @@ attn_status at_text_append(const at_text *text, const char *unit, size_t length,
 int64_t at_joined_mend(at_joined *joined, int64_t from, int last);
 
 /* The unit that texts look to be made of: SYMBOLS if the pieces between their spaces are few different ones,
- * CHARS if hardly any has spaces, else SUBWORDS. */
+ * CHARS if hardly any has spaces or they are short (words, names), else SUBWORDS. */
 attn_status at_text_guess(attn_context *context, const at_strings *texts, at_unit *unit);
 
 /* A word in lower case, in a buffer that grows. */
