@@ -37,8 +37,8 @@ NOTES = [
     "The rows held out of SST-2 are phrases whose sentences are in the training rows: their score is far above that of "
     "whole new sentences. Defaults were chosen on 1,200 whole sentences of the training file, with all phrases of theirs "
     "left out of training.",
-    "Letters to sounds and translation were trained with `ATTN_THREADS=1`, two runs at a time and beside other work: their "
-    "minutes are upper limits. What a run gives does not depend on the number of threads.",
+    "Letters to sounds and translation were trained with `ATTN_THREADS=1`, two runs at a time, beside other work and, seed 3 "
+    "of CMUdict, with a pause: their minutes are upper limits. What a run gives does not depend on the number of threads.",
 ]
 
 
