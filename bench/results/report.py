@@ -19,7 +19,7 @@ TASKS = [
     ("hotels", "ChnSentiCorp hotels (rows mod 10: 8 dev, 9 test)", "accuracy",
      "logistic regression on character bigrams: 89.1"),
     ("multi30k", "Multi30k English to German, test2016 (dev in mixed case, greedy)", "BLEU 13a, lower case",
-     "tiny Transformer: 41.0 (tokenized, lower-cased training data)"),
+     "tiny Transformer: 41.0 (subwords)"),
     ("captions", "Multi30k English captions, characters (test: val)", "bits per byte", ""),
 ]
 SCALES = {"multi30k": 1, "captions": 1}  # others are shown as percents
@@ -113,7 +113,7 @@ def describe_sigmorphon(folder):
     some = next(iter(languages.values()))
     row = (f"| SIGMORPHON 2020 letters to sounds, mean of {len(languages)} languages | WER | "
            f"{percent([mean('dev', seed) for seed in seeds])} | **{percent([mean('test', seed) for seed in seeds])}** | "
-           f"{minutes:.1f} | LSTM: 16.8; Transformer: 17.5; pair n-grams: 22.0 |")
+           f"{minutes:.1f} |  |")
     table = ["", "Word error rates of the languages, test, median of the seeds: " + ", ".join(
         f"{name} {100 * statistics.median(run['test'] for run in runs):.1f}" for name, runs in languages.items()) + "."]
     return row, commands("sigmorphon", some), table
@@ -203,7 +203,8 @@ def main():
         "What `attn train` reaches from scratch, with the default encoder (self-attention), no outside vectors and no",
         "flags but the files, the unit and the seed. The model is chosen by the development data; the test data",
         "is looked at once, with that model. Figures are the median over the seeds, in brackets the lowest and the highest;",
-        "minutes are those of the slowest seed, the whole command on two threads.", "",
+        "minutes are those of the slowest seed, the whole command, on two threads unless a note below says otherwise. The seeds of",
+        "a row stand under Commands: where there are fewer than three, the runs are not finished.", "",
         f"Machine: {processor()}, {os.cpu_count()} cores. Again: `make results DATA=FOLDER`, which skips what is",
         "already under `build/results`.", "",
         "| data | measure | dev | test | minutes | others, as published |", "| --- | --- | --- | --- | --- | --- |",

@@ -11,7 +11,6 @@
 
 #include "base/context.h"
 #include "base/memory.h"
-#include "data/unicode.h"
 #include "model/model.h"
 #include "tape/parameters.h"
 
@@ -54,27 +53,19 @@ attn_status at_generator_learn(attn_model *model, const attn_dataset *dataset) {
 
 /* ---- symbols of pairs ---- */
 
-static int32_t find_symbol(const at_text *text, const char *unit, size_t length, char *lower) {
-    if (text->options.lowercase) {
-        length = at_unicode_lower(unit, length, lower);
-        unit = lower;
+attn_status at_find_symbols(const at_text *text, const at_units *units, int32_t *ids) {
+    char *lower = NULL;
+    int64_t lower_room = 0;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < units->units.count && status == ATTN_OK; i++) {
+        const char *unit = at_string(&units->units, i);
+        size_t length = at_string_length(&units->units, i);
+        if (text->options.lowercase)
+            status = at_lower_case(text->context, &unit, &length, &lower, &lower_room);
+        if (status == ATTN_OK) ids[i] = (int32_t)at_vocabulary_find(&text->vocabulary, unit, length);
     }
-    return (int32_t)at_vocabulary_find(&text->vocabulary, unit, length);
-}
-
-/* The number of every unit, -1 for those that are not known. */
-static attn_status find_symbols(const at_text *text, const at_units *units, int32_t *ids) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < units->units.count; i++) {
-        int64_t length = (int64_t)at_string_length(&units->units, i);
-        if (length > longest) longest = length;
-    }
-    char *lower = at_allocate(text->context, 4 * longest + 1, 1, "a symbol in lower case");
-    if (!lower) return ATTN_OUT_OF_MEMORY;
-    for (int64_t i = 0; i < units->units.count; i++)
-        ids[i] = find_symbol(text, at_string(&units->units, i), at_string_length(&units->units, i), lower);
     at_release(text->context, lower);
-    return ATTN_OK;
+    return status;
 }
 
 attn_status at_symbols_of(const attn_model *model, const attn_dataset *pairs, at_symbols *symbols) {
@@ -89,7 +80,7 @@ attn_status at_symbols_of(const attn_model *model, const attn_dataset *pairs, at
     int32_t *ids = NULL;
     if (status == ATTN_OK) {
         ids = at_allocate(context, units.units.count + 1, sizeof *ids, "the symbols of answers");
-        status = ids ? find_symbols(model->target, &units, ids) : ATTN_OUT_OF_MEMORY;
+        status = ids ? at_find_symbols(model->target, &units, ids) : ATTN_OUT_OF_MEMORY;
     }
     if (status != ATTN_OK) {
         at_release(context, ids);

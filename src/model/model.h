@@ -148,6 +148,8 @@ typedef struct at_symbols {
     int64_t *offsets, examples, count;
     int64_t longest; /* of one answer */
 } at_symbols;
+/* The number of every unit, -1 for those that are not known. */
+attn_status at_find_symbols(const at_text *text, const at_units *units, int32_t *ids);
 attn_status at_symbols_of(const attn_model *model, const attn_dataset *pairs, at_symbols *symbols);
 void at_symbols_free(attn_context *context, at_symbols *symbols);
 

@@ -10,36 +10,22 @@
 
 #include "base/context.h"
 #include "base/memory.h"
-#include "data/unicode.h"
 #include "model/model.h"
 
 enum { UNITS_A_BATCH = 4096 };
 #define UNSEEN_BITS 21 /* which of all code points a character of an unknown unit is */
 
 attn_status at_running_said(const attn_model *model, const at_units *units, int32_t **said) {
-    const at_text *text = &model->text;
     int64_t count = units->units.count;
     int32_t *made = at_allocate(model->context, count + 1, sizeof *made, "running text");
-    char *lower = NULL;
-    int64_t lower_room = 0;
-    attn_status status = made ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    for (int64_t u = 0; u < count && status == ATTN_OK; u++) {
-        if (u + 1 == count) {
-            made[u] = -1;
-            break;
-        }
-        const char *unit = at_string(&units->units, u + 1);
-        size_t length = at_string_length(&units->units, u + 1);
-        if (text->options.lowercase)
-            status = at_lower_case(model->context, &unit, &length, &lower, &lower_room);
-        int64_t number = at_vocabulary_find(&text->vocabulary, unit, length);
-        made[u] = number < 0 ? 0 : (int32_t)number;
-    }
-    at_release(model->context, lower);
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    attn_status status = at_find_symbols(&model->text, units, made);
     if (status != ATTN_OK) {
         at_release(model->context, made);
         return status;
     }
+    for (int64_t u = 0; u + 1 < count; u++) made[u] = made[u + 1] < 0 ? 0 : made[u + 1];
+    if (count > 0) made[count - 1] = -1;
     *said = made;
     return ATTN_OK;
 }
