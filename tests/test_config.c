@@ -110,13 +110,39 @@ static attn_config *fitting(const at_default *rule) {
     set(config, "task", choice("task", rule->task));
     if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", choice("text.unit", rule->unit));
     set(config, "encoder.kind", choice("encoder.kind", rule->encoder));
+    char examples[32];
+    snprintf(examples, sizeof examples, "%" PRId64, rule->examples);
+    set(config, "training.examples", examples);
     return config;
 }
 
 static int covers(const at_default *rule, const at_default *other) {
     return (rule->task < 0 || rule->task == (other->task < 0 ? 0 : other->task)) &&
            (rule->unit < 0 || rule->unit == (other->unit < 0 ? 0 : other->unit)) &&
-           (rule->encoder < 0 || rule->encoder == (other->encoder < 0 ? 0 : other->encoder));
+           (rule->encoder < 0 || rule->encoder == (other->encoder < 0 ? 0 : other->encoder)) &&
+           rule->examples <= other->examples;
+}
+
+/* A default for many examples counts from the number that it names on, and not against what was typed. */
+static void test_defaults_of_sizes(void **state) {
+    (void)state;
+    int found = 0;
+    for (int d = 0; d < at_default_count; d++) {
+        const at_default *rule = &at_defaults[d];
+        if (rule->examples == 0) continue;
+        attn_config *config = fitting(rule);
+        char many[AT_CONFIG_TEXT], fewer[32];
+        strcpy(many, attn_config_get(config, rule->name));
+        snprintf(fewer, sizeof fewer, "%" PRId64, rule->examples - 1);
+        set(config, "training.examples", fewer);
+        found += strcmp(attn_config_get(config, rule->name), many) != 0;
+        for (int i = 0; i < AT_FIELDS; i++)
+            if (strcmp(at_fields[i].name, rule->name) == 0) set(config, rule->name, at_fields[i].initial);
+        set(config, "training.examples", "1000000");
+        assert_true(strcmp(attn_config_get(config, rule->name), many) != 0);
+        attn_config_destroy(config);
+    }
+    assert_true(found >= 2);
 }
 
 /* The last rule that fits counts, and none against what was typed. */
@@ -620,6 +646,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_defaults_of_tasks),
+        cmocka_unit_test(test_defaults_of_sizes),
         cmocka_unit_test(test_defaults_fit),
         cmocka_unit_test(test_sequences_together),
         cmocka_unit_test(test_set_and_get),

@@ -208,6 +208,7 @@ static void test_seq2seq_learns(void **state) {
         assert_string_equal(attn_config_get(attn_model_config(model), "text.unit"), "chars");
         assert_string_equal(attn_config_get(attn_model_config(model), "target.unit"), "symbols");
         assert_string_equal(attn_config_get(attn_model_config(model), "target.longest"), "10");
+        assert_string_equal(attn_config_get(attn_model_config(model), "training.examples"), "1000");
         check_invariance(cases[i].name, model, sources);
         attn_model_destroy(model);
     }

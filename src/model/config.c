@@ -233,7 +233,7 @@ static attn_status fill_defaults(attn_config *config) {
         const at_config *values = &config->values;
         if (config->given[index] || (rule->task >= 0 && rule->task != values->task) ||
             (rule->unit >= 0 && rule->unit != values->unit) ||
-            (rule->encoder >= 0 && rule->encoder != values->encoder))
+            (rule->encoder >= 0 && rule->encoder != values->encoder) || values->examples < rule->examples)
             continue;
         status = set_field(config->context, &config->values, &at_fields[index], rule->value);
     }

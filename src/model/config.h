@@ -65,7 +65,7 @@ typedef struct at_config {
 
     int optimizer, nesterov, schedule, decay_all;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
-    int64_t accumulate, batch_units, epochs, least_steps, steps, patience, seed;
+    int64_t accumulate, batch_units, examples, epochs, least_steps, steps, patience, seed;
     double hold_out;
     char metric[AT_CONFIG_TEXT];
 } at_config;
@@ -88,12 +88,14 @@ typedef struct at_field {
     const char *help;
 } at_field;
 
-enum { AT_FIELDS = 99 }; /* checked against the table */
+enum { AT_FIELDS = 100 }; /* checked against the table */
 extern const at_field at_fields[AT_FIELDS];
 
-/* Defaults that depend on the task, the unit or the encoder; later ones win. -1: any. */
+/* Defaults that depend on the task, the unit, the encoder or how much there is to learn from; later ones win.
+ * -1: any. */
 typedef struct at_default {
     int task, unit, encoder;
+    int64_t examples; /* so many, or more */
     const char *name, *value;
 } at_default;
 extern const at_default at_defaults[];

@@ -16,7 +16,8 @@ static attn_status set_in_both(attn_trainer *trainer, const char *name, const ch
     return status;
 }
 
-/* Units that the configuration leaves to the data. Who asks for subwords, words or bytes means both sides. */
+/* What the configuration leaves to the data: units, and what depends on how many examples there are. Who asks
+ * for subwords, words or bytes means both sides. */
 attn_status at_trainer_choose_units(attn_trainer *trainer) {
     static const char *const names[] = {"words", "chars", "bytes", "subwords", "symbols"};
     const at_config *values;
@@ -32,6 +33,7 @@ attn_status at_trainer_choose_units(attn_trainer *trainer) {
                        at_string(&trainer->train->name, 0));
     }
     at_unit unit = (at_unit)values->unit, target = (at_unit)values->target_unit;
+    int64_t examples = values->examples;
     if (target == AT_UNIT_AUTO && unit != AT_UNIT_AUTO && unit != AT_UNIT_CHARS && unit != AT_UNIT_SYMBOLS)
         target = unit;
     if (unit == AT_UNIT_AUTO) status = at_text_guess(trainer->context, &trainer->train->tokens, &unit);
@@ -39,7 +41,10 @@ attn_status at_trainer_choose_units(attn_trainer *trainer) {
         status = at_text_guess(trainer->context, &trainer->train->targets, &target);
     if (status == ATTN_OK) status = set_in_both(trainer, "text.unit", names[unit]);
     if (status == ATTN_OK) status = set_in_both(trainer, "target.unit", names[target]);
-    return status;
+    if (status != ATTN_OK || examples > 0) return status;
+    char count[32];
+    snprintf(count, sizeof count, "%" PRId64, trainer->train->examples);
+    return set_in_both(trainer, "training.examples", count);
 }
 
 static attn_status learn_pairs(attn_trainer *trainer) {
