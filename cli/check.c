@@ -22,8 +22,8 @@ enum {
 };
 
 /* The values of --task. */
-enum { TASK_ANY, TASK_TAG, TASK_CLASSIFY, TASK_REGRESS, TASK_SEQ2SEQ };
-static const char *const tasks[] = {"any", "tag", "classify", "regress", "seq2seq", NULL};
+enum { TASK_ANY, TASK_TAG, TASK_CLASSIFY, TASK_REGRESS, TASK_SEQ2SEQ, TASK_LM };
+static const char *const tasks[] = {"any", "tag", "classify", "regress", "seq2seq", "lm", NULL};
 
 typedef struct check_arguments {
     const char *positional[2]; /* the second: the file of targets, or NULL */
@@ -280,8 +280,11 @@ static void print_text(const checked *of) {
     }
     fputc('\n', stdout);
     if (of->unlabelled) {
-        printf("\nno %s: it can be predicted on, not learned from. As training data it\n",
-               has_pairs(of) ? "targets" : "labels");
+        if (attn_dataset_format(of->dataset) == ATTN_FORMAT_LINES && of->given->task == TASK_ANY)
+            puts("\nno labels: attn train lm learns from it as running text. For other tasks it");
+        else
+            printf("\nno %s: it can be predicted on, not learned from. As training data it\n",
+                   has_pairs(of) ? "targets" : "labels");
         const char *name = of->given->positional[0];
         size_t length = strlen(name);
         int prefixed = strncmp(of->unlabelled, name, length) == 0 && of->unlabelled[length] == ':';
@@ -406,6 +409,10 @@ static attn_status read_file(attn_context *context, const check_arguments *given
         return attn_dataset_read_parallel(context, given->positional[0], given->positional[1], &options,
                                           dataset);
     if (given->task == TASK_SEQ2SEQ) options.format = ATTN_FORMAT_PAIRS;
+    if (given->task == TASK_LM) {
+        options.format = ATTN_FORMAT_LINES;
+        options.labelled = 0; /* lines are all there is */
+    }
     if (given->task == TASK_TAG) options.per_token = 1;
     if (given->task == TASK_CLASSIFY || given->task == TASK_REGRESS) options.per_token = 0;
     attn_status status = attn_dataset_read(context, given->positional[0], &options, dataset);

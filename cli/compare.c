@@ -92,7 +92,13 @@ static int make_folder(comparison *what, const char *keep, char **made) {
     if (keep != NULL) {
         what->folder = keep;
         what->keep = true;
-        return mkdir(keep, 0777) == 0 || errno == EEXIST ? EXIT_DONE : complain("cannot make ", keep);
+        if (mkdir(keep, 0777) != 0 && errno != EEXIST) return complain("cannot make ", keep);
+        struct stat found;
+        if (stat(keep, &found) == 0 && !S_ISDIR(found.st_mode))
+            errno = ENOTDIR;
+        else if (access(keep, W_OK) == 0)
+            return EXIT_DONE;
+        return complain("cannot keep models in ", keep);
     }
     const char *parent = getenv("TMPDIR");
     if (parent == NULL || *parent == '\0') parent = "/tmp";

@@ -100,11 +100,14 @@ static attn_status answer_dataset(predictor *with, const attn_dataset *dataset, 
     return good ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
-static attn_status answer(predictor *with, const char *bytes, size_t length, int64_t line) {
+/* *printed: whether some answers may be out, though not all are. */
+static attn_status answer(predictor *with, const char *bytes, size_t length, int64_t line, bool *printed) {
     attn_dataset *dataset = NULL;
+    *printed = false;
     attn_status status =
         attn_dataset_parse(with->context, with->name, line, bytes, length, &with->options, &dataset);
     if (status != ATTN_OK) return status;
+    *printed = attn_model_continues(with->model); /* line by line */
     status = answer_dataset(with, dataset, bytes, length);
     attn_dataset_destroy(dataset);
     return status;
@@ -123,8 +126,9 @@ static size_t half(const input *from, const char *bytes, size_t length) {
 /* What stands before a line that cannot be read is answered, in parts as large as can be. */
 static attn_status answer_up_to_error(predictor *with, const input *from, const char *bytes, size_t length,
                                       int64_t line) {
-    attn_status status = answer(with, bytes, length, line);
-    size_t first = status == ATTN_INVALID_ARGUMENT ? half(from, bytes, length) : 0;
+    bool printed;
+    attn_status status = answer(with, bytes, length, line, &printed);
+    size_t first = status == ATTN_INVALID_ARGUMENT && !printed ? half(from, bytes, length) : 0;
     if (first == 0) return status;
     status = answer_up_to_error(with, from, bytes, first, line);
     if (status != ATTN_OK) return status;
@@ -156,12 +160,13 @@ static int predict_stream(predictor *with, input *from) {
     size_t length;
     int64_t line;
     attn_status status = ATTN_OK;
+    bool printed;
     if (attn_model_generates(with->model)) from->piece = SEARCH_PIECE;
     if (with->options.format == ATTN_FORMAT_AUTO) with->options.format = find_format(with, from);
     attn_format format = with->options.format;
     input_set_blocks(from, format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS);
     while (status == ATTN_OK && input_next(from, format == ATTN_FORMAT_TABLE, &bytes, &length, &line)) {
-        status = format == ATTN_FORMAT_TABLE ? answer(with, bytes, length, line)
+        status = format == ATTN_FORMAT_TABLE ? answer(with, bytes, length, line, &printed)
                                              : answer_up_to_error(with, from, bytes, length, line);
         if (from->live && fflush(stdout) != 0) return EXIT_FAILED; /* main says why */
         if (ferror(stdout)) return EXIT_FAILED;
@@ -243,6 +248,8 @@ static int check_flags(predictor *with, const predict_arguments *given) {
         problem = "--n-best is more than --beam: of a beam of N there are at most N answers";
     if (given->prompt != NULL && given->positional[1] != NULL)
         problem = "--prompt or a file of prompts, not both";
+    if (kind == CONTINUES && given->format != ATTN_FORMAT_AUTO && given->format != ATTN_FORMAT_LINES)
+        problem = "--format: a model of task lm goes on with lines of text";
     if (problem == NULL) return EXIT_DONE;
     fprintf(stderr, "attn predict: %s\n", problem);
     return EXIT_MISUSED;

@@ -18,11 +18,11 @@ typedef struct setting {
 static const setting settings[TRAINING_SETTINGS] = {
     {"format", "reader.format", "F", "conllu, columns, table, fasttext (default: from the file)"},
     {"column", "reader.column", "C",
-     "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,"},
+     "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,; seq2seq: 2, ..."},
     {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
     {"label-separator", "reader.label_separator", "S", "several labels in one field stand between these"},
     {"unit", "text.unit", "U",
-     "words, chars, bytes, subwords, symbols (default: words; seq2seq: from the data)"},
+     "words, chars, bytes, subwords, symbols (default: words; lm: chars; seq2seq: from the data)"},
     {"target-unit", "target.unit", "U", "seq2seq: the same for the targets (default: from the data)"},
     {"subwords", "text.subwords", "N", "symbols of --unit subwords"},
     {"shared", "target.shared", "true",
@@ -48,7 +48,7 @@ static const setting settings[TRAINING_SETTINGS] = {
 void training_flags_add(training_flags *given, argument_flag *flags) {
     const argument_flag others[TRAINING_FLAGS - TRAINING_SETTINGS] = {
         argument_texts("dev", &given->dev.path[0], &given->dev.path[1], "FILE",
-                       "development data: the best model is chosen by it"),
+                       "development data: the best model is chosen by it; seq2seq: or two files"),
         argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
         argument_switch("crf", &given->crf, "a conditional random field over the tags"),

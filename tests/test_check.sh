@@ -124,7 +124,12 @@ check "columns: first line" line_is "a.conll: tokens with tags, 2 sequences, 3 t
 printf 'one\ntwo words\n' >plain.txt
 run 0 plain.txt
 check "lines: first line" line_is "plain.txt: lines of text, 2 texts"
-check "lines: says so" says "no labels: it can be predicted on, not learned from."
+check "lines: says so" says "no labels: attn train lm learns from it as running text."
+run 0 plain.txt --task lm
+check "running text: first line" line_is "plain.txt: lines of text, 2 texts"
+check "running text: nothing is missing" says_not "no labels"
+run 0 plain.txt --task classify
+check "lines: no classes" says "no labels: it can be predicted on, not learned from."
 check "lines: width" at_most_80_columns
 printf '\033[31mred\ttext\n%s\tx\n' "$(printf 'l%.0s' $(seq 1 300))" >escapes.tsv
 run 0 escapes.tsv

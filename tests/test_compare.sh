@@ -123,6 +123,8 @@ mistake 1 "train.conllu is what is read" "${data[@]}" --svg "$folder/train.conll
 mistake 1 "test.conllu is what is read" "${data[@]}" --svg "$folder/test.conllu"
 mistake 1 "$folder/none/plot.svg" "${data[@]}" --svg "$folder/none/plot.svg"
 mistake 1 "cannot make $folder/none/kept" "${data[@]}" --keep "$folder/none/kept"
+: >"$folder/a-file"
+mistake 1 "cannot keep models in $folder/a-file: Not a directory" "${data[@]}" --keep "$folder/a-file"
 printf '{"encoder": {"mix": "rnn", "layers": 1}}' >"$folder/mix.json"
 mistake 2 "encoder.mix is rnn" "${data[@]}" --config "$folder/mix.json"
 

@@ -247,6 +247,13 @@ check "explain: words, wide letters" says "│  小  猫 "
 check "explain: names of one width of cells" says "│  é  x "
 run explain "$folder/odd.safetensors" "$many"
 check "explain: long names are written downwards" says "│        t           s  e        l  w "
+refuses "goes on with lines of text" predict "$book" --format columns
+printf 'the\n\357\273\277\nBZh9\n' >"$folder/odd.txt"
+run predict "$book" "$folder/odd.txt" --tokens 3
+check "prompts: an answer a line, none twice" [ "$(wc -l <"$folder/out")" -le 3 ]
+printf 'a\tX\n\nb\tY\n' >"$folder/tokens.tsv"
+run eval "$book" "$folder/tokens.tsv" --format columns
+check "eval: tokens are not running text" complains "running text is lines of text"
 refuses "this version explains models of task seq2seq" explain "$book" word
 refuses "which text" explain "$capitals"
 run explain "$folder/pairs.tsv" word

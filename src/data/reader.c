@@ -304,11 +304,12 @@ static void pass_over_mark(at_reader *reader) {
     if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
 }
 
-/* Passes over a byte order mark and looks at whether this is a text at all. */
+/* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
 static attn_status open_text(at_reader *reader) {
-    pass_over_mark(reader);
+    int beginning = reader->line <= 1;
+    if (beginning) pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
-    return check_kind(reader, (size_t)(reader->end - reader->next));
+    return beginning ? check_kind(reader, (size_t)(reader->end - reader->next)) : ATTN_OK;
 }
 
 /* `targets` is NULL, but for pairs from two texts. */

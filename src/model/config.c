@@ -290,6 +290,12 @@ static attn_status check_together(attn_context *context, const at_config *v) {
     }
     if (v->task != AT_TASK_SEQ2SEQ && v->unit == AT_UNIT_AUTO)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "text.unit auto is for task seq2seq");
+    if (v->task == AT_TASK_SEQ2SEQ && v->format != ATTN_FORMAT_AUTO && v->format != ATTN_FORMAT_PAIRS)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task seq2seq learns from pairs: reader.format has to be pairs");
+    if (v->task == AT_TASK_LM && v->format != ATTN_FORMAT_AUTO && v->format != ATTN_FORMAT_LINES)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task lm learns from lines of text: reader.format has to be lines");
     if (v->task == AT_TASK_LM && !v->causal)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "task lm: encoder.causal has to be true");
     if (v->task == AT_TASK_LM && (v->unit == AT_UNIT_WORDS || v->unit == AT_UNIT_SYMBOLS)) {

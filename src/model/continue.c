@@ -48,6 +48,7 @@ static attn_status take_prompt(sampling *work, const char *prompt) {
     attn_reader_options_init(&reader);
     reader.format = ATTN_FORMAT_LINES;
     reader.labelled = 0;
+    if (strncmp(prompt, "\xef\xbb\xbf", 3) == 0) prompt += 3; /* a reader would pass over it, too */
     size_t length = strlen(prompt);
     int open = length > 0 && prompt[length - 1] != '\n';
     attn_status status = attn_dataset_parse(model->context, "the prompt", 1, length ? prompt : "\n",
@@ -88,6 +89,11 @@ static attn_status next_probabilities(sampling *work) {
         for (int64_t s = 0; s < symbols; s++)
             work->probability[s] += (double)attn_variable_data(x)[s] / model->members;
     }
+    double sum = 0;
+    for (int64_t s = 0; s < symbols; s++) sum += work->probability[s];
+    if (!(sum > 0))
+        return at_fail(model->context, ATTN_NOT_FINITE,
+                       "the model says what is not a number: its weights are broken");
     return ATTN_OK;
 }
 

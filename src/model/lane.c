@@ -133,6 +133,9 @@ static attn_status keep_found(at_lane *lane, const at_search *search, const int6
     for (int64_t s = 0; s < lane->batch.sequences; s++) {
         const at_found *found;
         int64_t count = at_search_found(search, s, &found);
+        if (count > 0 && !(found[0].score > -INFINITY))
+            return at_fail(lane->context, ATTN_NOT_FINITE,
+                           "the model says what is not a number: its weights are broken");
         for (int64_t a = 0; a < count; a++) {
             attn_status status =
                 at_grow(lane->context, &lane->symbols, &lane->symbol_room,

@@ -73,6 +73,9 @@ static attn_status say_batch(attn_model *model, const at_batch *batch, const int
             likelihood[r] += exp((double)row[said[r]]) / model->members;
     }
     for (int64_t r = 0; r < rows; r++) {
+        if (likelihood[r] != likelihood[r])
+            return at_fail(model->context, ATTN_NOT_FINITE,
+                           "the model says what is not a number: its weights are broken");
         surprise->loss -= log(likelihood[r] > 1e-300 ? likelihood[r] : 1e-300);
     }
     surprise->units += rows;
@@ -135,6 +138,10 @@ attn_status at_running_surprise(attn_model *model, const attn_dataset *dataset, 
     saying work = {.said = NULL};
     at_surprise made = {.units = 0};
     attn_context *context = model->context;
+    if (dataset->tokenized)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.300s: has sentences of tokens; running text is lines of text",
+                       at_string(&dataset->name, 0));
     attn_status status = say_all(model, dataset, &work, &made);
     for (int64_t t = 0; t < dataset->tokens.count; t++)
         made.bytes += (int64_t)at_string_length(&dataset->tokens, t) + 1; /* the line end, too */

@@ -11,38 +11,67 @@
 
 enum { MOST_VECTORS = 200000 }; /* files put frequent words first */
 
+/* Whether a pair is held out is drawn by its source: several right answers to one question stay together. */
+static int64_t draw_sources(const attn_dataset *pairs, double part, unsigned char *held) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < pairs->examples; i++) {
+        uint64_t hash =
+            at_hash(at_string(&pairs->tokens, i), at_string_length(&pairs->tokens, i), 0x686f6c64u);
+        held[i] = (double)(at_splitmix64(hash) >> 11) / 9007199254740992.0 < part;
+        count += held[i];
+    }
+    return count;
+}
+
+/* Selection sampling: each subset of `wanted` examples is as likely as any other. */
+static void draw_examples(int64_t count, int64_t wanted, unsigned char *held) {
+    int64_t taken = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double draw = (double)(at_splitmix64((uint64_t)i ^ 0x686f6c64u) >> 11) / 9007199254740992.0;
+        held[i] = draw * (double)(count - i) < (double)(wanted - taken);
+        taken += held[i];
+    }
+}
+
+/* Marks the examples to hold out, at least one and not all; how many. */
+static int64_t draw(const attn_trainer *trainer, const attn_dataset *all, unsigned char *held) {
+    int64_t count = all->examples, wanted = (int64_t)(trainer->values.hold_out * (double)count + 0.5);
+    if (wanted < 1) wanted = 1;
+    if (wanted > count - 1) wanted = count - 1; /* something is to be learned from, too */
+    if (trainer->values.task == AT_TASK_LM) {   /* its end: the lines of a text belong together */
+        for (int64_t i = 0; i < count; i++) held[i] = i >= count - wanted;
+        return wanted;
+    }
+    if (trainer->values.task == AT_TASK_SEQ2SEQ) {
+        int64_t drawn = draw_sources(all, trainer->values.hold_out, held);
+        if (drawn > 0 && drawn < count) return drawn; /* else there are very few */
+    }
+    draw_examples(count, wanted, held);
+    return wanted;
+}
+
 /* Which examples are held out does not depend on the seed of training, so that runs with different seeds can
  * be compared. */
 attn_status at_trainer_hold_out(attn_trainer *trainer) {
     attn_context *context = trainer->context;
     const attn_dataset *all = trainer->train;
-    int64_t count = all->examples, held = (int64_t)(trainer->values.hold_out * (double)count + 0.5);
-    if (held < 1) held = 1;
-    if (held > count - 1) held = count - 1;           /* something is to be learned from, too */
-    int running = trainer->values.task == AT_TASK_LM; /* its end: the lines of a text belong together */
-    if (count < 2) {                                  /* one example: it is all there is */
+    int64_t count = all->examples;
+    if (count < 2) { /* one example: it is all there is */
         trainer->dev = all;
         return ATTN_OK;
     }
-    int64_t *rest = at_allocate(context, count, sizeof *rest, "the examples held out");
-    int64_t *out = at_allocate(context, held, sizeof *out, "the examples held out");
-    attn_status status = rest && out ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    int64_t *order = at_allocate(context, count, sizeof *order, "the examples held out");
+    unsigned char *held = at_allocate(context, count, 1, "the examples held out");
+    attn_status status = order && held ? ATTN_OK : ATTN_OUT_OF_MEMORY;
     if (status == ATTN_OK) {
-        int64_t rested = 0, taken = 0;
-        for (int64_t i = 0; i < count; i++) { /* selection sampling: each subset is as likely as any other */
-            double draw = (double)(at_splitmix64((uint64_t)i ^ 0x686f6c64u) >> 11) / 9007199254740992.0;
-            int drawn = draw * (double)(count - i) < (double)(held - taken);
-            if (running ? i >= count - held : drawn) {
-                out[taken++] = i;
-            } else {
-                rest[rested++] = i;
-            }
-        }
-        status = attn_dataset_select(all, out, taken, &trainer->own_dev);
-        if (status == ATTN_OK) status = attn_dataset_select(all, rest, rested, &trainer->own_train);
+        int64_t out = draw(trainer, all, held), taken = 0, rested = out; /* those held out come first */
+        for (int64_t i = 0; i < count; i++) order[held[i] ? taken++ : rested++] = i;
+        status = attn_dataset_select(all, order, out, &trainer->own_dev);
+        if (status == ATTN_OK)
+            status = attn_dataset_select(all, order + out, count - out, &trainer->own_train);
     }
-    at_release(context, rest);
-    at_release(context, out);
+    at_release(context, order);
+    at_release(context, held);
     if (status != ATTN_OK) return status;
     trainer->train = trainer->own_train;
     trainer->dev = trainer->own_dev;

@@ -69,12 +69,12 @@ typedef struct totals {
 } totals;
 
 /* The rows rows[0 .. count - 1] have one source, and `answer` is to it. */
-static attn_status count_question(counting *work, const attn_dataset *pairs, const char *answer,
+static attn_status count_question(counting *work, const at_strings *targets, const char *answer,
                                   const int64_t *rows, int64_t count, int symbols, totals *sums) {
     int64_t nearest = -1, nearest_length = 0, nearest_row = 0;
     int exact = 0;
     for (int64_t i = 0; i < count; i++) {
-        const char *right = at_string(&pairs->targets, rows[i]);
+        const char *right = at_string(targets, rows[i]);
         int64_t distance, length;
         attn_status status = distance_of(work, answer, right, !symbols, &distance, &length);
         if (status != ATTN_OK) return status;
@@ -87,7 +87,7 @@ static attn_status count_question(counting *work, const attn_dataset *pairs, con
     int64_t word_errors = !exact, words = 1;
     if (!symbols) {
         attn_status status =
-            distance_of(work, answer, at_string(&pairs->targets, nearest_row), 0, &word_errors, &words);
+            distance_of(work, answer, at_string(targets, nearest_row), 0, &word_errors, &words);
         if (status != ATTN_OK) return status;
     }
     sums->questions++;
@@ -121,8 +121,8 @@ static attn_status group(attn_context *context, const attn_dataset *pairs, int64
     return status;
 }
 
-static attn_status count_all(counting *work, const attn_dataset *pairs, const attn_answers *answers,
-                             int symbols, totals *sums) {
+static attn_status count_all(counting *work, const attn_dataset *pairs, const at_strings *targets,
+                             const attn_answers *answers, int symbols, totals *sums) {
     attn_context *context = work->context;
     int64_t *next = at_allocate(context, pairs->examples, sizeof *next, "the sources of pairs");
     int64_t *rows = at_allocate(context, pairs->examples, sizeof *rows, "the sources of pairs");
@@ -132,7 +132,7 @@ static attn_status count_all(counting *work, const attn_dataset *pairs, const at
         int64_t count = 0;
         if (!first[i]) continue;
         for (int64_t row = i; row >= 0; row = next[row]) rows[count++] = row;
-        status = count_question(work, pairs, attn_answers_text(answers, i, 0), rows, count, symbols, sums);
+        status = count_question(work, targets, attn_answers_text(answers, i, 0), rows, count, symbols, sums);
     }
     at_release(context, next);
     at_release(context, rows);
@@ -140,21 +140,37 @@ static attn_status count_all(counting *work, const attn_dataset *pairs, const at
     return status;
 }
 
-static attn_status text_scores(attn_context *context, const attn_dataset *pairs, const attn_answers *answers,
+static attn_status text_scores(attn_context *context, const at_strings *targets, const attn_answers *answers,
                                int lowercase, double *bleu, double *chrf) {
-    const char **said = at_allocate(context, pairs->examples, sizeof *said, "answers");
-    const char **right = at_allocate(context, pairs->examples, sizeof *right, "answers");
+    int64_t count = targets->count;
+    const char **said = at_allocate(context, count, sizeof *said, "answers");
+    const char **right = at_allocate(context, count, sizeof *right, "answers");
     attn_status status = said && right ? ATTN_OK : ATTN_OUT_OF_MEMORY;
     attn_bleu whole = {0};
-    for (int64_t i = 0; i < pairs->examples && status == ATTN_OK; i++) {
+    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
         said[i] = attn_answers_text(answers, i, 0);
-        right[i] = at_string(&pairs->targets, i);
+        right[i] = at_string(targets, i);
     }
-    if (status == ATTN_OK) status = attn_score_bleu(context, said, right, pairs->examples, lowercase, &whole);
-    if (status == ATTN_OK) status = attn_score_chrf(context, said, right, pairs->examples, lowercase, chrf);
+    if (status == ATTN_OK) status = attn_score_bleu(context, said, right, count, lowercase, &whole);
+    if (status == ATTN_OK) status = attn_score_chrf(context, said, right, count, lowercase, chrf);
     *bleu = whole.score;
     at_release(context, said);
     at_release(context, right);
+    return status;
+}
+
+/* What a model that knows no capitals can say. */
+static attn_status lower_all(attn_context *context, const at_strings *texts, at_strings *lower) {
+    char *buffer = NULL;
+    int64_t room = 0;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < texts->count && status == ATTN_OK; i++) {
+        const char *text = at_string(texts, i);
+        size_t length = at_string_length(texts, i);
+        status = at_lower_case(context, &text, &length, &buffer, &room);
+        if (status == ATTN_OK) status = at_strings_add(context, lower, text, length);
+    }
+    at_release(context, buffer);
     return status;
 }
 
@@ -166,11 +182,16 @@ static attn_status compare_answers(const attn_model *model, const attn_dataset *
     totals sums = {0};
     int symbols = model->target->options.unit == AT_UNIT_SYMBOLS;
     double bleu = 0, chrf = 0;
-    attn_status status = count_all(&work, pairs, answers, symbols, &sums);
+    at_strings lower = {.count = 0};
+    const at_strings *targets = model->target->options.lowercase ? &lower : &pairs->targets;
+    attn_status status = ATTN_OK;
+    if (targets == &lower) status = lower_all(model->context, &pairs->targets, &lower);
+    if (status == ATTN_OK) status = count_all(&work, pairs, targets, answers, symbols, &sums);
     at_vocabulary_free(model->context, &work.words);
     at_release(model->context, work.answer.pieces);
     at_release(model->context, work.right.pieces);
-    if (status == ATTN_OK) status = text_scores(model->context, pairs, answers, lowercase, &bleu, &chrf);
+    if (status == ATTN_OK) status = text_scores(model->context, targets, answers, lowercase, &bleu, &chrf);
+    at_strings_free(model->context, &lower);
     if (status != ATTN_OK) return status;
     *metrics = (at_sequence_metrics){.examples = pairs->examples,
                                      .compared = sums.questions,

@@ -76,6 +76,20 @@ static attn_status learn_pairs(attn_trainer *trainer) {
     return set_in_both(trainer, "target.longest", text);
 }
 
+/* Readers see to it that every pair has a target. An answer that is far longer than any right one is wrong
+ * whatever follows: development answers end there, not at twice the longest of all targets that were learned.
+ */
+attn_status at_trainer_look_at_dev(attn_trainer *trainer) {
+    at_symbols symbols = {.examples = 0};
+    if (trainer->values.task != AT_TASK_SEQ2SEQ || trainer->dev->columns.count != 1) return ATTN_OK;
+    attn_status status = at_symbols_of(trainer->model, trainer->dev, &symbols);
+    trainer->dev_longest = 2 * symbols.longest + 10;
+    if (trainer->dev_longest > trainer->values.target_longest)
+        trainer->dev_longest = trainer->values.target_longest;
+    at_symbols_free(trainer->context, &symbols);
+    return status;
+}
+
 static attn_status learn_running(attn_trainer *trainer) {
     attn_status status = at_running_said(trainer->model, &trainer->units, &trainer->running);
     if (status == ATTN_OK)

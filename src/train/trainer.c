@@ -184,7 +184,7 @@ static int64_t find_labelled(const attn_model *model, const at_targets *targets)
 
 /* What does not fit the outputs is found now, not after the first epoch. */
 static attn_status check_dev(attn_trainer *trainer) {
-    if (at_trainer_of_sequences(trainer)) return ATTN_OK; /* readers see to it that every pair has a target */
+    if (at_trainer_of_sequences(trainer)) return at_trainer_look_at_dev(trainer);
     at_targets targets;
     attn_status status = at_model_targets(trainer->model, trainer->dev, &targets);
     if (status != ATTN_OK) return status;
@@ -378,6 +378,7 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, double *score) {
     attn_search_options search; /* the greedy one tells models apart as well, and is many times as fast */
     attn_search_options_init(&search);
     search.beam = 1;
+    search.longest = trainer->dev_longest;
     if (trainer->measuring && trainer->symbols.examples) /* a network that has learned nothing does not end */
         search.longest = 2 + trainer->symbols.count / trainer->symbols.examples;
     attn_status status = attn_report_create_search(trainer->model, trainer->dev, &search, 0, &report);
@@ -392,9 +393,12 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, double *score) {
 static attn_status check_metric(attn_trainer *trainer) {
     attn_dataset *one;
     attn_report *report = NULL;
+    attn_search_options search;
+    attn_search_options_init(&search);
+    search.beam = search.longest = 1;
     attn_status status = attn_dataset_select(trainer->dev, &trainer->labelled, 1, &one);
     if (status != ATTN_OK) return status;
-    status = attn_report_create(trainer->model, one, &report);
+    status = attn_report_create_search(trainer->model, one, &search, 0, &report);
     attn_dataset_destroy(one);
     if (status != ATTN_OK) return status;
     char names[300] = "";
@@ -416,9 +420,16 @@ static attn_status swap_average(attn_trainer *trainer) {
     return trainer->averaged ? attn_optimizer_swap_average(trainer->optimizer) : ATTN_OK;
 }
 
+static int nothing_right(const attn_trainer *trainer, double score) {
+    if (trainer->values.task != AT_TASK_SEQ2SEQ) return 0;
+    return attn_metric_rises(trainer->metric) ? score <= 0 : score >= 1;
+}
+
 /* Evaluates with the averaged weights; with `keep` the model is written if none was better so far (of equal
  * ones the later, which has learned longer), else (a run that is stopped before its first evaluation) in any
- * case, and nothing of it counts for what follows. Patience waits for a score that is really better. */
+ * case, and nothing of it counts for what follows. Patience waits for a score that is really better; it does
+ * not begin before some answer is right, since whole answers are wrong long after a network has begun to
+ * learn. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
     double score = NAN;
@@ -435,7 +446,7 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     if (status != ATTN_OK || !keep) return status;
     made->evaluated_step = made->step;
     made->evaluated_epoch = made->epoch;
-    made->without_better = better ? 0 : made->without_better + 1;
+    made->without_better = better || nothing_right(trainer, score) ? 0 : made->without_better + 1;
     if (as_good) {
         made->best_score = score;
         made->best_step = made->step;

@@ -38,6 +38,7 @@ struct attn_trainer {
     at_segments segments;
     at_targets targets;
     at_symbols symbols;                    /* seq2seq: the answers */
+    int64_t dev_longest;                   /* seq2seq: symbols of a development answer, at most */
     int32_t *running;                      /* lm: what is said after each unit */
     at_decoding decoding;                  /* seq2seq: the answers of a batch */
     int64_t steps_total, batches_an_epoch; /* of epoch 0; others differ by a few at most */
@@ -84,6 +85,7 @@ attn_status at_trainer_read_vectors(attn_trainer *trainer);
 
 /* sequences.c: what is different for answers of their own length and for running text: what the configuration
  * leaves to the data, vocabularies and numbers, and the loss of a batch. */
+attn_status at_trainer_look_at_dev(attn_trainer *trainer);
 attn_status at_trainer_choose_units(attn_trainer *trainer);
 attn_status at_trainer_learn_sequences(attn_trainer *trainer);
 attn_status at_trainer_sequences_loss(attn_trainer *trainer, const int64_t *order, int64_t count,
