@@ -44,8 +44,8 @@ typedef struct attn_search_options {
 ATTN_API void attn_search_options_init(attn_search_options *options);
 
 /* The answers for every example of a dataset, whose targets are not looked at: the same whatever else is in
- * the dataset. Errors: UNSUPPORTED (the model answers otherwise), INVALID_ARGUMENT (options), OUT_OF_MEMORY.
- */
+ * the dataset. Errors: UNSUPPORTED (the model answers otherwise), INVALID_ARGUMENT (options), NOT_FINITE (the
+ * network's numbers are none), OUT_OF_MEMORY. */
 typedef struct attn_answers attn_answers;
 ATTN_API attn_status attn_model_generate(attn_model *model, const attn_dataset *dataset,
                                          const attn_search_options *options, attn_answers **answers);
@@ -85,7 +85,7 @@ typedef struct attn_sampling_options {
 ATTN_API void attn_sampling_options_init(attn_sampling_options *options);
 
 /* The text that follows `prompt` (which may be empty and may have line ends): without the prompt, in UTF-8
- * whatever the model says, to be released with attn_text_destroy. */
+ * whatever the model says, to be released with attn_text_destroy. Errors: as above. */
 ATTN_API attn_status attn_model_continue(attn_model *model, const char *prompt,
                                          const attn_sampling_options *options, char **text);
 ATTN_API void attn_text_destroy(attn_model *model, char *text);
