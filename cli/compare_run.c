@@ -25,14 +25,7 @@ static void on_interrupt(int number) {
     signal(number, SIG_DFL); /* the second one is meant */
 }
 
-void compare_catch_interrupts(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
+void compare_catch_interrupts(void) { progress_handle_interrupts(on_interrupt); }
 
 bool compare_interrupted(void) { return interrupted != 0; }
 

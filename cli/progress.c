@@ -20,14 +20,16 @@ static void on_interrupt(int number) {
     signal(number, SIG_DFL); /* the second one is meant */
 }
 
-void progress_catch_interrupts(void) {
+void progress_handle_interrupts(void (*handler)(int number)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
+    action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
+
+void progress_catch_interrupts(void) { progress_handle_interrupts(on_interrupt); }
 
 bool progress_interrupted(void) { return interrupted != 0; }
 

@@ -14,6 +14,8 @@ typedef struct progress {
     bool bar_shown;
 } progress;
 
+/* From now on, Ctrl-C and SIGTERM call `handler`. */
+void progress_handle_interrupts(void (*handler)(int number));
 /* Ctrl-C (and SIGTERM) from now on ask for a stop after the step; a second one ends the program at once. */
 void progress_catch_interrupts(void);
 bool progress_interrupted(void);

@@ -10,24 +10,6 @@
 #include "support/memory.h"
 #include "train/metrics.h"
 
-static counting_allocator counter;
-static attn_context *context;
-
-static int setup(void **state) {
-    (void)state;
-    attn_context_options options;
-    attn_context_options_init(&options);
-    options.threads = 1;
-    options.allocator = counting_allocator_functions(&counter);
-    return attn_context_create(&options, &context) == ATTN_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    attn_context_destroy(context);
-    return counter.live == 0 ? 0 : -1;
-}
-
 /* The next of a fixed sequence of random numbers, 0 .. bound - 1. */
 static int next(uint32_t *seed, int bound) {
     *seed = *seed * 1664525u + 1013904223u;
@@ -49,7 +31,7 @@ static void test_classes_by_hand(void **state) {
     const int32_t answers[] = {CAT, DOG, CAT, DOG, BIRD, DOG, CAT};
     at_confusion confusion;
     attn_class_scores scores[CLASSES];
-    assert_int_equal(at_confusion_make(context, truth, answers, 7, CLASSES, &confusion), ATTN_OK);
+    assert_int_equal(at_confusion_make(group_context, truth, answers, 7, CLASSES, &confusion), ATTN_OK);
     assert_int_equal(confusion.count, 5);
     assert_int_equal(at_confusion_get(&confusion, CAT, CAT), 2);
     assert_int_equal(at_confusion_get(&confusion, CAT, DOG), 1);
@@ -58,7 +40,7 @@ static void test_classes_by_hand(void **state) {
     assert_int_equal(at_confusion_get(&confusion, NEVER, 99), 0);
     at_confusion_count(&confusion, scores);
     at_score_summary summary = at_scores_finish(scores, CLASSES);
-    at_confusion_free(context, &confusion);
+    at_confusion_free(group_context, &confusion);
 
     assert_int_equal(scores[CAT].support, 3);
     assert_int_equal(scores[CAT].predicted, 2);
@@ -87,11 +69,11 @@ static void test_nothing_to_count(void **state) {
     const int32_t truth[] = {-1, -1}, answers[] = {0, 1};
     at_confusion confusion;
     attn_class_scores scores[2];
-    assert_int_equal(at_confusion_make(context, truth, answers, 2, 2, &confusion), ATTN_OK);
+    assert_int_equal(at_confusion_make(group_context, truth, answers, 2, 2, &confusion), ATTN_OK);
     at_confusion_count(&confusion, scores);
     at_score_summary summary = at_scores_finish(scores, 2);
     assert_int_equal(at_confusion_get(&confusion, 0, 0), 0);
-    at_confusion_free(context, &confusion);
+    at_confusion_free(group_context, &confusion);
     near(summary.macro_f1, 0);
     near(summary.micro_f1, 0);
     assert_int_equal(scores[0].predicted, 0);
@@ -115,7 +97,8 @@ static void test_classes_by_brute_force(void **state) {
         }
         at_confusion confusion;
         attn_class_scores scores[MOST];
-        assert_int_equal(at_confusion_make(context, truth, answers, rows, classes, &confusion), ATTN_OK);
+        assert_int_equal(at_confusion_make(group_context, truth, answers, rows, classes, &confusion),
+                         ATTN_OK);
         at_confusion_count(&confusion, scores);
         at_score_summary summary = at_scores_finish(scores, classes);
         for (int c = 0; c < classes; c++) {
@@ -132,7 +115,7 @@ static void test_classes_by_brute_force(void **state) {
             near(scores[c].f1, p + r > 0 ? 2 * p * r / (p + r) : 0);
         }
         near(summary.micro_f1, rows_counted ? (double)right_rows / rows_counted : 0);
-        at_confusion_free(context, &confusion);
+        at_confusion_free(group_context, &confusion);
     }
 }
 
@@ -140,12 +123,13 @@ static void test_no_memory(void **state) {
     (void)state;
     const int32_t truth[] = {0, 1}, answers[] = {0, 0};
     at_confusion confusion = {.classes = 77};
-    int64_t live = counter.live;
+    int64_t live = group_counter.live;
     for (int64_t at = 1; at <= 2; at++) {
-        counter.fail_at = at;
-        assert_int_equal(at_confusion_make(context, truth, answers, 2, 2, &confusion), ATTN_OUT_OF_MEMORY);
-        counter.fail_at = 0;
-        assert_int_equal(counter.live, live);
+        group_counter.fail_at = at;
+        assert_int_equal(at_confusion_make(group_context, truth, answers, 2, 2, &confusion),
+                         ATTN_OUT_OF_MEMORY);
+        group_counter.fail_at = 0;
+        assert_int_equal(group_counter.live, live);
         assert_int_equal(confusion.classes, 77);
     }
 }
@@ -303,5 +287,5 @@ int main(void) {
         cmocka_unit_test(test_words_by_hand),
         cmocka_unit_test(test_words_by_brute_force),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

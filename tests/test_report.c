@@ -1,6 +1,6 @@
 /* test_report.c: reports of models that were not trained (their answers are arbitrary, but fixed) against the
- * same numbers counted plainly from predictions and targets; what is asked out of range; memory that runs
- * out anywhere.
+ * same numbers group_counter plainly from predictions and targets; what is asked out of range; memory that
+ * runs out anywhere.
  */
 #include "support/check.h"
 
@@ -15,24 +15,6 @@
 
 #include "model/model.h"
 #include "support/memory.h"
-
-static counting_allocator counter;
-static attn_context *context;
-
-static int setup(void **state) {
-    (void)state;
-    attn_context_options options;
-    attn_context_options_init(&options);
-    options.threads = 1;
-    options.allocator = counting_allocator_functions(&counter);
-    return attn_context_create(&options, &context) == ATTN_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    attn_context_destroy(context);
-    return counter.live == 0 ? 0 : -1;
-}
 
 /* ---- data and models ---- */
 
@@ -62,8 +44,8 @@ static attn_dataset *parse(const char *text, attn_format format, const char *col
     options.format = format;
     options.column = column;
     options.labelled = labelled;
-    if (attn_dataset_parse(context, "data", 1, text, strlen(text), &options, &dataset) != ATTN_OK)
-        fail_msg("%s", attn_context_error(context));
+    if (attn_dataset_parse(group_context, "data", 1, text, strlen(text), &options, &dataset) != ATTN_OK)
+        fail_msg("%s", attn_context_error(group_context));
     return dataset;
 }
 
@@ -82,17 +64,17 @@ static attn_model *make_model(const attn_dataset *dataset, const char *const *se
                                          NULL};
     attn_config *config = NULL;
     attn_model *model = NULL;
-    assert_int_equal(attn_config_create(context, &config), ATTN_OK);
+    assert_int_equal(attn_config_create(group_context, &config), ATTN_OK);
     const char *const *lists[] = {common, settings};
     for (int list = 0; list < 2; list++)
         for (const char *const *one = lists[list]; *one; one += 2)
             if (attn_config_set(config, one[0], one[1]) != ATTN_OK)
-                fail_msg("%s", attn_context_error(context));
+                fail_msg("%s", attn_context_error(group_context));
     assert_int_equal(at_model_create(config, &model), ATTN_OK);
     attn_config_destroy(config);
     assert_int_equal(at_outputs_learn(model, dataset), ATTN_OK);
     assert_int_equal(at_text_learn(&model->text, dataset), ATTN_OK);
-    if (at_model_build(model, NULL) != ATTN_OK) fail_msg("%s", attn_context_error(context));
+    if (at_model_build(model, NULL) != ATTN_OK) fail_msg("%s", attn_context_error(group_context));
     return model;
 }
 
@@ -102,7 +84,8 @@ static void near(double got, double wanted) {
 
 static attn_report *report_of(attn_model *model, const attn_dataset *dataset) {
     attn_report *report = NULL;
-    if (attn_report_create(model, dataset, &report) != ATTN_OK) fail_msg("%s", attn_context_error(context));
+    if (attn_report_create(model, dataset, &report) != ATTN_OK)
+        fail_msg("%s", attn_context_error(group_context));
     return report;
 }
 
@@ -216,9 +199,9 @@ static void test_refusals(void **state) {
     assert_int_equal(attn_report_create(model, NULL, &report), ATTN_INVALID_ARGUMENT);
     assert_int_equal(attn_report_create(model, train, NULL), ATTN_INVALID_ARGUMENT);
     assert_int_equal(attn_report_create(model, texts, &report), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context), "data: "));
+    assert_non_null(strstr(attn_context_error(group_context), "data: "));
     assert_int_equal(attn_report_create(model, bare, &report), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context), "data: has nothing to compare answers with"));
+    assert_non_null(strstr(attn_context_error(group_context), "data: has nothing to compare answers with"));
     assert_null(report);
     attn_model_destroy(model);
     attn_dataset_destroy(bare);
@@ -381,20 +364,20 @@ static void test_no_memory(void **state) {
     attn_report *report = report_of(model, other); /* what the model keeps for later calls is there now */
     attn_report_destroy(report);
     report = NULL;
-    int64_t live = counter.live, denied = 0;
+    int64_t live = group_counter.live, denied = 0;
     for (int64_t at = 1;; at++) {
-        counter.fail_at = at;
+        group_counter.fail_at = at;
         attn_status status = attn_report_create(model, other, &report);
-        counter.fail_at = 0;
+        group_counter.fail_at = 0;
         if (status == ATTN_OK) break;
         assert_int_equal(status, ATTN_OUT_OF_MEMORY);
         assert_null(report);
-        assert_int_equal(counter.live, live);
+        assert_int_equal(group_counter.live, live);
         denied++;
     }
     assert_true(denied > 20);
     attn_report_destroy(report);
-    assert_int_equal(counter.live, live);
+    assert_int_equal(group_counter.live, live);
     attn_model_destroy(model);
     attn_dataset_destroy(other);
     attn_dataset_destroy(train);
@@ -406,5 +389,5 @@ int main(void) {
         cmocka_unit_test(test_labels),  cmocka_unit_test(test_numbers),      cmocka_unit_test(test_words),
         cmocka_unit_test(test_json),    cmocka_unit_test(test_no_memory),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -14,24 +14,6 @@
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
 
-static counting_allocator counter;
-static attn_context *context;
-
-static int setup(void **state) {
-    (void)state;
-    attn_context_options options;
-    attn_context_options_init(&options);
-    options.threads = 1;
-    options.allocator = counting_allocator_functions(&counter);
-    return attn_context_create(&options, &context) == ATTN_OK ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    attn_context_destroy(context);
-    return counter.live == 0 ? 0 : -1;
-}
-
 static void near(double got, double wanted) {
     if (!(fabs(got - wanted) <= 1e-12 * (1 + fabs(wanted)))) fail_msg("%.17g is not %.17g", got, wanted);
 }
@@ -40,7 +22,7 @@ static void near(double got, double wanted) {
 
 static int64_t distance_of(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count) {
     int64_t distance = -1;
-    assert_int_equal(attn_edit_distance(context, a, a_count, b, b_count, &distance), ATTN_OK);
+    assert_int_equal(attn_edit_distance(group_context, a, a_count, b, b_count, &distance), ATTN_OK);
     return distance;
 }
 
@@ -112,7 +94,7 @@ static void test_distance_random(void **state) {
 
 static attn_bleu bleu_of(const char *answer, const char *right, int lowercase) {
     attn_bleu bleu;
-    assert_int_equal(attn_score_bleu(context, &answer, &right, 1, lowercase, &bleu), ATTN_OK);
+    assert_int_equal(attn_score_bleu(group_context, &answer, &right, 1, lowercase, &bleu), ATTN_OK);
     return bleu;
 }
 
@@ -140,7 +122,7 @@ static void test_bleu_by_hand(void **state) {
 
     /* Of a corpus the counts are summed, and there are no n-grams across texts. */
     const char *answers[] = {"a b", "c d e f g", ""}, *right[] = {"a b", "c d e f h", "z z"};
-    assert_int_equal(attn_score_bleu(context, answers, right, 3, 0, &bleu), ATTN_OK);
+    assert_int_equal(attn_score_bleu(group_context, answers, right, 3, 0, &bleu), ATTN_OK);
     near(bleu.precisions[0], 100 * 6 / 7.0);
     near(bleu.precisions[1], 100 * 4 / 5.0);
     near(bleu.precisions[2], 100 * 2 / 3.0);
@@ -165,7 +147,7 @@ static void test_bleu_edges(void **state) {
     bleu = bleu_of("", " \xE3\x80\x80", 0);
     assert_true(bleu.score == 0 && bleu.brevity_penalty == 1 && bleu.right_tokens == 0);
     bleu = (attn_bleu){.score = 5};
-    assert_int_equal(attn_score_bleu(context, NULL, NULL, 0, 0, &bleu), ATTN_OK);
+    assert_int_equal(attn_score_bleu(group_context, NULL, NULL, 0, 0, &bleu), ATTN_OK);
     assert_true(bleu.score == 0 && bleu.answer_tokens == 0);
 }
 
@@ -209,7 +191,7 @@ static void test_tokenizer(void **state) {
 
 static double chrf_of(const char *answer, const char *right, int lowercase) {
     double score = -1;
-    assert_int_equal(attn_score_chrf(context, &answer, &right, 1, lowercase, &score), ATTN_OK);
+    assert_int_equal(attn_score_chrf(group_context, &answer, &right, 1, lowercase, &score), ATTN_OK);
     return score;
 }
 
@@ -233,9 +215,9 @@ static void test_chrf_by_hand(void **state) {
 
     const char *answers[] = {"ab", "c"}, *right[] = {"ab", "d"};
     double score;
-    assert_int_equal(attn_score_chrf(context, answers, right, 2, 0, &score), ATTN_OK);
+    assert_int_equal(attn_score_chrf(group_context, answers, right, 2, 0, &score), ATTN_OK);
     near(score, f2((2 / 3.0 + 1) / 2, (2 / 3.0 + 1) / 2));
-    assert_int_equal(attn_score_chrf(context, NULL, NULL, 0, 0, &score), ATTN_OK);
+    assert_int_equal(attn_score_chrf(group_context, NULL, NULL, 0, 0, &score), ATTN_OK);
     assert_true(score == 0);
 }
 
@@ -256,13 +238,13 @@ static void test_lower_case(void **state) {
     };
     at_code_points upper = {.count = 0}, lower = {.count = 0};
     for (int64_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(at_code_points_read(context, cases[i][0], 1, &upper), ATTN_OK);
-        assert_int_equal(at_code_points_read(context, cases[i][1], 0, &lower), ATTN_OK);
+        assert_int_equal(at_code_points_read(group_context, cases[i][0], 1, &upper), ATTN_OK);
+        assert_int_equal(at_code_points_read(group_context, cases[i][1], 0, &lower), ATTN_OK);
         assert_int_equal(upper.count, lower.count);
         assert_memory_equal(upper.codes, lower.codes, (size_t)lower.count * sizeof *lower.codes);
     }
-    at_code_points_free(context, &upper);
-    at_code_points_free(context, &lower);
+    at_code_points_free(group_context, &upper);
+    at_code_points_free(group_context, &lower);
     near(bleu_of("THE Cat sat ON &LT;", "the cat SAT on <", 1).score, 100);
     assert_true(bleu_of("THE Cat sat ON", "the cat SAT on", 0).score == 0);
     near(chrf_of("ABC", "abc", 1), 100);
@@ -299,7 +281,7 @@ static void test_tree(void **state) {
         for (int64_t i = 0; i < a_count; i++) a[i] = (int32_t)random_between(&random, 0, kinds);
         for (int64_t i = 0; i < b_count; i++) b[i] = (int32_t)random_between(&random, -1, kinds);
         int64_t matches[ORDER] = {0};
-        assert_int_equal(at_tree_start(context, &tree, 2, 2 + ORDER * a_count), ATTN_OK);
+        assert_int_equal(at_tree_start(group_context, &tree, 2, 2 + ORDER * a_count), ATTN_OK);
         at_tree_count(&tree, 1, a, a_count, ORDER);
         at_tree_match(&tree, 1, b, b_count, ORDER, matches);
         for (int n = 1; n <= ORDER; n++) {
@@ -317,8 +299,8 @@ static void test_tree(void **state) {
             assert_int_equal(matches[n - 1], wanted);
         }
     }
-    assert_int_equal(at_tree_start(context, &tree, 1, (int64_t)INT32_MAX + 1), ATTN_OVERFLOW);
-    at_tree_free(context, &tree);
+    assert_int_equal(at_tree_start(group_context, &tree, 1, (int64_t)INT32_MAX + 1), ATTN_OVERFLOW);
+    at_tree_free(group_context, &tree);
 }
 
 /* ---- failures ---- */
@@ -330,18 +312,20 @@ static void test_arguments(void **state) {
     int64_t distance = -7;
     double score = -7;
     attn_bleu bleu = {.score = -7};
-    assert_int_equal(attn_score_bleu(context, texts, texts, 2, 0, &bleu), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context), "answers[1]"));
-    assert_int_equal(attn_score_bleu(context, texts, NULL, 1, 0, &bleu), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context), "right"));
-    assert_int_equal(attn_score_bleu(context, texts, texts, -1, 0, &bleu), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_bleu(context, texts, texts, 1, 0, NULL), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_chrf(context, texts, texts, 2, 0, &score), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_chrf(context, NULL, texts, 1, 0, &score), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_chrf(context, texts, texts, 1, 0, NULL), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_edit_distance(context, symbols, 1, NULL, 1, &distance), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_edit_distance(context, symbols, -1, symbols, 1, &distance), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_edit_distance(context, symbols, 1, symbols, 1, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_bleu(group_context, texts, texts, 2, 0, &bleu), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(group_context), "answers[1]"));
+    assert_int_equal(attn_score_bleu(group_context, texts, NULL, 1, 0, &bleu), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(group_context), "right"));
+    assert_int_equal(attn_score_bleu(group_context, texts, texts, -1, 0, &bleu), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_bleu(group_context, texts, texts, 1, 0, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_chrf(group_context, texts, texts, 2, 0, &score), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_chrf(group_context, NULL, texts, 1, 0, &score), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_chrf(group_context, texts, texts, 1, 0, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_edit_distance(group_context, symbols, 1, NULL, 1, &distance),
+                     ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_edit_distance(group_context, symbols, -1, symbols, 1, &distance),
+                     ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_edit_distance(group_context, symbols, 1, symbols, 1, NULL), ATTN_INVALID_ARGUMENT);
     assert_true(distance == -7 && score == -7 && bleu.score == -7);
 }
 
@@ -354,7 +338,7 @@ static void test_no_memory(void **state) {
     snprintf(shorter, sizeof shorter, "%.300s", longer);
     const char *answers[] = {"A b.", longer}, *right[] = {"a c!", shorter};
     const int32_t a[] = {1, 2, 3}, b[] = {4, 5};
-    int64_t live = counter.live;
+    int64_t live = group_counter.live;
     for (int which = 0; which < 3; which++) {
         attn_status status = ATTN_OUT_OF_MEMORY;
         int64_t refused = 0;
@@ -362,18 +346,18 @@ static void test_no_memory(void **state) {
             attn_bleu bleu = {.score = -7};
             double score = -7;
             int64_t distance = -7;
-            counter = (counting_allocator){.live = live, .fail_at = fail_at};
-            status = which == 0   ? attn_score_bleu(context, answers, right, 2, 1, &bleu)
-                     : which == 1 ? attn_score_chrf(context, answers, right, 2, 1, &score)
-                                  : attn_edit_distance(context, a, 3, b, 2, &distance);
-            assert_int_equal(counter.live, live);
-            assert_int_equal(status, counter.failures ? ATTN_OUT_OF_MEMORY : ATTN_OK);
+            group_counter = (counting_allocator){.live = live, .fail_at = fail_at};
+            status = which == 0   ? attn_score_bleu(group_context, answers, right, 2, 1, &bleu)
+                     : which == 1 ? attn_score_chrf(group_context, answers, right, 2, 1, &score)
+                                  : attn_edit_distance(group_context, a, 3, b, 2, &distance);
+            assert_int_equal(group_counter.live, live);
+            assert_int_equal(status, group_counter.failures ? ATTN_OUT_OF_MEMORY : ATTN_OK);
             if (status != ATTN_OK) assert_true(bleu.score == -7 && score == -7 && distance == -7);
             refused += status != ATTN_OK;
         }
         assert_true(refused >= (which == 2 ? 1 : 5));
     }
-    counter.fail_at = 0;
+    group_counter.fail_at = 0;
 }
 
 int main(void) {
@@ -390,5 +374,5 @@ int main(void) {
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_no_memory),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

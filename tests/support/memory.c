@@ -63,3 +63,21 @@ attn_allocator counting_allocator_functions(counting_allocator *counter) {
     attn_allocator allocator = {counting_allocate, counting_release, counter};
     return allocator;
 }
+
+counting_allocator group_counter;
+attn_context *group_context;
+
+int group_setup(void **state) {
+    (void)state;
+    attn_context_options options;
+    attn_context_options_init(&options);
+    options.threads = 1;
+    options.allocator = counting_allocator_functions(&group_counter);
+    return attn_context_create(&options, &group_context) == ATTN_OK ? 0 : -1;
+}
+
+int group_teardown(void **state) {
+    (void)state;
+    attn_context_destroy(group_context);
+    return group_counter.live == 0 ? 0 : -1;
+}

@@ -37,4 +37,11 @@ typedef struct counting_allocator {
 
 attn_allocator counting_allocator_functions(counting_allocator *counter);
 
+/* A context of one thread that allocates with `group_counter`, for the whole of a group of tests; its
+ * teardown fails where something was not given back. */
+extern counting_allocator group_counter;
+extern attn_context *group_context;
+int group_setup(void **state);
+int group_teardown(void **state);
+
 #endif
