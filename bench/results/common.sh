@@ -24,7 +24,8 @@ need_files() { # need_files FILE...: of $DATA
     [ "$missing" -eq 0 ] || exit 3
 }
 
-# Processor seconds of all commands so far (folder is where it may write): they say what a run takes where the clock also counts other work.
+# Processor seconds of all commands so far ($folder is where it may write): they say what a run takes where the clock
+# also counts other work.
 processor_seconds() {
     times >"$folder/times"
     tail -n 1 "$folder/times" | awk '{ gsub(/s/, ""); split($1, u, "m"); split($2, s, "m")
