@@ -9,7 +9,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "model/decoder.h"
+#include "layers/decoder.h"
 #include "model/search.h"
 #include "ops/check.h"
 

@@ -1,5 +1,5 @@
 /* decoder.c: causal self-attention, cross-attention and feed-forward, in blocks. */
-#include "model/decoder.h"
+#include "layers/decoder.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* decoder.h (private): what the decoder and its cache share. */
-#ifndef AT_MODEL_DECODER_H
-#define AT_MODEL_DECODER_H
+#ifndef AT_LAYERS_DECODER_H
+#define AT_LAYERS_DECODER_H
 
 #include <attn/encoder.h>
 

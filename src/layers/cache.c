@@ -7,7 +7,7 @@
  * of one source stand side by side and are the queries of one ragged sequence, so nothing is copied for a
  * beam.
  */
-#include "model/decoder.h"
+#include "layers/decoder.h"
 
 #include <inttypes.h>
 #include <string.h>
