@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "ops/attention.h"
 #include "tape/tape.h"
 
@@ -28,20 +29,10 @@ struct attn_cache {
     int64_t *source_of;  /* [most] */
     int64_t *other;      /* [most], for a reorder */
     float *source;       /* [layers][source rows][2 * source width] */
-    int64_t source_room; /* numbers that it holds */
+    int64_t source_room; /* numbers that it has room for */
     int64_t sources, source_rows, *source_offsets;
     int64_t offsets_room;
 };
-
-static void *allocate(attn_context *context, int64_t count, size_t bytes) {
-    if (count < 1) count = 1;
-    if ((uint64_t)count > SIZE_MAX / 4 / bytes) return NULL;
-    return context->allocator.allocate(context->allocator.user, (size_t)count * bytes, AT_ALIGNMENT);
-}
-
-static void release(attn_context *context, void *memory) {
-    if (memory) context->allocator.release(context->allocator.user, memory);
-}
 
 enum { FIRST_ROOM = 16 };
 
@@ -50,12 +41,12 @@ static int allocate_steps(const attn_cache *c, int64_t have, float **rows, int32
     double numbers =
         2.0 * (double)c->decoder->options.layers * (double)c->slots * (double)have * (double)c->width;
     int fits = numbers < 1e15 && (double)c->slots * (double)have < INT32_MAX;
-    *rows = fits ? allocate(c->context, (int64_t)numbers, sizeof(float)) : NULL;
+    *rows = fits ? at_allocate(c->context, (int64_t)numbers, sizeof(float), "a cache") : NULL;
     for (int i = 0; i < 2; i++)
-        places[i] = fits ? allocate(c->context, c->most * have, sizeof(int32_t)) : NULL;
+        places[i] = fits ? at_allocate(c->context, c->most * have, sizeof(int32_t), "a cache") : NULL;
     if (*rows && places[0] && places[1]) return 1;
-    release(c->context, *rows);
-    for (int i = 0; i < 2; i++) release(c->context, places[i]);
+    at_release(c->context, *rows);
+    for (int i = 0; i < 2; i++) at_release(c->context, places[i]);
     return 0;
 }
 
@@ -72,9 +63,8 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
                        "a cache of %" PRId64 " sequences of %" PRId64 " rows: at least 1 is needed",
                        sequences, room);
     }
-    attn_cache *c = allocate(context, 1, sizeof *c);
-    if (!c) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a cache");
-    memset(c, 0, sizeof *c);
+    attn_cache *c = at_allocate(context, 1, sizeof *c, "a cache");
+    if (!c) return ATTN_OUT_OF_MEMORY;
     const attn_multihead_options *o = at_multihead_options(decoder->block[0].self);
     c->decoder = decoder;
     c->context = context;
@@ -83,8 +73,8 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
     c->width = o->kv_heads * o->head_width;
     c->have = room < FIRST_ROOM ? room : FIRST_ROOM;
     c->slots = sequences | 1;
-    c->source_of = allocate(context, sequences, sizeof *c->source_of);
-    c->other = allocate(context, sequences, sizeof *c->other);
+    c->source_of = at_allocate(context, sequences, sizeof *c->source_of, "a cache");
+    c->other = at_allocate(context, sequences, sizeof *c->other, "a cache");
     float *rows;
     int32_t *places[2];
     int made = allocate_steps(c, c->have, &rows, places);
@@ -104,14 +94,14 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
 void attn_cache_destroy(attn_cache *cache) {
     if (!cache) return;
     attn_context *context = cache->context;
-    release(context, cache->rows);
-    release(context, cache->places[0]);
-    release(context, cache->places[1]);
-    release(context, cache->source_of);
-    release(context, cache->other);
-    release(context, cache->source);
-    release(context, cache->source_offsets);
-    release(context, cache);
+    at_release(context, cache->rows);
+    at_release(context, cache->places[0]);
+    at_release(context, cache->places[1]);
+    at_release(context, cache->source_of);
+    at_release(context, cache->other);
+    at_release(context, cache->source);
+    at_release(context, cache->source_offsets);
+    at_release(context, cache);
 }
 
 int64_t attn_cache_length(const attn_cache *cache) { return cache ? cache->length : 0; }
@@ -123,28 +113,16 @@ static int64_t source_width(const attn_cache *c) {
     return o->kv_heads * o->head_width;
 }
 
-static attn_status make_source_room(attn_cache *c, int64_t sources, int64_t numbers) {
-    if (sources + 1 > c->offsets_room) {
-        release(c->context, c->source_offsets);
-        c->offsets_room = sources + 1;
-        c->source_offsets = allocate(c->context, c->offsets_room, sizeof(int64_t));
-    }
-    if (numbers > c->source_room) {
-        release(c->context, c->source);
-        c->source_room = numbers;
-        c->source = allocate(c->context, numbers, sizeof(float));
-    }
-    if (c->source_offsets && (c->source || numbers == 0)) return ATTN_OK;
-    c->offsets_room = c->source_offsets ? c->offsets_room : 0;
-    c->source_room = c->source ? c->source_room : 0;
-    return at_fail(c->context, ATTN_OUT_OF_MEMORY, "no memory for the keys and values of the source");
-}
-
 /* Keys and values of the source for every block. */
 static attn_status keep_source(attn_tape *tape, attn_cache *c, attn_variable *source,
                                const attn_ragged *batch) {
     int64_t width = source_width(c), layers = c->decoder->options.layers;
-    attn_status status = make_source_room(c, batch->sequences, layers * source->rows * 2 * width);
+    attn_status status = at_grow(c->context, &c->source_offsets, &c->offsets_room, batch->sequences + 1,
+                                 sizeof(int64_t), "the sources of a cache");
+    if (status == ATTN_OK) {
+        status = at_grow(c->context, &c->source, &c->source_room, layers * source->rows * 2 * width,
+                         sizeof(float), "the keys and values of the source");
+    }
     if (status != ATTN_OK) return status;
     c->sources = batch->sequences;
     c->source_rows = source->rows;
@@ -213,9 +191,9 @@ static attn_status make_room(attn_cache *cache) {
     for (int64_t b = 0; b < cache->sequences; b++)
         memcpy(places[0] + b * have, cache->places[cache->now] + b * cache->have,
                (size_t)cache->length * sizeof(int32_t));
-    release(cache->context, cache->rows);
+    at_release(cache->context, cache->rows);
     for (int i = 0; i < 2; i++) {
-        release(cache->context, cache->places[i]);
+        at_release(cache->context, cache->places[i]);
         cache->places[i] = places[i];
     }
     cache->rows = rows;
