@@ -53,6 +53,35 @@ ATTN_API int64_t attn_encoder_layers(const attn_encoder *encoder);
 ATTN_API attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                              const attn_places *places, float *const *weights);
 
+/* ---- an encoder that takes a sequence row by row ----
+ *
+ * For encoders that never look ahead (causal). A step takes the next k >= 1 rows
+ * of one sequence (a prompt at once, then one by one) and gives their k results,
+ * equal to what attn_encoder_apply gives for these rows of the whole sequence up
+ * to rounding. Its cost is that of the new rows, not of those before.
+ *
+ * All mixers and mixes of them, with all positions, reaches, forms of heads,
+ * scores and weightings that they have.
+ *
+ *     attn_encoder_state_create(context, encoder, room, &state);
+ *     for (;;) {
+ *         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
+ *         y = attn_encoder_step(tape, encoder, state, next rows);
+ *     }
+ *
+ * State, errors and the rest are as those of attn_mixer_state (attn/layers.h). */
+
+typedef struct attn_encoder_state attn_encoder_state;
+ATTN_API attn_status attn_encoder_state_create(attn_context *context, const attn_encoder *encoder,
+                                               int64_t room, attn_encoder_state **state);
+ATTN_API void attn_encoder_state_destroy(attn_encoder_state *state);       /* NULL is allowed */
+ATTN_API void attn_encoder_state_clear(attn_encoder_state *state);         /* a new sequence begins */
+ATTN_API int64_t attn_encoder_state_rows(const attn_encoder_state *state); /* so far */
+
+/* x: k x input_columns of the encoder. */
+ATTN_API attn_variable *attn_encoder_step(attn_tape *tape, const attn_encoder *encoder,
+                                          attn_encoder_state *state, attn_variable *x);
+
 /* ---- decoder ----
  *
  * Blocks of causal self-attention, cross-attention on a source (unless

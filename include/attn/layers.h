@@ -189,6 +189,32 @@ ATTN_API attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixe
                                          const attn_places *places);
 ATTN_API int64_t attn_mixer_columns(const attn_mixer *mixer); /* of its result */
 
+/* A sequence that comes row by row: the state keeps what later rows need of the
+ * earlier ones (keys and values; h and c of an RNN; the last rows of a window),
+ * and a step takes the next k >= 1 rows and gives their k results, equal up to
+ * rounding to what attn_mixer_apply gives for them in the whole sequence. For
+ * mixers that never look ahead: causal ones, and attention with right = 0, an
+ * RNN of one direction. One sequence; k may change from step to step.
+ *
+ * context: whose memory it is and who has the text of an error; it and the mixer
+ * outlive the state. room: the most rows of the sequence; attention allocates
+ * memory for all of them here, no step does. *state is untouched on failure.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the mixer looks ahead: the text says
+ * how), OUT_OF_MEMORY. */
+typedef struct attn_mixer_state attn_mixer_state;
+ATTN_API attn_status attn_mixer_state_create(attn_context *context, const attn_mixer *mixer, int64_t room,
+                                             attn_mixer_state **state);
+ATTN_API void attn_mixer_state_destroy(attn_mixer_state *state);       /* NULL is allowed */
+ATTN_API void attn_mixer_state_clear(attn_mixer_state *state);         /* a new sequence begins */
+ATTN_API int64_t attn_mixer_state_rows(const attn_mixer_state *state); /* so far */
+
+/* x: k x columns. The tape predicts (ATTN_TAPE_PREDICT); its context may be
+ * another than the state's. More rows than there is room for are an error that
+ * leaves the state as it was; after an error on the way (no memory) the state
+ * must be cleared before the next step. */
+ATTN_API attn_variable *attn_mixer_step(attn_tape *tape, const attn_mixer *mixer, attn_mixer_state *state,
+                                        attn_variable *x);
+
 /* ---- block: a mixer and a feed-forward, with norms, residuals and dropout ----
  *
  *     pre-norm    x = x + drop(mix(norm_1(x)));   x = x + drop(feed(norm_2(x)))

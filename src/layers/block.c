@@ -58,13 +58,14 @@ attn_block *attn_block_create(attn_parameters *parameters, const char *name,
     return at_parameters_ready(parameters) ? block : NULL;
 }
 
-/* norm, branch, dropout and residual in their order. */
+/* norm, branch, dropout and residual in their order. state: NULL, or x are the next rows of its sequence. */
 static attn_variable *branch(attn_tape *tape, const attn_block *block, int which, attn_variable *x,
-                             const attn_places *places) {
+                             const attn_places *places, attn_mixer_state *state) {
     const attn_block_options *o = &block->options;
     attn_variable *y = o->norm_first ? attn_norm_apply(tape, block->norm[which], x) : x;
-    y = which ? attn_feedforward_apply(tape, block->feed, y)
-              : attn_mixer_apply(tape, block->mixer, y, places);
+    y = which   ? attn_feedforward_apply(tape, block->feed, y)
+        : state ? attn_mixer_step(tape, block->mixer, state, y)
+                : attn_mixer_apply(tape, block->mixer, y, places);
     if (o->residual) {
         y = at_tape_residual(tape, x, y, o->dropout);
     } else if (o->dropout > 0.0f) {
@@ -77,8 +78,16 @@ attn_variable *attn_block_apply(attn_tape *tape, const attn_block *block, attn_v
                                 const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
     if (!block) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "block: the block is NULL");
-    x = branch(tape, block, 0, x, places);
-    return block->feed ? branch(tape, block, 1, x, places) : x;
+    x = branch(tape, block, 0, x, places, NULL);
+    return block->feed ? branch(tape, block, 1, x, places, NULL) : x;
 }
+
+attn_variable *at_block_step(attn_tape *tape, const attn_block *block, attn_mixer_state *state,
+                             attn_variable *x) {
+    x = branch(tape, block, 0, x, NULL, state);
+    return block->feed ? branch(tape, block, 1, x, NULL, state) : x;
+}
+
+const attn_mixer *at_block_mixer(const attn_block *block) { return block->mixer; }
 
 int64_t attn_block_columns(const attn_block *block) { return block ? attn_mixer_columns(block->mixer) : 0; }

@@ -1,4 +1,4 @@
-/* encoder.c: input map, positions, blocks, last norm. */
+/* encoder.c: input map, positions, blocks, last norm; whole sequences, or the next rows of one. */
 #include <attn/encoder.h>
 
 #include <inttypes.h>
@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layers/layers.h"
+#include "base/memory.h"
+#include "layers/mixer.h"
 #include "tape/tape.h"
 
 struct attn_encoder {
@@ -89,6 +90,16 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
     return at_parameters_ready(parameters) ? encoder : NULL;
 }
 
+/* What stands before the blocks. */
+static attn_variable *begin(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
+                            const attn_places *places) {
+    int beside = encoder->options.position == ATTN_POSITION_ONE_HOT;
+    if (beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    if (encoder->input) x = attn_linear_apply(tape, encoder->input, x);
+    if (!beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    return x;
+}
+
 attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                     const attn_places *places, float *const *weights) {
     if (!at_tape_ready(tape)) return NULL;
@@ -97,10 +108,7 @@ attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder
                             encoder ? "places" : "the encoder");
     }
     const attn_encoder_options *o = &encoder->options;
-    int beside = o->position == ATTN_POSITION_ONE_HOT;
-    if (beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
-    if (encoder->input) x = attn_linear_apply(tape, encoder->input, x);
-    if (!beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    x = begin(tape, encoder, x, places);
     if (o->dropout > 0.0f) x = attn_tape_dropout(tape, x, o->dropout);
     attn_places inner = *places;
     for (int64_t l = 0; l < o->layers; l++) {
@@ -117,3 +125,89 @@ attn_variable *attn_encoder_apply(attn_tape *tape, const attn_encoder *encoder, 
 
 int64_t attn_encoder_columns(const attn_encoder *encoder) { return encoder ? encoder->out : 0; }
 int64_t attn_encoder_layers(const attn_encoder *encoder) { return encoder ? encoder->options.layers : 0; }
+
+/* ---- the next rows of a sequence ---- */
+
+struct attn_encoder_state {
+    attn_context *context;
+    const attn_encoder *encoder;
+    int64_t room, rows;
+    int broken;
+    attn_mixer_state **mixer; /* [layers] */
+};
+
+attn_status attn_encoder_state_create(attn_context *context, const attn_encoder *encoder, int64_t room,
+                                      attn_encoder_state **state) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    if (!encoder || !state) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "encoder state: %s is NULL",
+                       encoder ? "state" : "the encoder");
+    }
+    if (room < 1) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder state: room for %" PRId64 " rows; at least 1 is needed", room);
+    }
+    int64_t layers = encoder->options.layers;
+    attn_encoder_state *s = at_allocate(context, 1, sizeof *s, "the state of an encoder");
+    if (!s) return ATTN_OUT_OF_MEMORY;
+    s->context = context;
+    s->encoder = encoder;
+    s->room = room;
+    s->mixer = at_allocate(context, layers, sizeof *s->mixer, "the state of an encoder");
+    attn_status status = s->mixer ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    for (int64_t l = 0; l < layers && status == ATTN_OK; l++) {
+        char name[64];
+        snprintf(name, sizeof name, "encoder state: block %" PRId64, l);
+        status = at_mixer_state_create(context, name, at_block_mixer(encoder->block[l]), room, &s->mixer[l]);
+    }
+    if (status != ATTN_OK) {
+        attn_encoder_state_destroy(s);
+        return status;
+    }
+    *state = s;
+    return ATTN_OK;
+}
+
+void attn_encoder_state_destroy(attn_encoder_state *state) {
+    if (!state) return;
+    for (int64_t l = 0; state->mixer && l < state->encoder->options.layers; l++) {
+        attn_mixer_state_destroy(state->mixer[l]);
+    }
+    at_release(state->context, state->mixer);
+    at_release(state->context, state);
+}
+
+void attn_encoder_state_clear(attn_encoder_state *state) {
+    if (!state) return;
+    for (int64_t l = 0; l < state->encoder->options.layers; l++) attn_mixer_state_clear(state->mixer[l]);
+    state->rows = 0;
+    state->broken = 0;
+}
+
+int64_t attn_encoder_state_rows(const attn_encoder_state *state) { return state ? state->rows : 0; }
+
+attn_variable *attn_encoder_step(attn_tape *tape, const attn_encoder *encoder, attn_encoder_state *state,
+                                 attn_variable *x) {
+    if (!at_tape_ready(tape) || !at_tape_has(tape, "encoder step", "x", x)) return NULL;
+    if (!encoder || !state || state->encoder != encoder) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                            "encoder step: the encoder or the state is NULL, or the state is another's");
+    }
+    if (!at_step_fits(tape, "encoder step", x, encoder->options.input_columns, state->rows, state->room,
+                      state->broken)) {
+        return NULL;
+    }
+    int64_t offsets[2] = {0, x->rows}, rows = x->rows;
+    attn_places places = {.batch = {1, offsets}, .first = &state->rows};
+    x = begin(tape, encoder, x, &places);
+    if (!x) return NULL;
+    state->broken = 1; /* blocks that were done would be ahead of the others */
+    for (int64_t l = 0; l < encoder->options.layers; l++) {
+        x = at_block_step(tape, encoder->block[l], state->mixer[l], x);
+    }
+    x = attn_norm_apply(tape, encoder->norm, x);
+    if (!x) return NULL;
+    state->broken = 0;
+    state->rows += rows;
+    return x;
+}

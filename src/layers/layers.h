@@ -36,8 +36,18 @@ int at_multihead_source(attn_tape *tape, const attn_multihead *layer, attn_varia
                         attn_variable **key, attn_variable **value);
 attn_variable *at_multihead_output(attn_tape *tape, const attn_multihead *layer, attn_variable *x);
 const attn_multihead_options *at_multihead_options(const attn_multihead *layer);
+/* The next rows of one sequence, in any form: x are its rows from `first` on; keys and values: room for first
+ * + x->rows rows of kv_heads * head_width, of which the first `first` are as earlier calls left them and the
+ * rest are written. One memory for both where they are the same rows. */
+attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                 int64_t first, float *keys, float *values);
 /* The operator's options as the layer uses them, and its bias by distance (or NULL). */
 attn_variable *at_multihead_operator(attn_tape *tape, const attn_multihead *layer,
                                      attn_attention_options *options);
+
+/* A block's mixer, and the block on the next rows of the sequence that the state of its mixer holds. */
+const attn_mixer *at_block_mixer(const attn_block *block);
+attn_variable *at_block_step(attn_tape *tape, const attn_block *block, attn_mixer_state *state,
+                             attn_variable *x);
 
 #endif

@@ -5,10 +5,11 @@
  *     cnn         act(convolution)
  *     fc          act(linear map of the rows i - left .. i + right side by side)
  *
- * A mixer is a kind, its parameters, and a function that applies it: a new kind
- * is one more pair of functions and a row in the table.
+ * A mixer is a kind, its parameters, a function that applies it, and one that
+ * takes the next rows of a sequence (mixer_step.c): a new kind is one more set of
+ * functions and a row in the table.
  */
-#include "layers/layers.h"
+#include "layers/mixer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,14 +17,6 @@
 #include <string.h>
 
 #include "tape/tape.h"
-
-struct attn_mixer {
-    attn_mixer_options options;
-    int64_t out;
-    attn_multihead *attention;
-    attn_recurrent_weights direction[2];
-    attn_parameter *weight, *bias;
-};
 
 void attn_mixer_options_init(attn_mixer_options *options) {
     memset(options, 0, sizeof *options);
@@ -147,10 +140,11 @@ static const struct {
     void (*make)(attn_parameters *set, const char *name, attn_mixer *mixer);
     attn_variable *(*apply)(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                             const attn_places *places);
-} kinds[] = {{make_attention, apply_attention},
-             {make_rnn, apply_rnn},
-             {make_window, apply_cnn},
-             {make_window, apply_fc}};
+    const at_mixer_steps *steps;
+} kinds[] = {{make_attention, apply_attention, &at_attention_steps},
+             {make_rnn, apply_rnn, &at_rnn_steps},
+             {make_window, apply_cnn, &at_window_steps},
+             {make_window, apply_fc, &at_window_steps}};
 
 attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
                               const attn_mixer_options *options) {
@@ -176,5 +170,7 @@ attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_v
     }
     return kinds[mixer->options.kind].apply(tape, mixer, x, places);
 }
+
+const at_mixer_steps *at_mixer_steps_of(const attn_mixer *mixer) { return kinds[mixer->options.kind].steps; }
 
 int64_t attn_mixer_columns(const attn_mixer *mixer) { return mixer ? mixer->out : 0; }

@@ -293,19 +293,31 @@ static int check_places(attn_tape *tape, const attn_multihead *layer, const attn
            at_tape_has_batch(tape, "multihead", &places->source_batch, places->source->rows, NULL);
 }
 
+/* Queries, keys and values of self-attention in any form. */
+static int project_self(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                        const attn_places *places, attn_variable **query, attn_variable **key,
+                        attn_variable **value) {
+    if (layer->options.form == ATTN_HEADS_NARROW) {
+        return project_narrow(tape, layer, x, places, query, key, value);
+    }
+    if (layer->options.form == ATTN_HEADS_RAW) {
+        *query = *key = *value = x;
+        return 1;
+    }
+    return at_multihead_project(tape, layer, x, &places->batch, places->first, query, key, value);
+}
+
 attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                                     const attn_places *places) {
     if (!at_tape_ready(tape) || !check_places(tape, layer, x, places)) return NULL;
     const attn_multihead_options *o = &layer->options;
-    attn_variable *query = x, *key = x, *value = x;
-    int projected = 1;
-    if (o->form == ATTN_HEADS_NARROW) {
-        projected = project_narrow(tape, layer, x, places, &query, &key, &value);
-    } else if (places->source) {
+    attn_variable *query, *key, *value;
+    int projected;
+    if (places->source) {
         query = at_multihead_query(tape, layer, x);
         projected = at_multihead_source(tape, layer, places->source, &key, &value);
-    } else if (o->form != ATTN_HEADS_RAW) {
-        projected = at_multihead_project(tape, layer, x, &places->batch, places->first, &query, &key, &value);
+    } else {
+        projected = project_self(tape, layer, x, places, &query, &key, &value);
     }
     if (!projected) return NULL;
     attn_pattern pattern = pattern_of(layer, places);
@@ -326,5 +338,76 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
         memcpy(inputs.bias_shape, shape, sizeof shape);
     }
     attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
+    return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
+}
+
+/* ---- the next rows of a sequence ---- */
+
+/* rows x (heads * width) as rows x heads x width. */
+static attn_tensor heads_of(const attn_variable *x, int64_t heads) {
+    attn_tensor t = attn_tensor_rows(x->data, x->rows, heads, x->columns / heads);
+    t.stride[0] = x->stride;
+    return t;
+}
+
+static void append(const attn_variable *x, int64_t first, float *kept) {
+    for (int64_t i = 0; i < x->rows; i++) {
+        memcpy(kept + (first + i) * x->columns, x->data + i * x->stride, (size_t)x->columns * sizeof(float));
+    }
+}
+
+/* The operator's options for queries from position `first` on; 0 with the error set. */
+static int step_options(attn_tape *tape, const attn_multihead *layer, int64_t first, int64_t rows,
+                        attn_attention_options *options) {
+    const attn_multihead_options *o = &layer->options;
+    attn_variable *distance = at_multihead_operator(tape, layer, options);
+    options->dropout = 0.0f;
+    if (distance) {
+        options->distance_bias = attn_tensor_matrix(distance->data, distance->rows, distance->columns);
+    }
+    if (layer->score) options->score_vector = attn_parameter_value(layer->score);
+    if (layer->key_score) options->key_score_vector = attn_parameter_value(layer->key_score);
+    if (layer->fixed) { /* the weights of these queries are further down */
+        if (rows > o->longest) {
+            at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                         "multihead: row %" PRId64 " has no fixed weights, there are those of %" PRId64
+                         " positions: make the layer with a larger `longest`",
+                         rows - 1, o->longest);
+            return 0;
+        }
+        int64_t shape[4] = {1, o->heads, rows - first, rows};
+        options->bias = attn_tensor_view(layer->fixed->value + first * o->longest, 4, shape);
+        options->bias.stride[1] = o->longest * o->longest;
+        options->bias.stride[2] = o->longest;
+    }
+    return attn_tape_status(tape) == ATTN_OK;
+}
+
+attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                 int64_t first, float *keys, float *values) {
+    const attn_multihead_options *o = &layer->options;
+    int64_t offsets[2] = {0, x->rows}, rows = first + x->rows;
+    attn_places places = {.batch = {1, offsets}, .first = &first};
+    attn_variable *query, *key, *value;
+    attn_attention_options options;
+    if (!step_options(tape, layer, first, rows, &options) ||
+        !project_self(tape, layer, x, &places, &query, &key, &value)) {
+        return NULL;
+    }
+    append(value, first, values);
+    if (keys != values) append(key, first, keys);
+    attn_variable *y = at_result(tape, x->rows, o->heads * o->head_width);
+    if (!y) return NULL;
+    attn_pattern pattern;
+    attn_pattern_init(&pattern);
+    pattern.left = o->left;
+    pattern.right = o->right;
+    pattern.align = ATTN_ALIGN_END;
+    attn_tensor q = heads_of(query, o->heads), output = heads_of(y, o->heads);
+    attn_tensor k = attn_tensor_rows(keys, rows, o->kv_heads, o->head_width);
+    attn_tensor v = attn_tensor_rows(values, rows, o->kv_heads, o->head_width);
+    attn_status status =
+        attn_attention_forward(attn_tape_context(tape), &pattern, &options, &q, &k, &v, &output, NULL, NULL);
+    if (status != ATTN_OK) return at_tape_failed(tape, status);
     return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
 }
