@@ -65,7 +65,9 @@ typedef enum attn_position {
     ATTN_POSITION_ONE_HOT = 3,    /* `longest` more columns, a 1 in column t */
     ATTN_POSITION_ROTARY = 4,     /* these three act inside attention: */
     ATTN_POSITION_ALIBI = 5,      /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
-    ATTN_POSITION_RELATIVE = 6    /* a learned bias by distance: "name.relative" (heads x buckets) */
+    ATTN_POSITION_RELATIVE = 6,   /* a learned bias by distance: "name.relative" (heads x buckets) */
+    ATTN_POSITION_GRID = 7        /* rows of a grid (an image): the first half of the columns is the
+                                     sinusoidal code of its row, the second that of its column, added */
 } attn_position;
 
 typedef struct attn_positions attn_positions;
@@ -77,6 +79,35 @@ ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, cons
 /* first: the position of each sequence's first row ([sequences]; NULL: 0). */
 ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
                                              const attn_ragged *batch, const int64_t *first);
+
+/* ---- where a layer is applied ----
+ *
+ * Whose rows x has, and who may see whom. One set of places goes through a whole
+ * encoder. What is not set stays as attn_places_init leaves it: absent. */
+
+typedef struct attn_places {
+    size_t size; /* sizeof(attn_places), set by the init function */
+    attn_ragged batch;
+    const int64_t *first;  /* position of each sequence's first row ([sequences]); NULL: 0 */
+    attn_variable *source; /* cross-attention: what keys and values come from */
+    attn_ragged source_batch;
+
+    /* NULL, or who sees whom in attention, instead of the reach; its rows are those
+     * of x. The edges then say everything, also where a sequence (here: one graph of
+     * many) ends, and attention needs no batch. Everything else that mixes or
+     * places rows does: positions, pooling a graph into one row, and mixers other
+     * than attention, which go by the order of the rows and do not look at the graph. */
+    const attn_graph *graph;
+    attn_variable *edges; /* features of the graph's edges, by edge number: edges x edge_columns of the
+                             layer. Given exactly if the layer was made with edge_columns */
+
+    /* NULL, or the grid of each sequence ([sequences]), for ATTN_POSITION_GRID: its rows are those of
+     * the grid one after another, height * width of them. */
+    const int64_t *heights, *widths;
+
+    float *weights; /* NULL, or where the weights of the layer go (see attn_tape_attention) */
+} attn_places;
+ATTN_API void attn_places_init(attn_places *places);
 
 /* ---- multi-head attention ----
  *
@@ -90,7 +121,16 @@ ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positio
  *
  * The score ADDITIVE adds "name.score" (heads x width), GATV2 too, GAT also
  * "name.key_score"; the score NONE learns one weight a pair of positions,
- * "name.fixed" (heads x longest x longest), independent of the input. */
+ * "name.fixed" (heads x longest x longest), independent of the input.
+ *
+ * Edge features. With edge_columns > 0 the layer is for graphs, and maps the
+ * features of every edge (places->edges) to what the operator takes for it:
+ *
+ *     ATTN_EDGE_SCORE   "name.edge.score.weight" (heads x edge_columns): added to the score
+ *     ATTN_EDGE_KEY     "name.edge.key.weight" (heads * head_width x edge_columns): added to the key
+ *     ATTN_EDGE_VALUE   "name.edge.value.weight" (the same): added to the value
+ *
+ * GAT and the score NONE have no place for ATTN_EDGE_KEY, RAW heads for none of them. */
 
 typedef enum attn_heads_form {
     ATTN_HEADS_STANDARD = 0,
@@ -98,6 +138,8 @@ typedef enum attn_heads_form {
     ATTN_HEADS_WIDE = 2,
     ATTN_HEADS_RAW = 3
 } attn_heads_form;
+
+typedef enum attn_edge_term { ATTN_EDGE_SCORE = 1, ATTN_EDGE_KEY = 2, ATTN_EDGE_VALUE = 4 } attn_edge_term;
 
 typedef struct attn_multihead_options {
     size_t size; /* sizeof(attn_multihead_options), set by the init function */
@@ -121,22 +163,14 @@ typedef struct attn_multihead_options {
                                   half of those for one distance each, the rest in logarithmic steps
                                   up to `farthest`. buckets 0: one for each distance up to farthest */
     int64_t longest;           /* of the score NONE */
+    int64_t edge_columns;      /* 0: no edge features; else how many an edge has */
+    unsigned edge_terms;       /* which of attn_edge_term; 0: all that the score has a place for */
 } attn_multihead_options;
 ATTN_API void attn_multihead_options_init(attn_multihead_options *options); /* 64 columns, 4 heads, biases */
 
 typedef struct attn_multihead attn_multihead;
 ATTN_API attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *name,
                                                const attn_multihead_options *options);
-
-/* Where it is applied. */
-typedef struct attn_places {
-    attn_ragged batch;
-    const int64_t *first;  /* position of each sequence's first row, for rotary positions; NULL: 0 */
-    attn_variable *source; /* cross-attention: what keys and values come from */
-    attn_ragged source_batch;
-    const attn_graph *graph; /* NULL, or who sees whom, instead of the reach */
-    float *weights;          /* NULL, or where the weights of the layer go (see attn_tape_attention) */
-} attn_places;
 
 ATTN_API attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                                              const attn_places *places);

@@ -198,7 +198,7 @@ attn_variable *attn_encoder_step(attn_tape *tape, const attn_encoder *encoder, a
         return NULL;
     }
     int64_t offsets[2] = {0, x->rows}, rows = x->rows;
-    attn_places places = {.batch = {1, offsets}, .first = &state->rows};
+    attn_places places = {.size = sizeof places, .batch = {1, offsets}, .first = &state->rows};
     x = begin(tape, encoder, x, &places);
     if (!x) return NULL;
     state->broken = 1; /* blocks that were done would be ahead of the others */

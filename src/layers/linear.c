@@ -48,6 +48,11 @@ int at_check_options(attn_parameters *set, const char *layer, size_t size, size_
     return 0;
 }
 
+void attn_places_init(attn_places *places) {
+    memset(places, 0, sizeof *places);
+    places->size = sizeof *places;
+}
+
 /* ---- linear ---- */
 
 struct attn_linear {

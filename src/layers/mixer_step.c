@@ -19,9 +19,9 @@
 /* ---- attention ---- */
 
 static const char *attention_refuses(const attn_mixer *mixer) {
-    return at_multihead_options(mixer->attention)->right == 0
-               ? NULL
-               : "its attention sees later rows (causal, or right = 0, is needed)";
+    const attn_multihead_options *o = at_multihead_options(mixer->attention);
+    if (o->edge_columns) return "its attention reads the edges of a graph";
+    return o->right == 0 ? NULL : "its attention sees later rows (causal, or right = 0, is needed)";
 }
 
 /* Without projections, or without scores, keys and values are the same rows. */
@@ -172,8 +172,7 @@ attn_status at_mixer_state_create(attn_context *context, const char *name, const
     const at_mixer_steps *steps = at_mixer_steps_of(mixer);
     const char *reason = steps->refuses(mixer);
     if (reason) {
-        return at_fail(context, ATTN_UNSUPPORTED,
-                       "%s: rows cannot be taken one after another where one sees those after it: %s", name,
+        return at_fail(context, ATTN_UNSUPPORTED, "%s: rows cannot be taken one after another: %s", name,
                        reason);
     }
     attn_mixer_state *s = at_allocate(context, 1, sizeof *s, "the state of a mixer");

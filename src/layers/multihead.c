@@ -17,8 +17,9 @@ struct attn_multihead {
     attn_parameter *input, *input_bias, *query, *query_bias, *source, *source_bias, *output, *output_bias;
     attn_parameter **head, **head_bias; /* NARROW: [heads] */
     attn_parameter *score, *key_score, *fixed, *relative;
-    float *slopes;          /* of ALiBi */
-    int64_t *bucket, reach; /* of RELATIVE: [2 reach + 1] */
+    attn_parameter *edge_score, *edge_key, *edge_value; /* NULL: none */
+    float *slopes;                                      /* of ALiBi */
+    int64_t *bucket, reach;                             /* of RELATIVE: [2 reach + 1] */
 };
 
 void attn_multihead_options_init(attn_multihead_options *options) {
@@ -57,7 +58,7 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
                 (o->buckets > 0 && (o->buckets < 4 || o->buckets % 4 != 0)))) {
         wrong = "RELATIVE wants farthest >= 1 and buckets 0 or a multiple of 4";
     } else if (o->position == ATTN_POSITION_SINUSOIDAL || o->position == ATTN_POSITION_LEARNED ||
-               o->position == ATTN_POSITION_ONE_HOT) {
+               o->position == ATTN_POSITION_ONE_HOT || o->position == ATTN_POSITION_GRID) {
         wrong = "positions that are added or concatenated belong before the layer: use attn_positions";
     }
     if (o->head_width == 0 && !wrong) {
@@ -96,6 +97,45 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
     layer->bucket = at_layer_memory(set, (size_t)entries * sizeof *layer->bucket);
     for (int64_t d = 0; layer->bucket && d < entries; d++) {
         layer->bucket[d] = bucket_of(d - layer->reach, o->buckets, o->farthest);
+    }
+}
+
+/* Which terms edge features give: all that the score takes, unless some were asked for. 0: refused. */
+static int check_edges(attn_parameters *set, const char *name, attn_multihead_options *o) {
+    unsigned possible = ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE;
+    if (o->score == ATTN_SCORE_GAT || o->score == ATTN_SCORE_NONE) possible &= ~(unsigned)ATTN_EDGE_KEY;
+    if (o->edge_columns == 0) return 1;
+    if (o->edge_columns < 0 || o->form == ATTN_HEADS_RAW) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %" PRId64 " edge_columns%s", name,
+                           o->edge_columns,
+                           o->edge_columns < 0 ? "" : ": RAW heads have no maps, so none of edge features");
+        return 0;
+    }
+    if (o->edge_terms == 0) o->edge_terms = possible;
+    if (o->edge_terms & ~possible) {
+        int unknown = o->edge_terms > (ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE);
+        at_parameters_fail(set, unknown ? ATTN_INVALID_ARGUMENT : ATTN_UNSUPPORTED,
+                           "%s: edge_terms is %u: %s", name, o->edge_terms,
+                           unknown ? "a sum of attn_edge_term is needed"
+                                   : "the score has no place for ATTN_EDGE_KEY");
+        return 0;
+    }
+    return 1;
+}
+
+static void add_edges(attn_parameters *set, const char *name, attn_multihead *layer) {
+    const attn_multihead_options *o = &layer->options;
+    int64_t width = o->heads * o->head_width;
+    if (o->edge_terms & ATTN_EDGE_SCORE) {
+        layer->edge_score =
+            at_add_weight(set, name, "edge.score.weight", o->heads, o->edge_columns, o->heads, 1.0f);
+    }
+    if (o->edge_terms & ATTN_EDGE_KEY) {
+        layer->edge_key = at_add_weight(set, name, "edge.key.weight", width, o->edge_columns, width, 1.0f);
+    }
+    if (o->edge_terms & ATTN_EDGE_VALUE) {
+        layer->edge_value =
+            at_add_weight(set, name, "edge.value.weight", width, o->edge_columns, width, 1.0f);
     }
 }
 
@@ -145,7 +185,7 @@ attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *n
     if (!layer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
     layer->options = *options;
     attn_multihead_options *o = &layer->options;
-    if (!check_multihead(parameters, name, o)) return NULL;
+    if (!check_multihead(parameters, name, o) || !check_edges(parameters, name, o)) return NULL;
     if (o->form != ATTN_HEADS_RAW) add_projections(parameters, name, layer);
     if (o->score == ATTN_SCORE_ADDITIVE || o->score == ATTN_SCORE_GAT || o->score == ATTN_SCORE_GATV2) {
         layer->score = at_add_weight(parameters, name, "score", o->heads, o->head_width, 1, 1.0f);
@@ -162,6 +202,7 @@ attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *n
         zero.initial = ATTN_INITIAL_ZERO;
         layer->fixed = attn_parameters_add(parameters, at_layer_name(text, name, "fixed"), 3, shape, &zero);
     }
+    if (o->edge_columns) add_edges(parameters, name, layer);
     if (o->position == ATTN_POSITION_RELATIVE) add_relative(parameters, name, layer);
     if (o->position == ATTN_POSITION_ALIBI) {
         layer->slopes = at_layer_memory(parameters, (size_t)o->heads * sizeof(float));
@@ -270,6 +311,24 @@ static attn_pattern pattern_of(const attn_multihead *layer, const attn_places *p
     return pattern;
 }
 
+static int check_graph(attn_tape *tape, const attn_multihead *layer, const attn_places *places) {
+    int64_t columns = layer->options.edge_columns;
+    if ((places->edges != NULL) != (columns != 0)) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: %s",
+                     places->edges ? "places.edges is given to a layer made without edge_columns"
+                                   : "the layer was made with edge_columns, and places.edges is NULL");
+    } else if (places->edges && !places->graph) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: places.edges is given without places.graph");
+    } else if (places->edges && (places->edges->rows != attn_graph_edges(places->graph) ||
+                                 places->edges->columns != columns)) {
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                     "multihead: places.edges is %" PRId64 " x %" PRId64 ", the graph has %" PRId64
+                     " edges and the layer %" PRId64 " edge_columns",
+                     places->edges->rows, places->edges->columns, attn_graph_edges(places->graph), columns);
+    }
+    return at_tape_ready(tape);
+}
+
 static int check_places(attn_tape *tape, const attn_multihead *layer, const attn_variable *x,
                         const attn_places *places) {
     if (!at_tape_has(tape, "multihead", "x", x)) return 0;
@@ -288,9 +347,14 @@ static int check_places(attn_tape *tape, const attn_multihead *layer, const attn
                                     : "the layer was made for a source, and none is given");
         return 0;
     }
+    if (!check_graph(tape, layer, places)) return 0;
     if (!places->graph && !at_tape_has_batch(tape, "multihead", &places->batch, x->rows, NULL)) return 0;
     return !places->source || places->graph ||
            at_tape_has_batch(tape, "multihead", &places->source_batch, places->source->rows, NULL);
+}
+
+static attn_variable *map_edges(attn_tape *tape, attn_variable *edges, attn_parameter *weight) {
+    return weight ? attn_tape_linear(tape, edges, weight, NULL, ATTN_IDENTITY) : NULL;
 }
 
 /* Queries, keys and values of self-attention in any form. */
@@ -336,6 +400,11 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
         int64_t shape[4] = {1, o->heads, o->longest, o->longest};
         inputs.bias = attn_tape_parameter(tape, layer->fixed);
         memcpy(inputs.bias_shape, shape, sizeof shape);
+    }
+    if (places->edges) {
+        inputs.edge_bias = map_edges(tape, places->edges, layer->edge_score);
+        inputs.edge_key = map_edges(tape, places->edges, layer->edge_key);
+        inputs.edge_value = map_edges(tape, places->edges, layer->edge_value);
     }
     attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
     return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
@@ -387,7 +456,7 @@ attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, a
                                  int64_t first, float *keys, float *values) {
     const attn_multihead_options *o = &layer->options;
     int64_t offsets[2] = {0, x->rows}, rows = first + x->rows;
-    attn_places places = {.batch = {1, offsets}, .first = &first};
+    attn_places places = {.size = sizeof places, .batch = {1, offsets}, .first = &first};
     attn_variable *query, *key, *value;
     attn_attention_options options;
     if (!step_options(tape, layer, first, rows, &options) ||
