@@ -96,7 +96,9 @@ static bool create_network(const bench *run, int64_t steps, attn_context *contex
 }
 
 static attn_variable *apply(task_network *n, const task_batch *batch) {
-    attn_places places = {.batch = {BATCH, batch->offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){BATCH, batch->offsets};
     attn_variable *x = attn_embedding_apply(n->tape, n->embedding, batch->symbols, batch->offsets[BATCH]);
     return attn_linear_apply(n->tape, n->output, attn_encoder_apply(n->tape, n->encoder, x, &places));
 }

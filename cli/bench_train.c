@@ -139,7 +139,9 @@ static attn_status train_step(train_case *with, int64_t first, int64_t count) {
     int64_t start = with->offsets[first], rows = with->offsets[first + count] - start;
     int64_t offsets[65];
     for (int64_t b = 0; b <= count; b++) offsets[b] = with->offsets[first + b] - start;
-    attn_places places = {.batch = {count, offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){count, offsets};
     attn_tape_begin(tape, ATTN_TAPE_TRAIN, ++with->step);
     attn_variable *x = attn_embedding_apply(tape, with->embedding, with->words + start, rows);
     x = attn_encoder_apply(tape, with->encoder, x, &places);

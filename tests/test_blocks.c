@@ -105,7 +105,9 @@ static void build_block(attn_parameters *set, void *user) {
 static attn_variable *run_block(attn_tape *tape, attn_variable **input, attn_parameter **parameter,
                                 void *user) {
     block_case *b = user;
-    attn_places places = {.batch = batch};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = batch;
     (void)parameter;
     return attn_block_apply(tape, b->block, input[0], &places);
 }
@@ -226,7 +228,11 @@ static void build_decoder(attn_parameters *set, void *user) {
 static attn_variable *run_decoder(attn_tape *tape, attn_variable **input, attn_parameter **parameter,
                                   void *user) {
     decoder_case *d = user;
-    attn_places places = {.batch = batch, .source = input[1], .source_batch = source_batch};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = batch;
+    places.source = input[1];
+    places.source_batch = source_batch;
     (void)parameter;
     return attn_decoder_apply(tape, d->decoder, input[0], &places);
 }

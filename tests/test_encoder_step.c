@@ -37,7 +37,9 @@ typedef struct network {
 
 static void apply(const network *n, const float *rows, float *result) {
     static const int64_t offsets[2] = {0, ROWS};
-    attn_places places = {.batch = {1, offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
     attn_tape_begin(n->tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *y =
         attn_encoder_apply(n->tape, n->encoder, attn_tape_input(n->tape, rows, ROWS, n->in, 0), &places);
@@ -342,7 +344,9 @@ static void test_mixer(void **state) {
         test_random random = {8};
         for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_unit(&random);
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-        attn_places places = {.batch = {1, offsets}};
+        attn_places places;
+        attn_places_init(&places);
+        places.batch = (attn_ragged){1, offsets};
         attn_variable *y =
             attn_mixer_apply(tape, mixer, attn_tape_input(tape, rows, ROWS, COLUMNS, 0), &places);
         assert_non_null(y);

@@ -66,7 +66,9 @@ static float *random_rows(int64_t rows, uint64_t seed) {
 /* The encoder's result for one batch, contiguous; free() it. */
 static float *encode(network *n, const attn_encoder *encoder, const float *rows, attn_ragged batch) {
     int64_t count = batch.offsets[batch.sequences];
-    attn_places places = {.batch = batch};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = batch;
     attn_tape_begin(n->tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *y =
         attn_encoder_apply(n->tape, encoder, attn_tape_input(n->tape, rows, count, COLUMNS, 0), &places);
@@ -120,7 +122,9 @@ static void test_permutations(void **state) {
 /* The gradient at the input of all of row `at` of the result, row by row: whether any number is not 0. */
 static void seen_rows(network *n, const attn_encoder *encoder, int64_t rows, int64_t at, int *seen) {
     int64_t offsets[] = {0, rows};
-    attn_places places = {.batch = {1, offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
     float *x = random_rows(rows, 17), *weights = calloc((size_t)(rows * COLUMNS), sizeof *weights);
     assert_non_null(weights);
     for (int c = 0; c < COLUMNS; c++) weights[at * COLUMNS + c] = 1.0f + (float)c;
@@ -280,7 +284,10 @@ static void check_cache(attn_position position, int norm_first, int64_t kv_heads
     for (int b = 0; b <= SEQUENCES; b++) offsets[b] = b * STEPS;
     attn_ragged batch = {SEQUENCES, offsets}, source_batch = {SEQUENCES, source_offsets};
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
-    attn_places places = {.batch = batch, .source_batch = source_batch};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = batch;
+    places.source_batch = source_batch;
     if (with_source) places.source = attn_tape_input(n.tape, source, SOURCE, COLUMNS, 0);
     attn_variable *y = attn_decoder_apply(
         n.tape, decoder, attn_tape_input(n.tape, rows, SEQUENCES * STEPS, COLUMNS, 0), &places);
@@ -381,7 +388,9 @@ static void test_grouped_queries(void **state) {
         }
     }
     float *x = random_rows(ROWS, 21);
-    attn_places places = {.batch = {2, offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){2, offsets};
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *input = attn_tape_input(n.tape, x, ROWS, COLUMNS, 0);
     attn_variable *a = attn_multihead_apply(n.tape, full, input, &places);
@@ -415,7 +424,9 @@ static void test_raw_and_fixed(void **state) {
     o.longest = ROWS;
     attn_multihead *fixed = attn_multihead_create(n.parameters, "fixed", &o);
     float *x = random_rows(ROWS, 2);
-    attn_places places = {.batch = {1, offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *input = attn_tape_input(n.tape, x, ROWS, COLUMNS, 0);
     attn_variable *y = attn_multihead_apply(n.tape, raw, input, &places);
@@ -504,7 +515,9 @@ static float *train(attn_context *context, attn_mixer_kind kind, int64_t *count)
             ids[i] = (int32_t)random_between(&random, 0, WORDS - 1);
             tags[i] = ids[i] % TAGS;
         }
-        attn_places places = {.batch = {SEQUENCES, offsets}};
+        attn_places places;
+        attn_places_init(&places);
+        places.batch = (attn_ragged){SEQUENCES, offsets};
         attn_tape_begin(n.tape, ATTN_TAPE_TRAIN, (uint64_t)step);
         attn_variable *x = attn_embedding_apply(n.tape, words, ids, rows);
         x = attn_linear_apply(n.tape, output, attn_encoder_apply(n.tape, encoder, x, &places));

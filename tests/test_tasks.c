@@ -89,7 +89,9 @@ static void learn(int task) {
     for (int step = 0; step < STEPS + TESTS / BATCH; step++) {
         int testing = step >= STEPS;
         fill(task, testing, &random, &b);
-        attn_places places = {.batch = {BATCH, b.offsets}};
+        attn_places places;
+        attn_places_init(&places);
+        places.batch = (attn_ragged){BATCH, b.offsets};
         attn_tape_begin(tape, testing ? ATTN_TAPE_PREDICT : ATTN_TAPE_TRAIN, (uint64_t)step);
         attn_variable *x = attn_embedding_apply(tape, words, b.symbols, b.offsets[BATCH]);
         x = attn_linear_apply(tape, output, attn_encoder_apply(tape, encoder, x, &places));

@@ -194,10 +194,12 @@ attn_variable *at_generator_scores(const attn_model *model, const at_network *ne
                                    const at_batch *batch, const at_decoding *decoding, float *weights) {
     attn_variable *x = at_network_apply(model, network, tape, batch);
     if (decoding) {
-        attn_places places = {.batch = {decoding->sequences, decoding->offsets},
-                              .source = x,
-                              .source_batch = {batch->sequences, batch->offsets},
-                              .weights = weights};
+        attn_places places;
+        attn_places_init(&places);
+        places.batch = (attn_ragged){decoding->sequences, decoding->offsets};
+        places.source = x;
+        places.source_batch = (attn_ragged){batch->sequences, batch->offsets};
+        places.weights = weights;
         x = at_generator_embed(model, network, tape, decoding->inputs,
                                decoding->offsets[decoding->sequences]);
         x = attn_decoder_apply(tape, network->decoder, x, &places);

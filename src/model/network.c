@@ -209,7 +209,9 @@ static attn_variable *pool_rows(const attn_model *model, const at_network *netwo
 attn_variable *at_network_apply(const attn_model *model, const at_network *network, attn_tape *tape,
                                 const at_batch *batch) {
     const at_features *features = &batch->features;
-    attn_places places = {.batch = {batch->sequences, batch->offsets}};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){batch->sequences, batch->offsets};
     attn_variable *x = attn_tape_embedding_bag(tape, network->features, features->ids, features->offsets,
                                                features->rows, ATTN_BAG_SUM);
     if (model->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)model->values.embedding_rate);
