@@ -75,10 +75,13 @@ attn_decoder *attn_decoder_create(attn_parameters *parameters, const char *name,
                                   ": at least 1 of each is needed",
                                   name, o->columns, o->layers, o->inner);
     }
-    if (o->position == ATTN_POSITION_ONE_HOT) {
-        return at_parameters_fail(parameters, ATTN_UNSUPPORTED,
-                                  "%s: a decoder has no one-hot positions; learned ones are equal to them",
-                                  name);
+    if (o->position == ATTN_POSITION_ONE_HOT || o->position == ATTN_POSITION_GRID) {
+        return at_parameters_fail(
+            parameters, ATTN_UNSUPPORTED,
+            o->position == ATTN_POSITION_GRID
+                ? "%s: a decoder has no positions in a grid"
+                : "%s: a decoder has no one-hot positions; learned ones are equal to them",
+            name);
     }
     float output_scale =
         o->norm_first ? 1.0f / sqrtf((o->source_columns ? 3.0f : 2.0f) * (float)o->layers) : 1.0f;
@@ -111,10 +114,8 @@ attn_variable *at_branch_end(attn_tape *tape, const attn_decoder *decoder, const
 attn_variable *attn_decoder_apply(attn_tape *tape, const attn_decoder *decoder, attn_variable *x,
                                   const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
-    if (!decoder || !places) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "decoder: %s is NULL",
-                            decoder ? "places" : "the decoder");
-    }
+    if (!decoder) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "decoder: the decoder is NULL");
+    if (!at_places_ready(tape, "decoder", places)) return NULL;
     attn_places self = *places, cross = *places;
     self.source = NULL;
     self.weights = cross.weights = NULL;

@@ -103,10 +103,8 @@ static attn_variable *begin(attn_tape *tape, const attn_encoder *encoder, attn_v
 attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                     const attn_places *places, float *const *weights) {
     if (!at_tape_ready(tape)) return NULL;
-    if (!encoder || !places) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "encoder: %s is NULL",
-                            encoder ? "places" : "the encoder");
-    }
+    if (!encoder) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "encoder: the encoder is NULL");
+    if (!at_places_ready(tape, "encoder", places)) return NULL;
     const attn_encoder_options *o = &encoder->options;
     x = begin(tape, encoder, x, places);
     if (o->dropout > 0.0f) x = attn_tape_dropout(tape, x, o->dropout);
@@ -146,6 +144,10 @@ attn_status attn_encoder_state_create(attn_context *context, const attn_encoder 
     if (room < 1) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder state: room for %" PRId64 " rows; at least 1 is needed", room);
+    }
+    if (encoder->options.position == ATTN_POSITION_GRID) {
+        return at_fail(context, ATTN_UNSUPPORTED,
+                       "encoder state: rows cannot be taken one after another: positions in a grid need all");
     }
     int64_t layers = encoder->options.layers;
     attn_encoder_state *s = at_allocate(context, 1, sizeof *s, "the state of an encoder");

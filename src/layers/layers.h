@@ -25,6 +25,15 @@ attn_parameter *at_add_vector(attn_parameters *set, const char *prefix, const ch
 /* options->size is right; else 0 with the set's error set. */
 int at_check_options(attn_parameters *set, const char *layer, size_t size, size_t expected);
 
+/* 0, with the tape's error set, unless places is there and was set up by attn_places_init. */
+int at_places_ready(attn_tape *tape, const char *layer, const attn_places *places);
+
+/* The codes of ATTN_POSITION_GRID, and x with them added. */
+typedef struct at_grid at_grid;
+at_grid *at_grid_create(attn_parameters *set, const char *name, int64_t columns);
+attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
+                             const attn_places *places);
+
 /* The parts of a multi-head layer that a cache needs; only of the form STANDARD.
  * project: query, key and value of self-attention, rotated if that is asked for.
  * query and source: those of cross-attention. output: W_o. */

@@ -53,6 +53,17 @@ void attn_places_init(attn_places *places) {
     places->size = sizeof *places;
 }
 
+int at_places_ready(attn_tape *tape, const char *layer, const attn_places *places) {
+    if (!places) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: places is NULL", layer);
+    } else if (places->size != sizeof *places) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "%s: places.size is %zu, not %zu: call attn_places_init first", layer, places->size,
+                     sizeof *places);
+    }
+    return at_tape_ready(tape);
+}
+
 /* ---- linear ---- */
 
 struct attn_linear {

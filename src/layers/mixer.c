@@ -165,9 +165,8 @@ attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
 attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                 const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
-    if (!mixer || !places) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "mixer: %s is NULL", mixer ? "places" : "the mixer");
-    }
+    if (!mixer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "mixer: the mixer is NULL");
+    if (!at_places_ready(tape, "mixer", places)) return NULL;
     return kinds[mixer->options.kind].apply(tape, mixer, x, places);
 }
 

@@ -332,10 +332,11 @@ static int check_graph(attn_tape *tape, const attn_multihead *layer, const attn_
 static int check_places(attn_tape *tape, const attn_multihead *layer, const attn_variable *x,
                         const attn_places *places) {
     if (!at_tape_has(tape, "multihead", "x", x)) return 0;
-    if (!layer || !places) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: %s is NULL", layer ? "places" : "the layer");
+    if (!layer) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: the layer is NULL");
         return 0;
     }
+    if (!at_places_ready(tape, "multihead", places)) return 0;
     if (x->columns != layer->options.columns) {
         at_tape_fail(tape, ATTN_SHAPE_MISMATCH, "multihead: x has %" PRId64 " columns, the layer %" PRId64,
                      x->columns, layer->options.columns);

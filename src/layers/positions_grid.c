@@ -1,0 +1,96 @@
+/* positions_grid.c: where a row stands in the grid of its sequence (the pixels or patches of an image).
+ *
+ *     row t of a grid of w columns stands in row i = t / w, column j = t % w;  half = columns / 2
+ *     p[t][2c] = sin(i w_c),         p[t][2c + 1] = cos(i w_c)            in the first half
+ *     p[t][half + 2c] = sin(j w_c),  p[t][half + 2c + 1] = cos(j w_c)     in the second,  w_c =
+ * 10000^(-2c/half)
+ *
+ * p is added to x. Both halves come from one table of codes, of the first TABLE_ROWS places along a side;
+ * larger sides are computed when they are needed.
+ */
+#include "layers/layers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tape/tape.h"
+
+enum { TABLE_ROWS = 256 };
+
+struct at_grid {
+    int64_t half;
+    float *codes; /* TABLE_ROWS x half */
+};
+
+static void compute_code(int64_t half, int64_t place, float *code) {
+    for (int64_t c = 0; c < half; c++) {
+        double angle = (double)place * pow(10000.0, -(double)(c - c % 2) / (double)half);
+        code[c] = (float)(c % 2 ? cos(angle) : sin(angle));
+    }
+}
+
+static void write_code(const at_grid *grid, int64_t place, float *code) {
+    if (place < TABLE_ROWS) {
+        memcpy(code, grid->codes + place * grid->half, (size_t)grid->half * sizeof(float));
+    } else {
+        compute_code(grid->half, place, code);
+    }
+}
+
+at_grid *at_grid_create(attn_parameters *set, const char *name, int64_t columns) {
+    if (columns % 2 != 0) {
+        return at_parameters_fail(set, ATTN_INVALID_ARGUMENT,
+                                  "%s: positions in a grid need an even number of columns, not %" PRId64,
+                                  name, columns);
+    }
+    at_grid *grid = at_layer_memory(set, sizeof *grid);
+    if (!grid) return NULL;
+    grid->half = columns / 2;
+    grid->codes = at_layer_memory(set, (size_t)TABLE_ROWS * (size_t)grid->half * sizeof(float));
+    for (int64_t t = 0; grid->codes && t < TABLE_ROWS; t++) {
+        compute_code(grid->half, t, grid->codes + t * grid->half);
+    }
+    return grid->codes ? grid : NULL;
+}
+
+/* Every sequence has the rows of its grid. */
+static int check_grids(attn_tape *tape, const attn_places *places, int64_t rows) {
+    if (!places->heights || !places->widths) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "positions: places.%s is NULL, and positions in a grid need it",
+                     places->heights ? "widths" : "heights");
+        return 0;
+    }
+    if (!at_tape_has_batch(tape, "positions", &places->batch, rows, NULL)) return 0;
+    for (int64_t b = 0; b < places->batch.sequences; b++) {
+        int64_t length = places->batch.offsets[b + 1] - places->batch.offsets[b];
+        int64_t height = places->heights[b], width = places->widths[b];
+        int fits = height >= 0 && width >= 0;
+        if (fits)
+            fits = height == 0 || width == 0 ? length == 0 : length % width == 0 && length / width == height;
+        if (fits) continue;
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                     "positions: sequence %" PRId64 " has %" PRId64 " rows, and its grid is %" PRId64
+                     " x %" PRId64,
+                     b, length, height, width);
+        return 0;
+    }
+    return 1;
+}
+
+attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
+                             const attn_places *places) {
+    if (!check_grids(tape, places, x->rows)) return NULL;
+    attn_variable *code = at_result(tape, x->rows, 2 * grid->half);
+    if (!code) return NULL;
+    for (int64_t b = 0; b < places->batch.sequences; b++) {
+        int64_t width = places->widths[b], first = places->batch.offsets[b];
+        for (int64_t t = 0; t < places->batch.offsets[b + 1] - first; t++) {
+            float *row = code->data + (first + t) * code->stride;
+            write_code(grid, t / width, row);
+            write_code(grid, t % width, row + grid->half);
+        }
+    }
+    return attn_tape_add(tape, x, code);
+}
