@@ -130,7 +130,7 @@ ATTN_API void attn_places_init(attn_places *places);
  *     ATTN_EDGE_KEY     "name.edge.key.weight" (heads * head_width x edge_columns): added to the key
  *     ATTN_EDGE_VALUE   "name.edge.value.weight" (the same): added to the value
  *
- * GAT and the score NONE have no place for ATTN_EDGE_KEY, RAW heads for none of them. */
+ * GAT has no place for ATTN_EDGE_KEY, the score NONE and RAW heads for none of them. */
 
 typedef enum attn_heads_form {
     ATTN_HEADS_STANDARD = 0,

@@ -103,8 +103,14 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
 /* Which terms edge features give: all that the score takes, unless some were asked for. 0: refused. */
 static int check_edges(attn_parameters *set, const char *name, attn_multihead_options *o) {
     unsigned possible = ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE;
-    if (o->score == ATTN_SCORE_GAT || o->score == ATTN_SCORE_NONE) possible &= ~(unsigned)ATTN_EDGE_KEY;
+    if (o->score == ATTN_SCORE_GAT) possible &= ~(unsigned)ATTN_EDGE_KEY;
     if (o->edge_columns == 0) return 1;
+    if (o->score == ATTN_SCORE_NONE) {
+        at_parameters_fail(
+            set, ATTN_UNSUPPORTED,
+            "%s: fixed weights (ATTN_SCORE_NONE) are of positions, and edge features of graphs", name);
+        return 0;
+    }
     if (o->edge_columns < 0 || o->form == ATTN_HEADS_RAW) {
         at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %" PRId64 " edge_columns%s", name,
                            o->edge_columns,
@@ -117,7 +123,7 @@ static int check_edges(attn_parameters *set, const char *name, attn_multihead_op
         at_parameters_fail(set, unknown ? ATTN_INVALID_ARGUMENT : ATTN_UNSUPPORTED,
                            "%s: edge_terms is %u: %s", name, o->edge_terms,
                            unknown ? "a sum of attn_edge_term is needed"
-                                   : "the score has no place for ATTN_EDGE_KEY");
+                                   : "the score GAT has no place for ATTN_EDGE_KEY");
         return 0;
     }
     return 1;
