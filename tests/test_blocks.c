@@ -308,8 +308,83 @@ static void test_decoder_block(void **state) {
     }
 }
 
+/* ---- the epsilon of norms ---- */
+
+/* The root of the mean square of the result, for rows of about 1. */
+static double size_of(attn_tape *tape, attn_variable *y) {
+    if (!y) fail_msg("%s", attn_tape_error(tape));
+    double sum = 0.0;
+    int64_t count = attn_variable_rows(y) * attn_variable_columns(y);
+    for (int64_t i = 0; i < count; i++) sum += pow(attn_variable_data(y)[i], 2.0);
+    return sqrt(sum / (double)count);
+}
+
+static void test_norm_epsilon(void **state) {
+    (void)state;
+    enum { COLUMNS = 12 };
+    attn_context *context = test_best_context(1);
+    attn_parameters *set;
+    attn_tape *tape;
+    assert_int_equal(attn_parameters_create(context, 1, &set), ATTN_OK);
+    assert_int_equal(attn_tape_create(context, &tape), ATTN_OK);
+    float small[COLUMNS], rows[ROWS * COLUMNS];
+    for (int c = 0; c < COLUMNS; c++) small[c] = c % 2 ? 1e-5f : -1e-5f; /* variance 1e-10 */
+    for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = (float)sin(i);
+    attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
+    attn_variable *x = attn_tape_input(tape, small, 1, COLUMNS, 0);
+    static const attn_norm_kind kinds[] = {ATTN_NORM_LAYER, ATTN_NORM_RMS};
+    static const char *const names[2][2] = {{"layer", "layer.bert"}, {"rms", "rms.bert"}};
+    for (int k = 0; k < 2; k++) {
+        attn_norm *usual = attn_norm_create(set, names[k][0], kinds[k], COLUMNS);
+        attn_norm *bert = attn_norm_create_epsilon(set, names[k][1], kinds[k], COLUMNS, 1e-12f);
+        assert_float_equal(size_of(tape, attn_norm_apply(tape, usual, x)), 1e-5 / sqrt(1e-5 + 1e-10), 1e-7);
+        assert_float_equal(size_of(tape, attn_norm_apply(tape, bert, x)), 1.0 / sqrt(1.0 + 0.01), 1e-5);
+    }
+    /* with an enormous one what comes out of a norm is nearly 0: all norms of a block and after it are seen
+     */
+    x = attn_tape_input(tape, rows, ROWS, COLUMNS, 0);
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = batch;
+    for (int large = 0; large < 2; large++) {
+        float epsilon = large ? 1e12f : 0.0f;
+        attn_block_options b = small_block();
+        b.norm_epsilon = epsilon;
+        b.residual = 0;
+        b.inner = 0;
+        attn_block *before = attn_block_create(set, large ? "before.large" : "before", &b);
+        attn_decoder_options d;
+        attn_decoder_options_init(&d);
+        d.columns = COLUMNS;
+        d.source_columns = 0;
+        d.norm_epsilon = epsilon;
+        attn_decoder *decoder = attn_decoder_create(set, large ? "decoder.large" : "decoder", &d);
+        attn_variable *y[4] = {attn_block_apply(tape, before, x, &places),
+                               attn_decoder_apply(tape, decoder, x, &places)};
+        for (int norm_first = 0; norm_first < 2; norm_first++) {
+            attn_encoder_options e;
+            attn_encoder_options_init(&e);
+            e.columns = COLUMNS;
+            e.block.norm_epsilon = epsilon;
+            e.block.norm_first = norm_first;
+            static const char *const encoders[] = {"e.post", "e.pre", "e.post.large", "e.pre.large"};
+            attn_encoder *encoder = attn_encoder_create(set, encoders[2 * large + norm_first], &e);
+            y[2 + norm_first] = attn_encoder_apply(tape, encoder, x, &places);
+        }
+        for (int i = 0; i < 4; i++) {
+            double size = size_of(tape, y[i]);
+            assert_true(large ? size < 1e-4 : size > 0.05);
+        }
+    }
+    assert_null(attn_norm_create_epsilon(set, "negative", ATTN_NORM_LAYER, COLUMNS, -1.0f));
+    assert_non_null(strstr(attn_parameters_error(set), "epsilon is -1"));
+    attn_tape_destroy(tape);
+    attn_parameters_destroy(set);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_transformer_block), cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_decoder_block)};
+                                       cmocka_unit_test(test_decoder_block),
+                                       cmocka_unit_test(test_norm_epsilon)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

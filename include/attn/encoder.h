@@ -100,6 +100,7 @@ typedef struct attn_decoder_options {
     attn_position position;
     int64_t longest;
     float dropout, attention_dropout;
+    float norm_epsilon; /* 0: 1e-5 */
 } attn_decoder_options;
 ATTN_API void attn_decoder_options_init(attn_decoder_options *options);
 

@@ -44,6 +44,9 @@ typedef enum attn_norm_kind {
 typedef struct attn_norm attn_norm;
 ATTN_API attn_norm *attn_norm_create(attn_parameters *parameters, const char *name, attn_norm_kind kind,
                                      int64_t columns); /* epsilon 1e-5 */
+/* The same with an epsilon of its own (BERT's is 1e-12); 0: 1e-5. */
+ATTN_API attn_norm *attn_norm_create_epsilon(attn_parameters *parameters, const char *name,
+                                             attn_norm_kind kind, int64_t columns, float epsilon);
 ATTN_API attn_variable *attn_norm_apply(attn_tape *tape, const attn_norm *layer, attn_variable *x);
 
 /* ---- embedding: a row of "name.table" (entries x columns) for every id ----
@@ -267,6 +270,7 @@ typedef struct attn_block_options {
     int residual;   /* 1 after init */
     float dropout;
     float output_scale; /* how the last map of each branch starts: XAVIER times this */
+    float norm_epsilon; /* 0: 1e-5 */
 } attn_block_options;
 ATTN_API void attn_block_options_init(attn_block_options *options);
 

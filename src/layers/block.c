@@ -47,10 +47,11 @@ attn_block *attn_block_create(attn_parameters *parameters, const char *name,
                                   name, columns, out);
     }
     int64_t width = options->norm_first ? columns : out;
-    block->norm[0] = attn_norm_create(parameters, at_layer_name(text, name, "norm.0"), options->norm, width);
+    block->norm[0] = attn_norm_create_epsilon(parameters, at_layer_name(text, name, "norm.0"), options->norm,
+                                              width, options->norm_epsilon);
     if (options->inner > 0) {
-        block->norm[1] =
-            attn_norm_create(parameters, at_layer_name(text, name, "norm.1"), options->norm, out);
+        block->norm[1] = attn_norm_create_epsilon(parameters, at_layer_name(text, name, "norm.1"),
+                                                  options->norm, out, options->norm_epsilon);
         block->feed =
             attn_feedforward_create(parameters, at_layer_name(text, name, "feed"), out, options->inner,
                                     options->activation, options->gated, 1, options->output_scale);

@@ -54,7 +54,8 @@ static int make_block(attn_parameters *set, const char *name, const attn_decoder
     static const char *const names[] = {"norm.0", "norm.1", "norm.2"};
     for (int n = 0; n < 3; n++) {
         if (n == 1 && !o->source_columns) continue;
-        block->norm[n] = attn_norm_create(set, at_layer_name(text, name, names[n]), o->norm, o->columns);
+        block->norm[n] = attn_norm_create_epsilon(set, at_layer_name(text, name, names[n]), o->norm,
+                                                  o->columns, o->norm_epsilon);
     }
     return at_parameters_ready(set);
 }
@@ -95,8 +96,9 @@ attn_decoder *attn_decoder_create(attn_parameters *parameters, const char *name,
         if (!make_block(parameters, at_layer_name(text, name, part), o, output_scale, &decoder->block[l]))
             return NULL;
     }
-    decoder->norm = attn_norm_create(parameters, at_layer_name(text, name, "norm"),
-                                     o->norm_first ? o->norm : ATTN_NORM_NONE, o->columns);
+    decoder->norm =
+        attn_norm_create_epsilon(parameters, at_layer_name(text, name, "norm"),
+                                 o->norm_first ? o->norm : ATTN_NORM_NONE, o->columns, o->norm_epsilon);
     return at_parameters_ready(parameters) ? decoder : NULL;
 }
 

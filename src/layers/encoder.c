@@ -84,8 +84,9 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
                                                o->columns, o->longest);
     if (!encoder->positions || !add_blocks(parameters, name, encoder)) return NULL;
     int last = o->final_norm && o->block.norm_first && o->layers > 0;
-    encoder->norm = attn_norm_create(parameters, at_layer_name(text, name, "norm"),
-                                     last ? o->block.norm : ATTN_NORM_NONE, encoder->out);
+    encoder->norm =
+        attn_norm_create_epsilon(parameters, at_layer_name(text, name, "norm"),
+                                 last ? o->block.norm : ATTN_NORM_NONE, encoder->out, o->block.norm_epsilon);
     encoder->options.kinds = NULL; /* the caller's */
     return at_parameters_ready(parameters) ? encoder : NULL;
 }

@@ -91,14 +91,25 @@ attn_variable *attn_linear_apply(attn_tape *tape, const attn_linear *layer, attn
 
 struct attn_norm {
     attn_norm_kind kind;
+    float epsilon;
     attn_parameter *gain, *bias;
 };
 
 attn_norm *attn_norm_create(attn_parameters *parameters, const char *name, attn_norm_kind kind,
                             int64_t columns) {
+    return attn_norm_create_epsilon(parameters, name, kind, columns, 0.0f);
+}
+
+attn_norm *attn_norm_create_epsilon(attn_parameters *parameters, const char *name, attn_norm_kind kind,
+                                    int64_t columns, float epsilon) {
     attn_norm *layer = at_layer_memory(parameters, sizeof *layer);
     if (!layer) return NULL;
+    if (!(epsilon >= 0.0f) || isinf(epsilon)) {
+        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
+                                  "%s: epsilon is %g, below 0 or no number", name, (double)epsilon);
+    }
     layer->kind = kind;
+    layer->epsilon = epsilon > 0.0f ? epsilon : 1e-5f;
     if (kind != ATTN_NORM_NONE) {
         layer->gain = at_add_vector(parameters, name, "gain", columns, ATTN_PARAMETER_NORM, 1.0f);
     }
@@ -109,12 +120,12 @@ attn_norm *attn_norm_create(attn_parameters *parameters, const char *name, attn_
 }
 
 attn_variable *attn_norm_apply(attn_tape *tape, const attn_norm *layer, attn_variable *x) {
-    const float epsilon = 1e-5f;
     if (!at_tape_ready(tape)) return NULL;
     if (!layer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "norm: the layer is NULL");
     if (layer->kind == ATTN_NORM_NONE) return x;
-    return layer->kind == ATTN_NORM_LAYER ? attn_tape_layer_norm(tape, x, layer->gain, layer->bias, epsilon)
-                                          : attn_tape_rms_norm(tape, x, layer->gain, epsilon);
+    return layer->kind == ATTN_NORM_LAYER
+               ? attn_tape_layer_norm(tape, x, layer->gain, layer->bias, layer->epsilon)
+               : attn_tape_rms_norm(tape, x, layer->gain, layer->epsilon);
 }
 
 /* ---- embedding ---- */
