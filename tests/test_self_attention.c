@@ -179,7 +179,9 @@ static void test_one_hot_equals_learned(void **state) {
     enum { ROWS = 7, LONGEST = 10 };
     static const int64_t offsets[] = {0, 3, ROWS};
     network n = network_create(test_best_context(1));
-    attn_ragged batch = {2, offsets};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){2, offsets};
     /* W [x; e_t] + b = W_x x + b + (column t of W_e): so the columns of W_e are the learned codes */
     int64_t wide[2] = {COLUMNS, COLUMNS + LONGEST}, narrow[2] = {COLUMNS, COLUMNS};
     attn_parameter *both = attn_parameters_add(n.parameters, "both", 2, wide, NULL);
@@ -199,10 +201,10 @@ static void test_one_hot_equals_learned(void **state) {
     float *rows = random_rows(ROWS, 5);
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *x = attn_tape_input(n.tape, rows, ROWS, COLUMNS, 0);
-    attn_variable *a = attn_tape_linear(n.tape, attn_positions_apply(n.tape, one_hot, x, &batch, NULL), both,
-                                        NULL, ATTN_IDENTITY);
-    attn_variable *b = attn_positions_apply(
-        n.tape, learned, attn_tape_linear(n.tape, x, only, NULL, ATTN_IDENTITY), &batch, NULL);
+    attn_variable *a = attn_tape_linear(n.tape, attn_positions_apply(n.tape, one_hot, x, &places), both, NULL,
+                                        ATTN_IDENTITY);
+    attn_variable *b = attn_positions_apply(n.tape, learned,
+                                            attn_tape_linear(n.tape, x, only, NULL, ATTN_IDENTITY), &places);
     if (!a || !b) fail_msg("%s", attn_tape_error(n.tape));
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         assert_float_equal(attn_variable_data(a)[i], attn_variable_data(b)[i], 1e-5);
@@ -216,14 +218,16 @@ static void test_sinusoids_rotate(void **state) {
     enum { ROWS = 700 }; /* past the table that is computed ahead */
     int64_t offsets[] = {0, ROWS};
     network n = network_create(test_best_context(1));
-    attn_ragged batch = {1, offsets};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
     attn_positions *layer =
         attn_positions_create(n.parameters, "position", ATTN_POSITION_SINUSOIDAL, COLUMNS, 0);
     float *zeros = calloc(ROWS * COLUMNS, sizeof *zeros);
     assert_non_null(zeros);
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *y =
-        attn_positions_apply(n.tape, layer, attn_tape_input(n.tape, zeros, ROWS, COLUMNS, 0), &batch, NULL);
+        attn_positions_apply(n.tape, layer, attn_tape_input(n.tape, zeros, ROWS, COLUMNS, 0), &places);
     assert_non_null(y);
     const float *code = attn_variable_data(y);
     static const int shifts[] = {1, 5, 100};
@@ -245,12 +249,14 @@ static void test_too_long(void **state) {
     (void)state;
     int64_t offsets[] = {0, 6};
     network n = network_create(test_best_context(1));
-    attn_ragged batch = {1, offsets};
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
     attn_positions *layer =
         attn_positions_create(n.parameters, "position", ATTN_POSITION_LEARNED, COLUMNS, 5);
     float *x = random_rows(6, 1);
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
-    assert_null(attn_positions_apply(n.tape, layer, attn_tape_input(n.tape, x, 6, COLUMNS, 0), &batch, NULL));
+    assert_null(attn_positions_apply(n.tape, layer, attn_tape_input(n.tape, x, 6, COLUMNS, 0), &places));
     assert_non_null(strstr(attn_tape_error(n.tape), "row 5 stands at position 5, there are 5"));
     free(x);
     network_destroy(&n);

@@ -59,30 +59,6 @@ ATTN_API attn_embedding *attn_embedding_create(attn_parameters *parameters, cons
 ATTN_API attn_variable *attn_embedding_apply(attn_tape *tape, const attn_embedding *layer, const int32_t *ids,
                                              int64_t count);
 
-/* ---- positions ---- */
-
-typedef enum attn_position {
-    ATTN_POSITION_NONE = 0,
-    ATTN_POSITION_SINUSOIDAL = 1, /* sin, cos of t / 10000^(2c/columns), added; any length */
-    ATTN_POSITION_LEARNED = 2,    /* "name.table" (longest x columns), added */
-    ATTN_POSITION_ONE_HOT = 3,    /* `longest` more columns, a 1 in column t */
-    ATTN_POSITION_ROTARY = 4,     /* these three act inside attention: */
-    ATTN_POSITION_ALIBI = 5,      /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
-    ATTN_POSITION_RELATIVE = 6,   /* a learned bias by distance: "name.relative" (heads x buckets) */
-    ATTN_POSITION_GRID = 7        /* rows of a grid (an image): the first half of the columns is the
-                                     sinusoidal code of its row, the second that of its column, added */
-} attn_position;
-
-typedef struct attn_positions attn_positions;
-
-/* longest: how many positions LEARNED and ONE_HOT have (a longer sequence is an
- * error). Kinds that act inside attention leave x as it is. */
-ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
-                                               attn_position kind, int64_t columns, int64_t longest);
-/* first: the position of each sequence's first row ([sequences]; NULL: 0). */
-ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
-                                             const attn_ragged *batch, const int64_t *first);
-
 /* ---- where a layer is applied ----
  *
  * Whose rows x has, and who may see whom. One set of places goes through a whole
@@ -111,6 +87,32 @@ typedef struct attn_places {
     float *weights; /* NULL, or where the weights of the layer go (see attn_tape_attention) */
 } attn_places;
 ATTN_API void attn_places_init(attn_places *places);
+
+/* ---- positions ---- */
+
+typedef enum attn_position {
+    ATTN_POSITION_NONE = 0,
+    ATTN_POSITION_SINUSOIDAL = 1, /* sin, cos of t / 10000^(2c/columns), added; any length */
+    ATTN_POSITION_LEARNED = 2,    /* "name.table" (longest x columns), added */
+    ATTN_POSITION_ONE_HOT = 3,    /* `longest` more columns, a 1 in column t */
+    ATTN_POSITION_ROTARY = 4,     /* these three act inside attention: */
+    ATTN_POSITION_ALIBI = 5,      /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
+    ATTN_POSITION_RELATIVE = 6,   /* a learned bias by distance: "name.relative" (heads x buckets) */
+    ATTN_POSITION_GRID = 7        /* rows of a grid (an image): the first half of the columns is the
+                                     sinusoidal code of its row, the second that of its column, added */
+} attn_position;
+
+typedef struct attn_positions attn_positions;
+
+/* longest: how many positions LEARNED and ONE_HOT have (a longer sequence is an
+ * error). GRID wants an even number of columns. Kinds that act inside attention
+ * leave x as it is. */
+ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
+                                               attn_position kind, int64_t columns, int64_t longest);
+/* Reads batch and first of the places; GRID reads batch, heights and widths, and a
+ * sequence that has not height * width rows is an error (SHAPE_MISMATCH). */
+ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
+                                             const attn_places *places);
 
 /* ---- multi-head attention ----
  *

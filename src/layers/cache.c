@@ -390,7 +390,8 @@ attn_variable *attn_decoder_step(attn_tape *tape, const attn_decoder *decoder, a
         query_offsets[s] = b;
     }
     attn_ragged batch = {n, offsets};
-    x = attn_positions_apply(tape, decoder->positions, x, &batch, first);
+    attn_places places = {.size = sizeof places, .batch = batch, .first = first};
+    x = attn_positions_apply(tape, decoder->positions, x, &places);
     for (int64_t l = 0; l < decoder->options.layers && attn_tape_status(tape) == ATTN_OK; l++) {
         const at_decoder_block *b = &decoder->block[l];
         attn_variable *y = at_branch_begin(tape, decoder, b->norm[0], x);

@@ -121,7 +121,7 @@ attn_variable *attn_decoder_apply(attn_tape *tape, const attn_decoder *decoder, 
     attn_places self = *places, cross = *places;
     self.source = NULL;
     self.weights = cross.weights = NULL;
-    x = attn_positions_apply(tape, decoder->positions, x, &places->batch, places->first);
+    x = attn_positions_apply(tape, decoder->positions, x, places);
     if (decoder->options.dropout > 0.0f) x = attn_tape_dropout(tape, x, decoder->options.dropout);
     for (int64_t l = 0; l < decoder->options.layers; l++) {
         const at_decoder_block *b = &decoder->block[l];

@@ -95,9 +95,9 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
 static attn_variable *begin(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                             const attn_places *places) {
     int beside = encoder->options.position == ATTN_POSITION_ONE_HOT;
-    if (beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    if (beside) x = attn_positions_apply(tape, encoder->positions, x, places);
     if (encoder->input) x = attn_linear_apply(tape, encoder->input, x);
-    if (!beside) x = attn_positions_apply(tape, encoder->positions, x, &places->batch, places->first);
+    if (!beside) x = attn_positions_apply(tape, encoder->positions, x, places);
     return x;
 }
 

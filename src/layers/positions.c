@@ -22,6 +22,7 @@ struct attn_positions {
     int64_t columns, longest;
     attn_parameter *learned;
     float *sinusoids; /* TABLE_ROWS x columns */
+    at_grid *grid;    /* of GRID: positions_grid.c */
 };
 
 static void sinusoid(int64_t columns, int64_t t, float *code) {
@@ -60,6 +61,7 @@ attn_positions *attn_positions_create(attn_parameters *parameters, const char *n
             sinusoid(columns, t, layer->sinusoids + t * columns);
         }
     }
+    if (kind == ATTN_POSITION_GRID) layer->grid = at_grid_create(parameters, name, columns);
     return at_parameters_ready(parameters) ? layer : NULL;
 }
 
@@ -83,16 +85,18 @@ static attn_variable *add_learned(attn_tape *tape, const attn_positions *layer, 
 }
 
 attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
-                                    const attn_ragged *batch, const int64_t *first) {
+                                    const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
     if (!layer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "positions: the layer is NULL");
-    if (!at_tape_has(tape, "positions", "x", x)) return NULL;
+    if (!at_tape_has(tape, "positions", "x", x) || !at_places_ready(tape, "positions", places)) return NULL;
+    const attn_ragged *batch = &places->batch;
+    if (layer->kind == ATTN_POSITION_GRID) return at_grid_apply(tape, layer->grid, x, places);
     if (layer->kind != ATTN_POSITION_SINUSOIDAL && layer->kind != ATTN_POSITION_LEARNED &&
         layer->kind != ATTN_POSITION_ONE_HOT) {
         return x;
     }
     if (!at_tape_has_batch(tape, "positions", batch, x->rows, NULL)) return NULL;
-    int64_t *position = positions_of(tape, batch, x->rows, first);
+    int64_t *position = positions_of(tape, batch, x->rows, places->first);
     if (!position) return NULL;
     for (int64_t i = 0; layer->kind != ATTN_POSITION_SINUSOIDAL && i < x->rows; i++) {
         if (position[i] >= 0 && position[i] < layer->longest) continue;
