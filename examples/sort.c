@@ -35,9 +35,7 @@ static attn_linear *output;
 
 /* rows x SYMBOLS: how likely each number is, before the softmax. */
 static attn_variable *network(attn_tape *tape, const int32_t *numbers, int64_t sequences, int64_t *offsets) {
-    attn_places places;
-    attn_places_init(&places);
-    places.batch = (attn_ragged){sequences, offsets};
+    attn_places places = {.size = sizeof places, .batch = {sequences, offsets}};
     attn_variable *x = attn_embedding_apply(tape, embedding, numbers, sequences * LENGTH);
     return attn_linear_apply(tape, output, attn_encoder_apply(tape, encoder, x, &places));
 }
