@@ -322,57 +322,75 @@ static void test_blocks_and_mixes(void **state) {
 
 /* ---- a mixer alone ---- */
 
-static void test_mixer(void **state) {
-    (void)state;
+enum { BESIDE = 3 }; /* columns that are cut off: what comes in may be a slice */
+
+typedef struct mixer_case {
+    attn_parameters *parameters;
+    attn_tape *tape;
+    attn_mixer *mixer;
+    attn_mixer_state *state;
+    float rows[ROWS * (COLUMNS + BESIDE)];
+} mixer_case;
+
+static attn_variable *rows_of(mixer_case *c, int64_t first, int64_t count) {
+    int64_t wide = COLUMNS + BESIDE;
+    attn_tape_begin(c->tape, ATTN_TAPE_PREDICT, 0);
+    return attn_tape_slice(c->tape, attn_tape_input(c->tape, c->rows + first * wide, count, wide, 0), 1,
+                           COLUMNS);
+}
+
+static void check_mixer(const char *name, const attn_mixer_options *o) {
     static const int64_t offsets[] = {0, ROWS};
     attn_context *context = test_best_context(1);
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
-        attn_parameters *parameters;
-        attn_tape *tape;
-        assert_int_equal(attn_parameters_create(context, 5, &parameters), ATTN_OK);
-        assert_int_equal(attn_tape_create(context, &tape), ATTN_OK);
-        attn_mixer_options o;
-        attn_mixer_options_init(&o);
-        o.kind = (attn_mixer_kind)kind;
-        o.columns = COLUMNS;
-        o.causal = 1;
-        attn_mixer *mixer = attn_mixer_create(parameters, "mixer", &o);
-        attn_mixer_state *kept;
-        assert_non_null(mixer);
-        assert_int_equal(attn_mixer_state_create(context, mixer, ROWS, &kept), ATTN_OK);
-        float rows[ROWS * COLUMNS], whole[ROWS * COLUMNS];
-        test_random random = {8};
-        for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_unit(&random);
-        attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-        attn_places places;
-        attn_places_init(&places);
-        places.batch = (attn_ragged){1, offsets};
-        attn_variable *y =
-            attn_mixer_apply(tape, mixer, attn_tape_input(tape, rows, ROWS, COLUMNS, 0), &places);
-        assert_non_null(y);
-        memcpy(whole, attn_variable_data(y), sizeof whole);
-        for (int again = 0; again < 2; again++) {
-            attn_mixer_state_clear(kept);
-            for (int64_t i = 0, count = 4; i < ROWS; i += count, count = 3) {
-                attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-                y = attn_mixer_step(tape, mixer, kept,
-                                    attn_tape_input(tape, rows + i * COLUMNS, count, COLUMNS, 0));
-                if (!y) fail_msg("%s: %s", mixer_names[kind], attn_tape_error(tape));
-                for (int64_t e = 0; e < count * COLUMNS; e++) { /* sums of 5 * COLUMNS numbers of about 1 */
-                    assert_float_equal(attn_variable_data(y)[e], whole[i * COLUMNS + e],
-                                       5 * COLUMNS * 1.2e-7);
-                }
-                assert_int_equal(attn_mixer_state_rows(kept), i + count);
-            }
-        }
-        attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-        assert_null(attn_mixer_step(tape, mixer, kept, attn_tape_input(tape, rows, 1, COLUMNS, 0)));
-        assert_non_null(
-            strstr(attn_tape_error(tape), "1 rows after 13 are more than the state has room for"));
-        attn_mixer_state_destroy(kept);
-        attn_tape_destroy(tape);
-        attn_parameters_destroy(parameters);
+    test_random random = {8};
+    mixer_case c;
+    float whole[ROWS * COLUMNS];
+    assert_int_equal(attn_parameters_create(context, 5, &c.parameters), ATTN_OK);
+    assert_int_equal(attn_tape_create(context, &c.tape), ATTN_OK);
+    c.mixer = attn_mixer_create(c.parameters, "mixer", o);
+    assert_non_null(c.mixer);
+    assert_int_equal(attn_mixer_state_create(context, c.mixer, ROWS, &c.state), ATTN_OK);
+    for (int i = 0; i < ROWS * (COLUMNS + BESIDE); i++) c.rows[i] = random_unit(&random);
+    attn_places places;
+    attn_places_init(&places);
+    places.batch = (attn_ragged){1, offsets};
+    attn_variable *y = attn_mixer_apply(c.tape, c.mixer, rows_of(&c, 0, ROWS), &places);
+    assert_non_null(y);
+    for (int i = 0; i < ROWS; i++) {
+        memcpy(whole + i * COLUMNS, attn_variable_data(y) + i * attn_variable_stride(y),
+               COLUMNS * sizeof(float));
     }
+    for (int again = 0; again < 2; again++) {
+        attn_mixer_state_clear(c.state);
+        for (int64_t i = 0, count = 4; i < ROWS; i += count, count = 3) {
+            y = attn_mixer_step(c.tape, c.mixer, c.state, rows_of(&c, i, count));
+            if (!y) fail_msg("%s: %s", name, attn_tape_error(c.tape));
+            for (int64_t e = 0; e < count * COLUMNS; e++) { /* sums of 5 * COLUMNS numbers of about 1 */
+                assert_float_equal(attn_variable_data(y)[e], whole[i * COLUMNS + e], 5 * COLUMNS * 1.2e-7);
+            }
+            assert_int_equal(attn_mixer_state_rows(c.state), i + count);
+        }
+    }
+    assert_null(attn_mixer_step(c.tape, c.mixer, c.state, rows_of(&c, 0, 1)));
+    assert_non_null(strstr(attn_tape_error(c.tape), "1 rows after 13 are more than the state has room for"));
+    attn_mixer_state_destroy(c.state);
+    attn_tape_destroy(c.tape);
+    attn_parameters_destroy(c.parameters);
+}
+
+static void test_mixer(void **state) {
+    (void)state;
+    attn_mixer_options o;
+    attn_mixer_options_init(&o);
+    o.columns = COLUMNS;
+    o.causal = 1;
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+        o.kind = (attn_mixer_kind)kind;
+        check_mixer(mixer_names[kind], &o);
+    }
+    o.kind = ATTN_MIXER_ATTENTION;
+    o.attention.form = ATTN_HEADS_RAW;
+    check_mixer("raw", &o);
 }
 
 /* ---- threads ---- */
@@ -427,6 +445,9 @@ static void test_looking_ahead_is_refused(void **state) {
     o.block.mixer.causal = 0;
     o.block.mixer.attention.right = 1;
     expect_refusal(&o, "its attention sees later rows");
+    o = small_encoder(ATTN_MIXER_ATTENTION);
+    o.block.mixer.attention.edge_columns = 2;
+    expect_refusal(&o, "its attention reads the edges of a graph");
 }
 
 static void expect_error(const network *n, attn_variable *y, attn_status status, const char *text) {
