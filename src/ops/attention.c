@@ -24,6 +24,7 @@
 #include "ops/attention_edges.h"
 #include "ops/attention_staging.h"
 #include "ops/check.h"
+#include "ops/cpu.h"
 
 void attn_attention_options_init(attn_attention_options *options) {
     memset(options, 0, sizeof *options);
@@ -610,4 +611,16 @@ attn_status attn_attention_backward_memory(attn_context *context, const attn_pat
         return at_fail(context, ATTN_OVERFLOW, "the working memory is more than a size can count");
     *bytes = run.layout.bytes;
     return ATTN_OK;
+}
+
+/* ---- for the backend ---- */
+
+attn_status at_cpu_attention(attn_context *context, const at_attention_forward_call *call) {
+    return at_attention_forward(context, call->pattern, call->options, call->query, call->key, call->value,
+                                call->output, call->log_sum_exp, call->weights, call->places);
+}
+
+attn_status at_cpu_attention_backward(attn_context *context, const at_attention_backward_call *call) {
+    return attn_attention_backward(context, call->pattern, call->options, call->query, call->key, call->value,
+                                   call->output, call->log_sum_exp, call->d_output, call->gradients);
 }

@@ -19,6 +19,7 @@
 
 #include "kernels/table.h"
 #include "ops/check.h"
+#include "ops/cpu.h"
 #include "ops/linear.h"
 
 static int64_t panels_of(const at_kernels *kernels, int64_t columns) {
@@ -585,6 +586,45 @@ attn_status at_linear_backward(attn_context *context, const attn_tensor *d_outpu
                     (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);
     }
     return ATTN_OK;
+}
+
+/* ---- for the backend ---- */
+
+static attn_tensor matrix_of(at_view view) {
+    attn_tensor t = attn_tensor_matrix(view.data, view.rows, view.columns);
+    t.stride[0] = view.stride;
+    return t;
+}
+
+attn_status at_cpu_pack(attn_context *context, const at_pack_call *call) {
+    attn_tensor weight = matrix_of(call->weight);
+    return attn_weight_pack(context, &weight, call->transposed, call->memory, call->bytes, call->packed);
+}
+
+attn_status at_cpu_linear(attn_context *context, const at_linear_call *call) {
+    int64_t rows = call->y.rows, out = call->y.columns;
+    attn_packed_weight shape = {.in = call->x.columns, .out = out};
+    attn_tensor x = matrix_of(call->x), y = matrix_of(call->y),
+                pre = attn_tensor_matrix(call->pre, rows, out);
+    attn_tensor bias = attn_tensor_view((float *)call->bias, 1, &out);
+    return at_linear_forward(context, &x, call->packed ? call->packed : &shape,
+                             call->packed ? NULL : call->weight, call->bias ? &bias : NULL, call->activation,
+                             &y, call->pre ? &pre : NULL);
+}
+
+_Static_assert((int)AT_IN_PLACE_DEPTH == (int)AT_GEMM_DEPTH,
+               "a factor in the place of dx is read a block deep");
+
+attn_status at_cpu_linear_backward(attn_context *context, const at_linear_backward_call *call) {
+    int64_t rows = call->d.rows, out = call->d.columns, in = call->x.columns;
+    attn_packed_weight shape = {.in = in, .out = out};
+    attn_tensor d = matrix_of(call->d), x = matrix_of(call->x), dx = matrix_of(call->dx);
+    attn_tensor pre = attn_tensor_matrix((float *)call->pre, rows, out);
+    attn_tensor d_weight = attn_tensor_matrix(call->d_weight, out, in);
+    attn_tensor d_bias = attn_tensor_view(call->d_bias, 1, &out);
+    return at_linear_backward(context, &d, &pre, call->activation, &x, &shape, call->weight, call->factor,
+                              call->dx.data ? &dx : NULL, call->d_weight ? &d_weight : NULL,
+                              call->d_bias ? &d_bias : NULL);
 }
 
 /* ---- softmax of rows ---- */

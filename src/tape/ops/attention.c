@@ -84,10 +84,9 @@ static void attention_backward(attn_tape *tape, at_node *node) {
         attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
         attn_tensor d_output = heads_of(y->gradient, y->rows, y->columns, y->gradient_stride, s->heads);
         attn_tensor log_sum_exp = attn_tensor_matrix(s->log_sum_exp, y->rows, s->heads);
-        attn_status status =
-            attn_attention_backward(at_tape_context(tape), &s->pattern, &s->options, &input[0], &input[1],
-                                    &input[2], &output, &log_sum_exp, &d_output, &gradients);
-        if (status != ATTN_OK) at_tape_failed(tape, status);
+        at_attention_backward_call call = {&s->pattern, &s->options,  &input[0], &input[1], &input[2],
+                                           &output,     &log_sum_exp, &d_output, &gradients};
+        at_tape_did(tape, at_tape_run(tape)->attention_backward(at_tape_context(tape), &call));
     }
     for (int i = 0; i < 3; i++) at_gradient_end(tape, x[i], &g[i]);
     for (int e = 0; e < EXTRAS; e++) at_gradient_end(tape, s->extra[e], &extra[e]);
@@ -197,7 +196,7 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     if (!keep_pattern(tape, inputs->pattern, &s->pattern) || !keep_options(tape, inputs, s)) return NULL;
 
     attn_variable *y = at_result(tape, query->rows, value->columns / s->kv_heads * s->heads);
-    s->log_sum_exp = at_recording(tape) ? at_tape_memory(tape, query->rows * s->heads, sizeof(float)) : NULL;
+    s->log_sum_exp = at_recording(tape) ? at_tape_numbers(tape, query->rows * s->heads) : NULL;
     if (!y || attn_tape_status(tape) != ATTN_OK) return NULL;
     attn_tensor q = heads_of(query->data, query->rows, query->columns, query->stride, s->heads);
     attn_tensor k = heads_of(key->data, key->rows, key->columns, key->stride, s->kv_heads);
@@ -210,9 +209,15 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     if (inputs->weights) status = attn_attention_weights_count(context, &s->pattern, &q, &k, &count);
     weights = attn_tensor_view(inputs->weights, 1, &count);
     if (status == ATTN_OK) {
-        status =
-            attn_attention_forward(context, &s->pattern, &s->options, &q, &k, &v, &output,
-                                   s->log_sum_exp ? &log_sum_exp : NULL, inputs->weights ? &weights : NULL);
+        at_attention_forward_call call = {.pattern = &s->pattern,
+                                          .options = &s->options,
+                                          .query = &q,
+                                          .key = &k,
+                                          .value = &v,
+                                          .output = &output,
+                                          .log_sum_exp = s->log_sum_exp ? &log_sum_exp : NULL,
+                                          .weights = inputs->weights ? &weights : NULL};
+        status = at_tape_run(tape)->attention(context, &call);
     }
     if (status != ATTN_OK) return at_tape_failed(tape, status);
     int extras = 0;

@@ -1,22 +1,12 @@
-/* window.h (private): the rows around every row of a sequence, side by side.
- *
- * Row i of the unfolded matrix is rows i + first, i + first + step, ... of x,
- * `width` of them, and 0 for those that lie outside the sequence of i. It is
- * never needed as a whole: a task unfolds the rows and columns that it works on.
+/* window.h (private): the rows around every row of a sequence, side by side
+ * (at_window). The unfolded matrix is seldom needed as a whole: a task unfolds the
+ * rows and columns that it works on.
  */
-#ifndef AT_TAPE_WINDOW_H
-#define AT_TAPE_WINDOW_H
-
-#include <attn/ragged.h>
+#ifndef AT_OPS_WINDOW_H
+#define AT_OPS_WINDOW_H
 
 #include "kernels/network.h"
-
-typedef struct at_window {
-    attn_ragged batch;
-    int64_t width; /* rows side by side */
-    int64_t first; /* where the leftmost is, seen from the row */
-    int64_t step;  /* from one to the next; >= 1 */
-} at_window;
+#include "ops/calls.h"
 
 /* The sequence of a row of the batch. */
 int64_t at_sequence_of(const attn_ragged *batch, int64_t row);

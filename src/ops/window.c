@@ -1,7 +1,17 @@
-/* window.c: unfolding, and folding back. */
-#include "tape/window.h"
+/* window.c: unfolding, and folding back.
+ *
+ *     y_i = [x_(i + first) | x_(i + first + step) | ...]
+ *
+ * with 0 for rows outside the sequence. Walking back, a row gathers what came
+ * to all its copies, in the order of the windows' columns: no two tasks write
+ * to one row.
+ */
+#include "ops/window.h"
 
 #include <string.h>
+
+#include "ops/cpu.h"
+#include "ops/rowwise.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t between(int64_t low, int64_t x, int64_t high) { return x < low ? low : x > high ? high : x; }
@@ -61,4 +71,44 @@ void at_fold(const at_network *network, const at_window *window, const float *dy
             }
         }
     }
+}
+
+/* ---- all rows ---- */
+
+enum { ROWS_OF_TASK = 32 };
+
+typedef struct window_run {
+    const at_network *network;
+    const at_window_call *call;
+} window_run;
+
+static void unfold_task(void *argument, int64_t task, int worker) {
+    const at_window_call *call = ((const window_run *)argument)->call;
+    int64_t row = task * ROWS_OF_TASK, end = least(row + ROWS_OF_TASK, call->x.rows);
+    (void)worker;
+    at_unfold(&call->window, call->x.data, call->x.stride, call->x.columns, row, end, 0,
+              call->window.width * call->x.columns, call->y.data + row * call->y.stride, call->y.stride);
+}
+
+static void fold_task(void *argument, int64_t task, int worker) {
+    const window_run *run = argument;
+    const at_window_call *call = run->call;
+    int64_t row = task * ROWS_OF_TASK, end = least(row + ROWS_OF_TASK, call->x.rows);
+    (void)worker;
+    at_fold(run->network, &call->window, call->y.data, call->y.stride, call->x.columns, row, end,
+            call->x.data, call->x.stride);
+}
+
+static attn_status run_all(attn_context *context, const at_window_call *call, at_task_function function) {
+    window_run run = {at_network_for(context->isa), call};
+    at_run_tasks(context, (double)call->x.rows * (double)call->window.width * (double)call->x.columns,
+                 (call->x.rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK, function, &run);
+    return ATTN_OK;
+}
+
+attn_status at_cpu_window(attn_context *context, const at_window_call *call) {
+    return run_all(context, call, unfold_task);
+}
+attn_status at_cpu_window_backward(attn_context *context, const at_window_call *call) {
+    return run_all(context, call, fold_task);
 }
