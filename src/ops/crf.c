@@ -19,7 +19,7 @@ enum { MOST_TASKS = 64 };
 
 typedef struct crf_run {
     const at_crf_call *call;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t classes, task_sequences, tasks;
     float *transposed;   /* transitions: to, from */
     double *loss;        /* of each sequence */
@@ -59,7 +59,8 @@ static void run_tasks(const attn_context *context, crf_run *run, double exponent
 }
 
 static crf_run run_of(const attn_context *context, const at_crf_call *call) {
-    crf_run run = {.call = call, .network = at_network_for(context->isa), .classes = call->emissions.columns};
+    crf_run run = {
+        .call = call, .row_kernels = at_row_kernels_for(context->isa), .classes = call->emissions.columns};
     run.task_sequences = (call->batch.sequences + MOST_TASKS - 1) / MOST_TASKS;
     if (run.task_sequences < 1) run.task_sequences = 1;
     run.tasks = (call->batch.sequences + run.task_sequences - 1) / run.task_sequences;
@@ -116,7 +117,7 @@ static void loss_task(void *argument, int64_t task, int worker) {
         int64_t first = run->call->batch.offsets[b];
         run->loss[b] = 0.0;
         if (s.rows == 0) continue;
-        double all = run->network->crf_forward(&s, work, run->call->alpha + first * run->classes);
+        double all = run->row_kernels->crf_forward(&s, work, run->call->alpha + first * run->classes);
         run->loss[b] = all - score_of(&s, run->call->labels + first);
     }
 }
@@ -136,17 +137,17 @@ static void gradient_task(void *argument, int64_t task, int worker) {
         int64_t first = run->call->batch.offsets[b];
         const int32_t *labels = run->call->labels + first;
         float *marginals = run->marginals + first * run->marginals_stride;
-        run->network->crf_backward(&s, run->call->alpha + first * classes, work, marginals,
-                                   run->marginals_stride, run->call->d_transitions ? pairs : NULL);
+        run->row_kernels->crf_backward(&s, run->call->alpha + first * classes, work, marginals,
+                                       run->marginals_stride, run->call->d_transitions ? pairs : NULL);
         for (int64_t t = 0; t < s.rows; t++) {
             marginals[t * run->marginals_stride + labels[t]] -= 1.0f;
             if (t) pairs[labels[t] * classes + labels[t - 1]] -= 1.0f;
         }
-        run->network->add_to(classes, marginals, start);
-        run->network->add_to(classes, marginals + (s.rows - 1) * run->marginals_stride, end);
+        run->row_kernels->add_to(classes, marginals, start);
+        run->row_kernels->add_to(classes, marginals + (s.rows - 1) * run->marginals_stride, end);
         for (int64_t t = 0; t < s.rows; t++) {
             float *row = marginals + t * run->marginals_stride;
-            run->network->scale(classes, run->factor, row, row);
+            run->row_kernels->scale(classes, run->factor, row, row);
         }
     }
 }
@@ -189,7 +190,7 @@ attn_status at_cpu_crf_backward(attn_context *context, const at_crf_call *call) 
     float *sum = run.partial + run.tasks * run.partial_count;
     memset(sum, 0, (size_t)run.partial_count * sizeof(float));
     for (int64_t task = 0; task < run.tasks; task++) {
-        run.network->add_to(run.partial_count, run.partial + task * run.partial_count, sum);
+        run.row_kernels->add_to(run.partial_count, run.partial + task * run.partial_count, sum);
     }
     give_gradient(&run, classes, sum, call->d_transitions);
     give_gradient(&run, 1, sum + classes * classes, call->d_start);
@@ -204,7 +205,7 @@ static void best_task(void *argument, int64_t task, int worker) {
     double *work = (double *)(void *)(run->work + (size_t)worker * run->work_bytes);
     for (int64_t b = task * run->task_sequences; b < end_of_task(run, task); b++) {
         at_crf_sequence s = sequence_of(run, b);
-        if (s.rows) run->network->crf_best(&s, work, run->call->best + run->call->batch.offsets[b]);
+        if (s.rows) run->row_kernels->crf_best(&s, work, run->call->best + run->call->batch.offsets[b]);
     }
 }
 
@@ -223,10 +224,10 @@ static void marginals_task(void *argument, int64_t task, int worker) {
     for (int64_t b = task * run->task_sequences; b < end_of_task(run, task); b++) {
         at_crf_sequence s = sequence_of(run, b);
         if (s.rows == 0) continue;
-        run->network->crf_forward(&s, work, alpha);
-        run->network->crf_backward(&s, alpha, work,
-                                   run->marginals + run->call->batch.offsets[b] * run->marginals_stride,
-                                   run->marginals_stride, NULL);
+        run->row_kernels->crf_forward(&s, work, alpha);
+        run->row_kernels->crf_backward(&s, alpha, work,
+                                       run->marginals + run->call->batch.offsets[b] * run->marginals_stride,
+                                       run->marginals_stride, NULL);
     }
 }
 

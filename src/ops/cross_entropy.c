@@ -21,7 +21,7 @@ enum { MOST_ROWS = 256, TASK_NUMBERS = 16384 };
 
 typedef struct cross_entropy_run {
     const at_cross_entropy_call *call;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t task_rows;
     double *row_loss; /* forward: times `counted` */
     double scale;     /* backward: what arrives / counted */
@@ -42,9 +42,9 @@ static void forward_task(void *argument, int64_t task, int worker) {
     for (int64_t i = first; i < end; i++) {
         s->sum[i] = 1.0f;
         if (s->labels[i] == s->ignored) continue;
-        run->network->exponential_sum(x->columns, x->data + i * x->stride, &s->maximum[i], &s->sum[i]);
+        run->row_kernels->exponential_sum(x->columns, x->data + i * x->stride, &s->maximum[i], &s->sum[i]);
     }
-    run->network->logarithm(end - first, s->sum + first, logarithm);
+    run->row_kernels->logarithm(end - first, s->sum + first, logarithm);
     for (int64_t i = first; i < end; i++) {
         run->row_loss[i] = 0.0;
         if (s->labels[i] == s->ignored) continue;
@@ -54,7 +54,7 @@ static void forward_task(void *argument, int64_t task, int worker) {
         double smoothing = (double)s->smoothing;
         run->row_loss[i] = (1.0 - smoothing) * weight_of(s, s->labels[i]) * own;
         if (smoothing > 0.0) {
-            double all = run->network->distance_sum(x->columns, s->weights, s->maximum[i], row);
+            double all = run->row_kernels->distance_sum(x->columns, s->weights, s->maximum[i], row);
             run->row_loss[i] += smoothing / (double)x->columns * (s->all_weights * log_sum + all);
         }
     }
@@ -75,15 +75,15 @@ static void backward_task(void *argument, int64_t task, int worker) {
         double spread = (double)s->smoothing / (double)x->columns;
         double own = (1.0 - (double)s->smoothing) * weight_of(s, s->labels[i]);
         double factor = run->scale * (own + spread * s->all_weights) / (double)s->sum[i];
-        run->network->softmax_slope(x->columns, s->weights, s->maximum[i], (float)factor,
-                                    (float)(run->scale * spread), x->data + i * x->stride, slope);
+        run->row_kernels->softmax_slope(x->columns, s->weights, s->maximum[i], (float)factor,
+                                        (float)(run->scale * spread), x->data + i * x->stride, slope);
         slope[s->labels[i]] -= (float)(run->scale * own);
     }
 }
 
 static void run_all(const attn_context *context, cross_entropy_run *run, at_task_function function) {
     const at_view *x = &run->call->x;
-    run->network = at_network_for(context->isa);
+    run->row_kernels = at_row_kernels_for(context->isa);
     run->task_rows = TASK_NUMBERS / x->columns < 4 ? 4 : TASK_NUMBERS / x->columns;
     if (run->task_rows > MOST_ROWS) run->task_rows = MOST_ROWS;
     at_run_tasks(context, 12.0 * (double)x->rows * (double)x->columns,

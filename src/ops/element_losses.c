@@ -18,7 +18,7 @@ typedef void (*slope_kernel)(int64_t count, float factor, const float *x, const 
 
 typedef struct loss_run {
     const at_element_loss_call *call;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     loss_kernel loss;
     slope_kernel slope;
     double *sum;  /* forward: of each task */
@@ -57,7 +57,7 @@ static void forward_task(void *argument, int64_t task, int worker) {
             at += length;
         } while (at < end);
     }
-    run->sum[task] = run->network->sum(end - begin, losses);
+    run->sum[task] = run->row_kernels->sum(end - begin, losses);
 }
 
 static void backward_task(void *argument, int64_t task, int worker) {
@@ -79,11 +79,11 @@ static void backward_task(void *argument, int64_t task, int worker) {
 }
 
 static void run_all(const attn_context *context, loss_run *run, at_task_function function) {
-    const at_network *network = run->network = at_network_for(context->isa);
-    const loss_kernel losses[] = {network->binary_cross_entropy, network->squared_error,
-                                  network->absolute_error};
-    const slope_kernel slopes[] = {network->binary_cross_entropy_slope, network->squared_error_slope,
-                                   network->absolute_error_slope};
+    const at_row_kernels *row_kernels = run->row_kernels = at_row_kernels_for(context->isa);
+    const loss_kernel losses[] = {row_kernels->binary_cross_entropy, row_kernels->squared_error,
+                                  row_kernels->absolute_error};
+    const slope_kernel slopes[] = {row_kernels->binary_cross_entropy_slope, row_kernels->squared_error_slope,
+                                   row_kernels->absolute_error_slope};
     const at_view *x = &run->call->x;
     run->loss = losses[run->call->kind];
     run->slope = slopes[run->call->kind];

@@ -15,7 +15,7 @@ static void fill_numbers(int64_t row, int64_t count, float *const *p, const void
 }
 
 attn_status at_cpu_fill(attn_context *context, const at_fill_call *call) {
-    at_operand operand = at_rows_of(call->y);
+    at_operand operand = at_operand_of(call->y);
     at_each_element(context, 1.0, call->y.rows, call->y.columns, 1, &operand, fill_numbers, &call->value);
     return ATTN_OK;
 }
@@ -23,7 +23,7 @@ attn_status at_cpu_fill(attn_context *context, const at_fill_call *call) {
 enum { ROWS_OF_TASK = 64 };
 
 typedef struct copy_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     at_view x, y;
     int adds;
 } copy_run;
@@ -35,7 +35,7 @@ static void copy_task(void *argument, int64_t task, int worker) {
         const float *x = run->x.data + i * run->x.stride;
         float *y = run->y.data + i * run->y.stride;
         if (run->adds) {
-            run->network->add_to(run->y.columns, x, y);
+            run->row_kernels->add_to(run->y.columns, x, y);
         } else {
             memcpy(y, x, (size_t)run->y.columns * sizeof(float));
         }
@@ -43,7 +43,7 @@ static void copy_task(void *argument, int64_t task, int worker) {
 }
 
 static void copy_rows(const attn_context *context, at_view x, at_view y, int adds) {
-    copy_run run = {at_network_for(context->isa), x, y, adds};
+    copy_run run = {at_row_kernels_for(context->isa), x, y, adds};
     at_run_tasks(context, 2.0 * (double)y.rows * (double)y.columns,
                  (y.rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK, copy_task, &run);
 }
@@ -66,21 +66,21 @@ attn_status at_cpu_copy(attn_context *context, const at_copy_call *call) {
 
 /* ---- sums and products ---- */
 
-static void add_numbers(int64_t row, int64_t count, float *const *p, const void *network) {
+static void add_numbers(int64_t row, int64_t count, float *const *p, const void *row_kernels) {
     (void)row;
-    ((const at_network *)network)->add(count, p[0], p[1], p[2]);
+    ((const at_row_kernels *)row_kernels)->add(count, p[0], p[1], p[2]);
 }
 
-static void multiply_numbers(int64_t row, int64_t count, float *const *p, const void *network) {
+static void multiply_numbers(int64_t row, int64_t count, float *const *p, const void *row_kernels) {
     (void)row;
-    ((const at_network *)network)->multiply(count, p[0], p[1], p[2]);
+    ((const at_row_kernels *)row_kernels)->multiply(count, p[0], p[1], p[2]);
 }
 
 static attn_status binary(attn_context *context, const at_binary_call *call, at_row_function function) {
-    at_operand operands[3] = {at_rows_of(call->a), at_rows_of(call->b), at_rows_of(call->y)};
+    at_operand operands[3] = {at_operand_of(call->a), at_operand_of(call->b), at_operand_of(call->y)};
     if (call->b.rows != call->a.rows) operands[1].stride = 0;
     at_each_element(context, 8.0, call->y.rows, call->y.columns, 3, operands, function,
-                    at_network_for(context->isa));
+                    at_row_kernels_for(context->isa));
     return ATTN_OK;
 }
 
@@ -92,19 +92,19 @@ attn_status at_cpu_multiply(attn_context *context, const at_binary_call *call) {
 }
 
 typedef struct scale_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     float factor;
 } scale_run;
 
 static void scale_numbers(int64_t row, int64_t count, float *const *p, const void *argument) {
     const scale_run *run = argument;
     (void)row;
-    run->network->scale(count, run->factor, p[0], p[1]);
+    run->row_kernels->scale(count, run->factor, p[0], p[1]);
 }
 
 attn_status at_cpu_scale(attn_context *context, const at_scale_call *call) {
-    scale_run run = {at_network_for(context->isa), call->factor};
-    at_operand operands[2] = {at_rows_of(call->x), at_rows_of(call->y)};
+    scale_run run = {at_row_kernels_for(context->isa), call->factor};
+    at_operand operands[2] = {at_operand_of(call->x), at_operand_of(call->y)};
     at_each_element(context, 8.0, call->y.rows, call->y.columns, 2, operands, scale_numbers, &run);
     return ATTN_OK;
 }
@@ -112,7 +112,7 @@ attn_status at_cpu_scale(attn_context *context, const at_scale_call *call) {
 /* ---- sums of columns ---- */
 
 typedef struct sums_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     at_view x, factor;
     float *partials;
 } sums_run;
@@ -126,16 +126,16 @@ static void sums_task(void *argument, int64_t task, int worker) {
     for (int64_t i = task * AT_CHUNK_ROWS; i < run->x.rows && i < (task + 1) * AT_CHUNK_ROWS; i++) {
         const float *x = run->x.data + i * run->x.stride;
         if (run->factor.data) {
-            run->network->add_product(columns, run->factor.data + i * run->factor.stride, x, sums);
+            run->row_kernels->add_product(columns, run->factor.data + i * run->factor.stride, x, sums);
         } else {
-            run->network->add_to(columns, x, sums);
+            run->row_kernels->add_to(columns, x, sums);
         }
     }
 }
 
 attn_status at_cpu_column_sums(attn_context *context, const at_column_sums_call *call) {
     int64_t chunks = at_chunks_of(call->x.rows), columns = call->x.columns;
-    sums_run run = {at_network_for(context->isa), call->x, call->factor, NULL};
+    sums_run run = {at_row_kernels_for(context->isa), call->x, call->factor, NULL};
     attn_status status = at_work_memory(context, chunks * columns, &run.partials);
     if (status != ATTN_OK) return status;
     at_run_tasks(context, 2.0 * (double)call->x.rows * (double)columns, chunks, sums_task, &run);

@@ -21,7 +21,7 @@ static void gather_row(int64_t row, int64_t count, float *const *p, const void *
 }
 
 attn_status at_cpu_gather(attn_context *context, const at_gather_call *call) {
-    at_operand target = at_rows_of(call->y);
+    at_operand target = at_operand_of(call->y);
     at_each_row(context, 8.0, call->y.rows, call->y.columns, 1, &target, gather_row, call);
     return ATTN_OK;
 }
@@ -29,7 +29,7 @@ attn_status at_cpu_gather(attn_context *context, const at_gather_call *call) {
 /* ---- additions ---- */
 
 typedef struct additions_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_add_rows_call *call;
     int64_t width; /* columns of a task */
 } additions_run;
@@ -43,13 +43,16 @@ static void additions_task(void *argument, int64_t task, int worker) {
     for (int64_t i = 0; a->clears && i < a->y.rows; i++) {
         memset(a->y.data + i * a->y.stride + first, 0, (size_t)columns * sizeof(float));
     }
-    run->network->add_rows(a->count, columns, a->from, a->to, a->factor, a->x.data + first, a->x.stride,
-                           a->y.data + first, a->y.stride);
+    run->row_kernels->add_rows(a->count, columns, a->from, a->to, a->factor, a->x.data + first, a->x.stride,
+                               a->y.data + first, a->y.stride);
 }
 
 attn_status at_cpu_add_rows(attn_context *context, const at_add_rows_call *call) {
     int64_t columns = call->y.columns;
-    additions_run run = {at_network_for(context->isa), call, columns > 512 ? 64 : columns > 128 ? 32 : 16};
+    additions_run run = {at_row_kernels_for(context->isa), call,
+                         columns > 512   ? 64
+                         : columns > 128 ? 32
+                                         : 16};
     double numbers = (double)(call->count + (call->clears ? call->y.rows : 0)) * (double)columns;
     at_run_tasks(context, 16.0 * numbers, (columns + run.width - 1) / run.width, additions_task, &run);
     return ATTN_OK;
@@ -72,7 +75,7 @@ attn_status at_cpu_clear_rows(attn_context *context, const at_clear_rows_call *c
 /* ---- bags ---- */
 
 typedef struct bag_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_bag_call *call;
 } bag_run;
 
@@ -82,15 +85,16 @@ static void sum_bag(int64_t bag, int64_t count, float *const *p, const void *arg
     int64_t first = call->offsets[bag], end = call->offsets[bag + 1];
     memset(p[0], 0, (size_t)count * sizeof(float));
     for (int64_t k = first; k < end; k++) {
-        if (call->rows[k] >= 0) run->network->add_to(count, call->table.data + call->rows[k] * count, p[0]);
+        if (call->rows[k] >= 0)
+            run->row_kernels->add_to(count, call->table.data + call->rows[k] * count, p[0]);
     }
     if (call->kind == ATTN_BAG_MEAN && end - first > 1)
-        run->network->scale(count, 1.0f / (float)(end - first), p[0], p[0]);
+        run->row_kernels->scale(count, 1.0f / (float)(end - first), p[0], p[0]);
 }
 
 attn_status at_cpu_bag(attn_context *context, const at_bag_call *call) {
-    bag_run run = {at_network_for(context->isa), call};
-    at_operand target = at_rows_of(call->y);
+    bag_run run = {at_row_kernels_for(context->isa), call};
+    at_operand target = at_operand_of(call->y);
     int64_t bags = call->y.rows;
     double rows_of_bag = bags ? (double)call->offsets[bags] / (double)bags : 0.0;
     at_each_row(context, 8.0 * (1.0 + rows_of_bag), bags, call->y.columns, 1, &target, sum_bag, &run);

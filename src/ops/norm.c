@@ -19,33 +19,33 @@
 #include "ops/rowwise.h"
 
 typedef struct forward_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_norm_call *call;
 } forward_run;
 
 static void layer_norm_row(int64_t row, int64_t count, float *const *p, const void *argument) {
     const forward_run *run = argument;
     const at_norm_call *norm = run->call;
-    run->network->layer_norm(count, p[0], norm->gain, norm->bias, norm->epsilon, p[1], norm->mean + row,
-                             norm->inverse + row);
+    run->row_kernels->layer_norm(count, p[0], norm->gain, norm->bias, norm->epsilon, p[1], norm->mean + row,
+                                 norm->inverse + row);
 }
 
 static void rms_norm_row(int64_t row, int64_t count, float *const *p, const void *argument) {
     const forward_run *run = argument;
     const at_norm_call *norm = run->call;
-    run->network->rms_norm(count, p[0], norm->gain, norm->epsilon, p[1], norm->inverse + row);
+    run->row_kernels->rms_norm(count, p[0], norm->gain, norm->epsilon, p[1], norm->inverse + row);
 }
 
 attn_status at_cpu_norm(attn_context *context, const at_norm_call *call) {
-    forward_run run = {at_network_for(context->isa), call};
-    at_operand operands[2] = {at_rows_of(call->x), at_rows_of(call->y)};
+    forward_run run = {at_row_kernels_for(context->isa), call};
+    at_operand operands[2] = {at_operand_of(call->x), at_operand_of(call->y)};
     at_each_row(context, call->centred ? 12.0 : 8.0, call->y.rows, call->y.columns, 2, operands,
                 call->centred ? layer_norm_row : rms_norm_row, &run);
     return ATTN_OK;
 }
 
 typedef struct backward_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_norm_backward_call *call;
     float *d_gain, *d_bias; /* partial sums, a row for each chunk; NULL: not wanted */
 } backward_run;
@@ -63,9 +63,10 @@ static void backward_task(void *argument, int64_t task, int worker) {
     float *d_bias = cleared_partial(run->d_bias, task, d->columns);
     (void)worker;
     for (int64_t i = task * AT_CHUNK_ROWS; i < d->rows && i < (task + 1) * AT_CHUNK_ROWS; i++) {
-        run->network->norm_backward(d->columns, d->data + i * d->stride, x->data + i * x->stride, call->gain,
-                                    call->centred, call->centred ? call->mean[i] : 0.0f, call->inverse[i],
-                                    call->adds, dx->data ? dx->data + i * dx->stride : NULL, d_gain, d_bias);
+        run->row_kernels->norm_backward(d->columns, d->data + i * d->stride, x->data + i * x->stride,
+                                        call->gain, call->centred, call->centred ? call->mean[i] : 0.0f,
+                                        call->inverse[i], call->adds,
+                                        dx->data ? dx->data + i * dx->stride : NULL, d_gain, d_bias);
     }
 }
 
@@ -74,7 +75,7 @@ attn_status at_cpu_norm_backward(attn_context *context, const at_norm_backward_c
     float *memory;
     attn_status status = at_work_memory(context, 2 * chunks * columns, &memory);
     if (status != ATTN_OK) return status;
-    backward_run run = {at_network_for(context->isa), call, call->d_gain ? memory : NULL,
+    backward_run run = {at_row_kernels_for(context->isa), call, call->d_gain ? memory : NULL,
                         call->d_bias ? memory + chunks * columns : NULL};
     at_run_tasks(context, 16.0 * (double)call->d.rows * (double)columns, chunks, backward_task, &run);
     if (call->d_gain) at_sum_chunks(context, chunks, columns, run.d_gain, call->d_gain);

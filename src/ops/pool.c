@@ -16,7 +16,7 @@ enum { COLUMNS_OF_TASK = 256 };
 typedef struct pool_run {
     const at_pool_call *call;
     const at_kernels *kernels;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t blocks;
 } pool_run;
 
@@ -47,9 +47,9 @@ static void pool_task(void *argument, int64_t task, int worker) {
         memset(part.y, 0, (size_t)part.columns * sizeof(float));
     } else if (call->kind == ATTN_POOL_MEAN) {
         run->kernels->column_sums(part.rows, part.columns, part.x, call->x.stride, part.y);
-        run->network->scale(part.columns, 1.0f / (float)part.rows, part.y, part.y);
+        run->row_kernels->scale(part.columns, 1.0f / (float)part.rows, part.y, part.y);
     } else if (call->kind == ATTN_POOL_MAX) {
-        run->network->pool_maximum(part.rows, part.columns, part.x, call->x.stride, part.y, part.at);
+        run->row_kernels->pool_maximum(part.rows, part.columns, part.x, call->x.stride, part.y, part.at);
     } else {
         memcpy(part.y, part.x, (size_t)part.columns * sizeof(float));
     }
@@ -63,7 +63,7 @@ static void pool_backward_task(void *argument, int64_t task, int worker) {
     for (int64_t i = 0; i < part.rows; i++) {
         float *dx = part.x + i * call->x.stride;
         if (call->kind == ATTN_POOL_MEAN) {
-            run->network->scale(part.columns, 1.0f / (float)part.rows, part.y, dx);
+            run->row_kernels->scale(part.columns, 1.0f / (float)part.rows, part.y, dx);
         } else if (call->kind == ATTN_POOL_FIRST && i == 0) {
             memcpy(dx, part.y, (size_t)part.columns * sizeof(float));
         } else {
@@ -76,7 +76,7 @@ static void pool_backward_task(void *argument, int64_t task, int worker) {
 }
 
 static attn_status run_pool(attn_context *context, const at_pool_call *call, at_task_function function) {
-    pool_run run = {call, at_kernels_for(context->isa), at_network_for(context->isa),
+    pool_run run = {call, at_kernels_for(context->isa), at_row_kernels_for(context->isa),
                     (call->x.columns + COLUMNS_OF_TASK - 1) / COLUMNS_OF_TASK};
     at_run_tasks(context, (double)call->x.rows * (double)call->x.columns, call->batch.sequences * run.blocks,
                  function, &run);

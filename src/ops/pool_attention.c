@@ -19,7 +19,7 @@
 typedef struct forward_run {
     const at_pool_attention_call *call;
     const at_kernels *kernels;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t heads, width; /* columns of a head */
 } forward_run;
 
@@ -38,14 +38,14 @@ static void forward_task(void *argument, int64_t task, int worker) {
     }
     for (int64_t i = 0; i < rows; i++) weights[i] = scores->data[(first + i) * scores->stride + head];
     run->kernels->softmax_row(rows, weights, weights);
-    run->network->pool_weighted_sum(rows, run->width, weights,
-                                    x->data + first * x->stride + head * run->width, x->stride, y);
+    run->row_kernels->pool_weighted_sum(rows, run->width, weights,
+                                        x->data + first * x->stride + head * run->width, x->stride, y);
 }
 
 attn_status at_cpu_pool_attention(attn_context *context, const at_pool_attention_call *call) {
     const at_view *x = &call->x;
     int64_t heads = call->scores.columns;
-    forward_run run = {call, at_kernels_for(context->isa), at_network_for(context->isa), heads,
+    forward_run run = {call, at_kernels_for(context->isa), at_row_kernels_for(context->isa), heads,
                        x->columns / heads};
     at_run_tasks(context, 2.0 * (double)x->rows * (double)x->columns, call->batch.sequences * heads,
                  forward_task, &run);
@@ -54,7 +54,7 @@ attn_status at_cpu_pool_attention(attn_context *context, const at_pool_attention
 
 typedef struct backward_run {
     const at_pool_attention_backward_call *call;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t width;
     float *products; /* heads x rows: dp */
 } backward_run;
@@ -72,14 +72,14 @@ static void backward_task(void *argument, int64_t task, int worker) {
     if (call->dx.data) {
         float *dx = call->dx.data + first * call->dx.stride + head * run->width;
         for (int64_t i = 0; i < rows; i++) {
-            run->network->scale(run->width, weights[i], dy, dx + i * call->dx.stride);
+            run->row_kernels->scale(run->width, weights[i], dy, dx + i * call->dx.stride);
         }
     }
     if (d_scores->data) {
         float *products = run->products + head * x->rows + first, mean;
-        run->network->pool_dots(rows, run->width, dy, x->data + first * x->stride + head * run->width,
-                                x->stride, products);
-        run->network->pool_dots(1, rows, weights, products, 0, &mean);
+        run->row_kernels->pool_dots(rows, run->width, dy, x->data + first * x->stride + head * run->width,
+                                    x->stride, products);
+        run->row_kernels->pool_dots(1, rows, weights, products, 0, &mean);
         for (int64_t i = 0; i < rows; i++) {
             d_scores->data[(first + i) * d_scores->stride + head] = weights[i] * (products[i] - mean);
         }
@@ -89,7 +89,7 @@ static void backward_task(void *argument, int64_t task, int worker) {
 attn_status at_cpu_pool_attention_backward(attn_context *context,
                                            const at_pool_attention_backward_call *call) {
     const at_view *x = &call->x;
-    backward_run run = {call, at_network_for(context->isa), x->columns / call->heads, NULL};
+    backward_run run = {call, at_row_kernels_for(context->isa), x->columns / call->heads, NULL};
     attn_status status = at_work_memory(context, call->heads * x->rows, &run.products);
     if (status != ATTN_OK) return status;
     at_run_tasks(context, 4.0 * (double)x->rows * (double)x->columns, call->batch.sequences * call->heads,

@@ -37,7 +37,7 @@ static int64_t length_of(const at_recurrent_call *s, int64_t sequence) {
 typedef struct steps_run {
     const at_recurrent_call *call;
     const at_kernels *kernels;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     int64_t groups, most;   /* tasks of a direction, and sequences of one at the most */
     const float *packed[2]; /* R, in panels */
     const float *zeros;     /* [hidden] */
@@ -136,7 +136,7 @@ static void forward_task(void *argument, int64_t task, int worker) {
         }
         for (int64_t k = 0; k < active; k++) {
             at_cell cell = cell_at(&p, k, t);
-            run->network->cell_forward[s->kind](&cell);
+            run->row_kernels->cell_forward[s->kind](&cell);
         }
     }
 }
@@ -154,7 +154,7 @@ static void backward_task(void *argument, int64_t task, int worker) {
         }
         for (int64_t k = 0; k < active; k++) {
             at_cell cell = cell_at(&p, k, t);
-            run->network->cell_backward[s->kind](&cell);
+            run->row_kernels->cell_backward[s->kind](&cell);
         }
         if (t > 0) step_product(&p, active, p.recurrent, s->gates, p.state, s->hidden);
     }
@@ -163,7 +163,7 @@ static void backward_task(void *argument, int64_t task, int worker) {
 /* All steps of all directions, forward or back. */
 static attn_status run_steps(attn_context *context, const at_recurrent_call *s, at_task_function function) {
     steps_run run = {
-        .call = s, .kernels = at_kernels_for(context->isa), .network = at_network_for(context->isa)};
+        .call = s, .kernels = at_kernels_for(context->isa), .row_kernels = at_row_kernels_for(context->isa)};
     double operations = 2.0 * (double)s->y.rows * (double)s->gates * (double)s->hidden * s->directions;
     if (s->count == 0) return ATTN_OK;
     int64_t threads = at_threads_for(context, operations);

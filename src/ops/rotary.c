@@ -103,7 +103,7 @@ attn_status at_cpu_rotary_angles(attn_context *context, const at_rotary_angles_c
 }
 
 typedef struct rotary_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_rotary_call *call;
 } rotary_run;
 
@@ -112,12 +112,12 @@ static void rotate_row(int64_t row, int64_t count, float *const *p, const void *
     const at_rotary_call *call = run->call;
     const float *cosine = call->table + call->entries[row] * 2 * call->half;
     (void)count;
-    run->network->rotary(call->heads, call->half, cosine, cosine + call->half, call->sign, p[0], p[1]);
+    run->row_kernels->rotary(call->heads, call->half, cosine, cosine + call->half, call->sign, p[0], p[1]);
 }
 
 attn_status at_cpu_rotary(attn_context *context, const at_rotary_call *call) {
-    rotary_run run = {at_network_for(context->isa), call};
-    at_operand operands[2] = {at_rows_of(call->x), at_rows_of(call->y)};
+    rotary_run run = {at_row_kernels_for(context->isa), call};
+    at_operand operands[2] = {at_operand_of(call->x), at_operand_of(call->y)};
     at_each_row(context, 8.0, call->y.rows, call->y.columns, 2, operands, rotate_row, &run);
     return ATTN_OK;
 }

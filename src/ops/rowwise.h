@@ -5,7 +5,7 @@
 #define AT_OPS_ROWWISE_H
 
 #include "base/context.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 #include "kernels/table.h"
 #include "ops/calls.h"
 
@@ -21,7 +21,7 @@ typedef struct at_operand {
     int64_t stride;
 } at_operand;
 
-static inline at_operand at_rows_of(at_view view) {
+static inline at_operand at_operand_of(at_view view) {
     at_operand operand = {view.data, view.stride};
     return operand;
 }

@@ -11,12 +11,12 @@
 
 typedef struct update_run {
     const at_update_call *call;
-    const at_network *network;
+    const at_row_kernels *row_kernels;
 } update_run;
 
 static attn_status run_all(attn_context *context, const at_update_call *call, double operations,
                            at_task_function function) {
-    update_run run = {call, at_network_for(context->isa)};
+    update_run run = {call, at_row_kernels_for(context->isa)};
     at_run_tasks(context, operations * (double)call->numbers, call->tasks, function, &run);
     return ATTN_OK;
 }
@@ -30,7 +30,7 @@ static void square_task(void *argument, int64_t task, int worker) {
         const at_update *u = &call->updates[piece->update];
         const float *gradient = u->frozen ? NULL : u->gradient;
         call->squares[i] =
-            gradient ? run->network->sum_of_squares(piece->count, gradient + piece->first) : 0.0;
+            gradient ? run->row_kernels->sum_of_squares(piece->count, gradient + piece->first) : 0.0;
     }
 }
 
@@ -52,12 +52,13 @@ static void step_task(void *argument, int64_t task, int worker) {
         float *value = u->value + piece->first, *average = from(u->average, piece->first);
         if (average && call->starts_average) memcpy(average, value, (size_t)piece->count * sizeof(float));
         if (call->adamw) {
-            run->network->adamw(piece->count, &u->step.adamw, gradient, value, u->moment1 + piece->first,
-                                u->moment2 + piece->first);
+            run->row_kernels->adamw(piece->count, &u->step.adamw, gradient, value, u->moment1 + piece->first,
+                                    u->moment2 + piece->first);
         } else {
-            run->network->sgd(piece->count, &u->step.sgd, gradient, value, from(u->momentum, piece->first));
+            run->row_kernels->sgd(piece->count, &u->step.sgd, gradient, value,
+                                  from(u->momentum, piece->first));
         }
-        if (average) run->network->move_average(piece->count, call->average_rest, value, average);
+        if (average) run->row_kernels->move_average(piece->count, call->average_rest, value, average);
     }
 }
 

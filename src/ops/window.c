@@ -55,7 +55,7 @@ void at_unfold(const at_window *window, const float *x, int64_t stride, int64_t 
     }
 }
 
-void at_fold(const at_network *network, const at_window *window, const float *dy, int64_t dy_stride,
+void at_fold(const at_row_kernels *row_kernels, const at_window *window, const float *dy, int64_t dy_stride,
              int64_t columns, int64_t row, int64_t row_end, float *dx, int64_t dx_stride) {
     if (row >= row_end) return;
     const int64_t *offsets = window->batch.offsets;
@@ -67,7 +67,7 @@ void at_fold(const at_network *network, const at_window *window, const float *dy
         for (int64_t t = 0; t < window->width; t++) {
             int64_t i = j - window->first - t * window->step;
             if (i >= offsets[b] && i < offsets[b + 1]) {
-                network->add_to(columns, dy + i * dy_stride + t * columns, target);
+                row_kernels->add_to(columns, dy + i * dy_stride + t * columns, target);
             }
         }
     }
@@ -78,7 +78,7 @@ void at_fold(const at_network *network, const at_window *window, const float *dy
 enum { ROWS_OF_TASK = 32 };
 
 typedef struct window_run {
-    const at_network *network;
+    const at_row_kernels *row_kernels;
     const at_window_call *call;
 } window_run;
 
@@ -95,12 +95,12 @@ static void fold_task(void *argument, int64_t task, int worker) {
     const at_window_call *call = run->call;
     int64_t row = task * ROWS_OF_TASK, end = least(row + ROWS_OF_TASK, call->x.rows);
     (void)worker;
-    at_fold(run->network, &call->window, call->y.data, call->y.stride, call->x.columns, row, end,
+    at_fold(run->row_kernels, &call->window, call->y.data, call->y.stride, call->x.columns, row, end,
             call->x.data, call->x.stride);
 }
 
 static attn_status run_all(attn_context *context, const at_window_call *call, at_task_function function) {
-    window_run run = {at_network_for(context->isa), call};
+    window_run run = {at_row_kernels_for(context->isa), call};
     at_run_tasks(context, (double)call->x.rows * (double)call->window.width * (double)call->x.columns,
                  (call->x.rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK, function, &run);
     return ATTN_OK;

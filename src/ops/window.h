@@ -5,7 +5,7 @@
 #ifndef AT_OPS_WINDOW_H
 #define AT_OPS_WINDOW_H
 
-#include "kernels/network.h"
+#include "kernels/rows.h"
 #include "ops/calls.h"
 
 /* The sequence of a row of the batch. */
@@ -18,7 +18,7 @@ void at_unfold(const at_window *window, const float *x, int64_t stride, int64_t 
 
 /* The transpose: row j of dx, for row <= j < row_end, is the sum of all that it
  * was copied to in the unfolded matrix dy, the leftmost place first. */
-void at_fold(const at_network *network, const at_window *window, const float *dy, int64_t dy_stride,
+void at_fold(const at_row_kernels *row_kernels, const at_window *window, const float *dy, int64_t dy_stride,
              int64_t columns, int64_t row, int64_t row_end, float *dx, int64_t dx_stride);
 
 #endif
