@@ -1,6 +1,6 @@
 /* test_arguments.c: every bad argument of attention gives its own status and
  * a text that names it (and both shapes, where two disagree), and no output is
- * touched. The arguments of the linear operator are in test_linear.c.
+ * touched. The arguments of the linear operator are in test_matmul.c.
  */
 #include <math.h>
 #include <stdlib.h>

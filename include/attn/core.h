@@ -7,7 +7,7 @@
  *     attn/pattern.h     who sees whom: ragged rows, reach, mask, graph
  *     attn/graph.h       graphs: edges as compressed rows, and their helpers
  *     attn/attention.h   the attention operator
- *     attn/linear.h      the linear operator
+ *     attn/matmul.h      the product with a weight, act(x W^T + b), of linear layers
  *     attn/machine.h     the limits of this machine, measured
  *     attn/ragged.h      sequences of different lengths, one after another
  *     attn/parameters.h  what a network learns
@@ -26,8 +26,8 @@
 #include <attn/export.h>
 #include <attn/graph.h>
 #include <attn/layers.h>
-#include <attn/linear.h>
 #include <attn/machine.h>
+#include <attn/matmul.h>
 #include <attn/operations.h>
 #include <attn/optimizer.h>
 #include <attn/parameters.h>

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/operations.h>
 
 #include "base/cpu.h"

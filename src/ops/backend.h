@@ -72,8 +72,8 @@ typedef struct at_backend_operators {
 
     attn_status (*packed_size)(attn_context *, int64_t out, int64_t in, size_t *bytes);
     attn_status (*pack)(attn_context *, const at_pack_call *);
-    attn_status (*linear)(attn_context *, const at_linear_call *);
-    attn_status (*linear_backward)(attn_context *, const at_linear_backward_call *);
+    attn_status (*matmul)(attn_context *, const at_matmul_call *);
+    attn_status (*matmul_backward)(attn_context *, const at_matmul_backward_call *);
     attn_status (*attention)(attn_context *, const at_attention_forward_call *);
     attn_status (*attention_backward)(attn_context *, const at_attention_backward_call *);
 

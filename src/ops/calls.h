@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include <attn/attention.h>
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/operations.h>
 #include <attn/ragged.h>
 
@@ -257,7 +257,7 @@ typedef struct at_rotary_call { /* turned by sign * the angle */
     at_view x, y;
 } at_rotary_call;
 
-/* ---- linear maps and attention: as attn/linear.h and attn/attention.h, on tensor memory ---- */
+/* ---- linear maps and attention: as attn/matmul.h and attn/attention.h, on tensor memory ---- */
 
 typedef struct at_pack_call {
     at_view weight;
@@ -267,24 +267,24 @@ typedef struct at_pack_call {
     attn_packed_weight *packed; /* host, filled */
 } at_pack_call;
 
-typedef struct at_linear_call {       /* y = act(x W^T + b) */
+typedef struct at_matmul_call {       /* y = act(x W^T + b) */
     const attn_packed_weight *packed; /* or NULL: */
     const float *weight;              /* out x in, contiguous */
     const float *bias;
     attn_activation activation;
     at_view x, y;
     float *pre; /* rows x out, contiguous */
-} at_linear_call;
+} at_matmul_call;
 
 enum { AT_IN_PLACE_DEPTH = 1536 }; /* columns of d up to which dx may be the memory of factor */
-typedef struct at_linear_backward_call {
+typedef struct at_matmul_backward_call {
     const float *weight; /* out x in, contiguous; for dx alone */
     attn_activation activation;
     const float *pre;
     const float *factor; /* as large as x, contiguous: dx is multiplied by it */
     at_view d, x, dx;
     float *d_weight, *d_bias;
-} at_linear_backward_call;
+} at_matmul_backward_call;
 
 /* Pattern, options and the views are host, and so are mask, offsets, graph and slopes;
  * what the tensors view is not, but for `weights`, which the host reads. */

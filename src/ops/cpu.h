@@ -47,8 +47,8 @@ attn_status at_cpu_recurrent_before(attn_context *context, const at_recurrent_be
 attn_status at_cpu_rotary_angles(attn_context *context, const at_rotary_angles_call *call);
 attn_status at_cpu_rotary(attn_context *context, const at_rotary_call *call);
 attn_status at_cpu_pack(attn_context *context, const at_pack_call *call);
-attn_status at_cpu_linear(attn_context *context, const at_linear_call *call);
-attn_status at_cpu_linear_backward(attn_context *context, const at_linear_backward_call *call);
+attn_status at_cpu_matmul(attn_context *context, const at_matmul_call *call);
+attn_status at_cpu_matmul_backward(attn_context *context, const at_matmul_backward_call *call);
 attn_status at_cpu_attention(attn_context *context, const at_attention_forward_call *call);
 attn_status at_cpu_attention_backward(attn_context *context, const at_attention_backward_call *call);
 attn_status at_cpu_cross_entropy(attn_context *context, const at_cross_entropy_call *call);

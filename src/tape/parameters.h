@@ -2,7 +2,7 @@
 #ifndef AT_TAPE_PARAMETERS_H
 #define AT_TAPE_PARAMETERS_H
 
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/parameters.h>
 
 struct attn_parameter {

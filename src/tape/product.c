@@ -19,14 +19,14 @@ const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weig
 void at_product_forward(attn_tape *tape, at_view x, attn_parameter *weight, const float *bias,
                         attn_activation activation, at_view y, float *pre) {
     if (!at_tape_ready(tape)) return;
-    at_linear_call call = {.bias = bias, .activation = activation, .x = x, .y = y, .pre = pre};
+    at_matmul_call call = {.bias = bias, .activation = activation, .x = x, .y = y, .pre = pre};
     if (at_recording(tape)) {
         call.weight = weight->value;
     } else {
         call.packed = at_packed_weight(tape, weight, 0, NULL);
         if (!call.packed) return;
     }
-    at_tape_did(tape, at_tape_run(tape)->linear(at_tape_context(tape), &call));
+    at_tape_did(tape, at_tape_run(tape)->matmul(at_tape_context(tape), &call));
 }
 
 void at_product_backward(attn_tape *tape, at_view d_output, const float *pre, attn_activation activation,
@@ -36,7 +36,7 @@ void at_product_backward(attn_tape *tape, at_view d_output, const float *pre, at
     at_gradient dw = at_parameter_gradient_begin(tape, weight);
     at_gradient db = at_parameter_gradient_begin(tape, bias);
     if (at_tape_ready(tape)) {
-        at_linear_backward_call call = {.weight = weight->value,
+        at_matmul_backward_call call = {.weight = weight->value,
                                         .activation = activation,
                                         .pre = pre,
                                         .factor = factor,
@@ -45,7 +45,7 @@ void at_product_backward(attn_tape *tape, at_view d_output, const float *pre, at
                                         .dx = dx,
                                         .d_weight = dw.data,
                                         .d_bias = db.data};
-        at_tape_did(tape, at_tape_run(tape)->linear_backward(at_tape_context(tape), &call));
+        at_tape_did(tape, at_tape_run(tape)->matmul_backward(at_tape_context(tape), &call));
     }
     at_parameter_gradient_end(tape, weight, &dw);
     at_parameter_gradient_end(tape, bias, &db);

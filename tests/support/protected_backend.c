@@ -165,8 +165,8 @@ GUARDED(recurrent_before, at_recurrent_before_call)
 GUARDED(rotary_angles, at_rotary_angles_call)
 GUARDED(rotary, at_rotary_call)
 GUARDED(pack, at_pack_call)
-GUARDED(linear, at_linear_call)
-GUARDED(linear_backward, at_linear_backward_call)
+GUARDED(matmul, at_matmul_call)
+GUARDED(matmul_backward, at_matmul_backward_call)
 GUARDED(attention, at_attention_forward_call)
 GUARDED(attention_backward, at_attention_backward_call)
 GUARDED(cross_entropy, at_cross_entropy_call)
@@ -225,8 +225,8 @@ static const at_backend protected_backend = {
         .rotary_angles = guarded_rotary_angles,
         .rotary = guarded_rotary,
         .pack = guarded_pack,
-        .linear = guarded_linear,
-        .linear_backward = guarded_linear_backward,
+        .matmul = guarded_matmul,
+        .matmul_backward = guarded_matmul_backward,
         .attention = guarded_attention,
         .attention_backward = guarded_attention_backward,
         .cross_entropy = guarded_cross_entropy,

@@ -50,8 +50,8 @@ static void convolution_backward(attn_tape *tape, at_node *node) {
                                              .dx = at_place_of(&dx, x),
                                              .d_weight = dw.data};
         at_tape_did(tape, at_tape_run(tape)->convolution_backward(at_tape_context(tape), &call));
-        at_linear_backward_call bias = {.d = g, .d_bias = db.data};
-        if (db.data) at_tape_did(tape, at_tape_run(tape)->linear_backward(at_tape_context(tape), &bias));
+        at_matmul_backward_call bias = {.d = g, .d_bias = db.data};
+        if (db.data) at_tape_did(tape, at_tape_run(tape)->matmul_backward(at_tape_context(tape), &bias));
     }
     at_gradient_end(tape, x, &dx);
     at_parameter_gradient_end(tape, s->weight, &dw);
