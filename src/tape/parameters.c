@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "ops/backend.h"
 
@@ -112,6 +113,7 @@ int at_parameters_start(const attn_parameters *set) { return !set->source; }
 /* ---- how parameters start ---- */
 
 void attn_parameter_options_init(attn_parameter_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->initial = ATTN_INITIAL_XAVIER;
@@ -246,15 +248,16 @@ static int make_value(attn_parameter *p, const attn_parameter_options *options) 
 attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *name, int rank,
                                     const int64_t *shape, const attn_parameter_options *options) {
     if (!at_parameters_ready(parameters)) return NULL;
-    attn_parameter_options defaults;
-    attn_parameter_options_init(&defaults);
-    if (!options) options = &defaults;
+    attn_parameter_options own;
+    char reason[AT_OPTIONS_TEXT];
     if (!name || !*name)
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "a parameter needs a name");
-    if (options->size != sizeof *options) {
-        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
-                                  "parameter %s: call attn_parameter_options_init first", name);
-    }
+    attn_parameter_options_init(&own);
+    attn_status status =
+        at_options_take("options", "attn_parameter_options_init", options,
+                        AT_FIRST_SIZE(attn_parameter_options, frozen), sizeof own, &own, reason);
+    if (status != ATTN_OK) return at_parameters_fail(parameters, status, "parameter %s: %s", name, reason);
+    options = &own;
     if ((int)options->initial < ATTN_INITIAL_ZERO || (int)options->initial > ATTN_INITIAL_KAIMING ||
         (int)options->kind < ATTN_PARAMETER_WEIGHT || (int)options->kind > ATTN_PARAMETER_EMBEDDING) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "parameter %s: unknown kind or initial",

@@ -136,6 +136,14 @@ int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *na
     return 1;
 }
 
+int at_tape_options(attn_tape *tape, const char *operation, const char *name, const char *init,
+                    const void *given, size_t first, size_t current, void *into) {
+    char reason[AT_OPTIONS_TEXT];
+    attn_status status = at_options_take(name, init, given, first, current, into, reason);
+    if (status != ATTN_OK) at_tape_fail(tape, status, "%s: %s", operation, reason);
+    return status == ATTN_OK;
+}
+
 int at_tape_has_batch(attn_tape *tape, const char *operation, const attn_ragged *batch, int64_t rows,
                       attn_ragged *copy) {
     if (!batch || !batch->offsets || batch->sequences < 0) {

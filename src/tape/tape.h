@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/context.h"
+#include "base/options.h"
 #include "ops/backend.h"
 #include "tape/parameters.h"
 
@@ -78,6 +79,10 @@ int at_tape_has(attn_tape *tape, const char *operation, const char *name, const 
 /* Likewise for a parameter that must have `rows` x `columns` (-1: any). */
 int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *name,
                           const attn_parameter *parameter, int64_t rows, int64_t columns);
+/* An option struct of the caller's over `into`, which the init function has filled
+ * (base/options.h). 0 with the error set, which begins with the operation. */
+int at_tape_options(attn_tape *tape, const char *operation, const char *name, const char *init,
+                    const void *given, size_t first, size_t current, void *into);
 /* 0, with an error, unless batch is there, its offsets rise from 0 to `rows`.
  * On success copies the offsets into the arena, so that they outlive the call,
  * if copy is not NULL. */

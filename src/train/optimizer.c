@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "ops/backend.h"
 #include "tape/parameters.h"
 #include "train/schedule.h"
@@ -58,6 +59,7 @@ struct attn_optimizer {
 };
 
 void attn_optimizer_options_init(attn_optimizer_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->kind = ATTN_ADAMW;
@@ -74,8 +76,6 @@ void attn_optimizer_options_init(attn_optimizer_options *options) {
 static int in_range(double x, double low, double below) { return x >= low && x < below; }
 
 static attn_status check_options(attn_context *context, const attn_optimizer_options *o) {
-    if (o->size != sizeof *o)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: call attn_optimizer_options_init first");
     if ((o->kind != ATTN_SGD && o->kind != ATTN_ADAMW) || (int)o->schedule < ATTN_SCHEDULE_CONSTANT ||
         (int)o->schedule > ATTN_SCHEDULE_INVERSE_ROOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: unknown kind %d or schedule %d",
@@ -245,10 +245,15 @@ attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimi
     if (!optimizer) return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer is NULL");
     if (attn_parameters_status(parameters) != ATTN_OK)
         return at_fail(context, attn_parameters_status(parameters), "%s", attn_parameters_error(parameters));
-    attn_optimizer_options defaults;
-    attn_optimizer_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_status status = check_options(context, options);
+    attn_optimizer_options own;
+    char reason[AT_OPTIONS_TEXT];
+    attn_optimizer_options_init(&own);
+    attn_status status =
+        at_options_take("options", "attn_optimizer_options_init", options,
+                        AT_FIRST_SIZE(attn_optimizer_options, average), sizeof own, &own, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "optimizer: %s", reason);
+    options = &own;
+    status = check_options(context, options);
     if (status != ATTN_OK) return status;
     attn_optimizer *o = context->allocator.allocate(context->allocator.user, sizeof *o, AT_ALIGNMENT);
     if (!o) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");

@@ -26,6 +26,7 @@ typedef struct attention_state {
 } attention_state;
 
 void attn_attention_inputs_init(attn_attention_inputs *inputs) {
+    if (!inputs) return;
     memset(inputs, 0, sizeof *inputs);
     inputs->size = sizeof *inputs;
     inputs->heads = inputs->kv_heads = 1;
@@ -107,7 +108,11 @@ static int check_heads(attn_tape *tape, const char *name, const attn_variable *x
 static int keep_pattern(attn_tape *tape, const attn_pattern *pattern, attn_pattern *kept) {
     attn_pattern_init(kept);
     if (!pattern) return 1;
-    *kept = *pattern;
+    if (!at_tape_options(tape, "attention", "pattern", "attn_pattern_init", pattern,
+                         AT_FIRST_SIZE(attn_pattern, graph), sizeof *kept, kept)) {
+        return 0;
+    }
+    pattern = kept;
     if (pattern->query_lengths || pattern->key_lengths) {
         at_tape_fail(tape, ATTN_UNSUPPORTED,
                      "attention: on a tape sequences are given by offsets, not lengths");
@@ -130,10 +135,10 @@ static int keep_pattern(attn_tape *tape, const attn_pattern *pattern, attn_patte
 
 /* Options with the tensors of the variables, and this step's dropout. */
 static int keep_options(attn_tape *tape, const attn_attention_inputs *inputs, attention_state *s) {
-    if (inputs->options) {
-        s->options = *inputs->options;
-    } else {
-        attn_attention_options_init(&s->options);
+    attn_attention_options_init(&s->options);
+    if (!at_tape_options(tape, "attention", "options", "attn_attention_options_init", inputs->options,
+                         AT_FIRST_SIZE(attn_attention_options, edge_value), sizeof s->options, &s->options)) {
+        return 0;
     }
     attn_variable *const given[EXTRAS] = {
         inputs->bias,      inputs->distance_bias, inputs->score_vector, inputs->key_score_vector,
@@ -177,12 +182,13 @@ static int check_bias(attn_tape *tape, const attn_attention_inputs *inputs) {
 attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_variable *key,
                                    attn_variable *value, const attn_attention_inputs *inputs) {
     if (!at_tape_ready(tape)) return NULL;
-    attn_attention_inputs defaults;
-    attn_attention_inputs_init(&defaults);
-    if (!inputs) inputs = &defaults;
-    if (inputs->size != sizeof *inputs) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "attention: call attn_attention_inputs_init first");
+    attn_attention_inputs own;
+    attn_attention_inputs_init(&own);
+    if (!at_tape_options(tape, "attention", "inputs", "attn_attention_inputs_init", inputs,
+                         AT_FIRST_SIZE(attn_attention_inputs, weights), sizeof own, &own)) {
+        return NULL;
     }
+    inputs = &own;
     if (!check_heads(tape, "query", query, inputs->heads) ||
         !check_heads(tape, "key", key, inputs->kv_heads) ||
         !check_heads(tape, "value", value, inputs->kv_heads) || !check_bias(tape, inputs)) {

@@ -70,17 +70,20 @@ void attn_convolution_options_init(attn_convolution_options *options) {
     options->activation = ATTN_IDENTITY;
 }
 
-static int check_options(attn_tape *tape, const attn_convolution_options *options) {
+/* The caller's options, checked. 0 with the error set. */
+static int take_options(attn_tape *tape, const attn_convolution_options *given,
+                        attn_convolution_options *options) {
     const int64_t most = INT32_MAX;
-    if (!options) {
+    if (!given) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "convolution: options is NULL");
-    } else if (options->size != sizeof *options) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                     "convolution: options.size is %zu, not %zu; set the options up with "
-                     "attn_convolution_options_init",
-                     options->size, sizeof *options);
-    } else if (options->width < 1 || options->width > most || options->dilation < 1 ||
-               options->dilation > most) {
+        return 0;
+    }
+    attn_convolution_options_init(options);
+    if (!at_tape_options(tape, "convolution", "options", "attn_convolution_options_init", given,
+                         AT_FIRST_SIZE(attn_convolution_options, activation), sizeof *options, options)) {
+        return 0;
+    }
+    if (options->width < 1 || options->width > most || options->dilation < 1 || options->dilation > most) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
                      "convolution: width is %" PRId64 " and dilation %" PRId64 "; both must be 1 .. %" PRId64,
                      options->width, options->dilation, most);
@@ -116,20 +119,21 @@ static int check_weights(attn_tape *tape, const attn_variable *x, const attn_par
 attn_variable *attn_tape_convolution(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
                                      attn_parameter *weight, attn_parameter *bias,
                                      const attn_convolution_options *options) {
-    if (!at_tape_ready(tape) || !at_tape_has(tape, "convolution", "x", x) || !check_options(tape, options) ||
-        !check_weights(tape, x, weight, bias, options->width)) {
+    attn_convolution_options o;
+    if (!at_tape_ready(tape) || !at_tape_has(tape, "convolution", "x", x) ||
+        !take_options(tape, options, &o) || !check_weights(tape, x, weight, bias, o.width)) {
         return NULL;
     }
     attn_variable *y = at_result(tape, x->rows, weight->rows);
     convolution_state *s = at_tape_memory(tape, 1, sizeof *s);
     if (!y || !s || !at_tape_has_batch(tape, "convolution", batch, x->rows, &s->window.batch)) return NULL;
-    int64_t before = options->causal ? options->width - 1 : options->width / 2;
+    int64_t before = o.causal ? o.width - 1 : o.width / 2;
     s->weight = weight;
     s->bias = bias;
-    s->window.width = options->width;
-    s->window.first = -before * options->dilation;
-    s->window.step = options->dilation;
-    s->activation = options->activation;
+    s->window.width = o.width;
+    s->window.first = -before * o.dilation;
+    s->window.step = o.dilation;
+    s->activation = o.activation;
     s->pre = NULL;
     if (s->activation != ATTN_IDENTITY && at_recording(tape)) {
         s->pre = at_tape_numbers(tape, y->rows * y->columns);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 void attn_cross_entropy_options_init(attn_cross_entropy_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->ignored = -1;
@@ -35,11 +36,6 @@ static void cross_entropy_backward(attn_tape *tape, at_node *node) {
 }
 
 static int check_options(attn_tape *tape, const attn_cross_entropy_options *options, int64_t classes) {
-    if (options->size != sizeof *options) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                     "cross_entropy: call attn_cross_entropy_options_init first");
-        return 0;
-    }
     if (!(options->smoothing >= 0.0f && options->smoothing < 1.0f)) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
                      "cross_entropy: smoothing is %g, but must be at least 0 and less than 1",
@@ -77,9 +73,12 @@ static int count_labels(attn_tape *tape, at_cross_entropy_call *s) {
 attn_variable *attn_tape_cross_entropy(attn_tape *tape, attn_variable *logits, const int32_t *labels,
                                        const attn_cross_entropy_options *options) {
     if (!at_tape_ready(tape) || !at_tape_has(tape, "cross_entropy", "logits", logits)) return NULL;
-    attn_cross_entropy_options defaults;
-    attn_cross_entropy_options_init(&defaults);
-    if (!options) options = &defaults;
+    attn_cross_entropy_options own;
+    attn_cross_entropy_options_init(&own);
+    if (!at_tape_options(tape, "cross_entropy", "options", "attn_cross_entropy_options_init", options,
+                         AT_FIRST_SIZE(attn_cross_entropy_options, ignored), sizeof own, &own))
+        return NULL;
+    options = &own;
     if (!labels && logits->rows > 0)
         return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "cross_entropy: labels is NULL");
     if (!check_options(tape, options, logits->columns)) return NULL;
