@@ -161,6 +161,12 @@ static attn_status fill(attn_parameter *p, attn_initial initial, double scale) {
     return status;
 }
 
+attn_status at_parameter_fill(attn_parameter *parameter, int64_t first, int64_t count, float number) {
+    at_fill_call call = {at_view_of(parameter->value + first, 1, count, count), number};
+    attn_parameter_changed(parameter);
+    return parameter->set->backend->run.fill(parameter->set->context, &call);
+}
+
 attn_status at_parameter_host_write(attn_parameter *parameter, int64_t first, int64_t count,
                                     const float *numbers) {
     attn_parameter_changed(parameter);

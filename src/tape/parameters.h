@@ -42,6 +42,8 @@ int at_parameters_start(const attn_parameters *set);
 
 int at_parameters_ready(const attn_parameters *set);
 
+/* Numbers first .. first + count - 1 of the value become `number`. */
+attn_status at_parameter_fill(attn_parameter *parameter, int64_t first, int64_t count, float number);
 /* On the host: numbers first .. first + count - 1 of the value, written and read. */
 attn_status at_parameter_host_write(attn_parameter *parameter, int64_t first, int64_t count,
                                     const float *numbers);
