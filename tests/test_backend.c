@@ -258,6 +258,7 @@ static void test_host(void **state) {
     host_set_value(w, x);
     assert_memory_equal(host_value(w), x, 6 * sizeof(float));
     assert_int_equal(at_parameter_fill(w, 1, 2, 9.0f), ATTN_OK);
+    assert_int_equal(at_parameter_fill(w, 6, 0, 7.0f), ATTN_OK); /* nothing */
     const float *filled = host_value(w);
     assert_true(filled[0] == 1 && filled[1] == 9 && filled[2] == 9 && filled[3] == 4);
     attn_tape_destroy(tape);

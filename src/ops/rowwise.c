@@ -41,6 +41,7 @@ static int64_t rows_of_task(int64_t columns) {
 }
 
 static void run_rows(const attn_context *context, double cost, rows_run *run, const at_operand *operand) {
+    if (run->columns == 0) return; /* nothing, as of the rest of a parameter that has none */
     memcpy(run->operand, operand, (size_t)run->operands * sizeof *operand);
     run->rows_of_task = rows_of_task(run->columns);
     at_run_tasks(context, cost * (double)run->rows * (double)run->columns,
