@@ -62,8 +62,9 @@ static void add_layer(workbench *b, operation_case *c, test_random *random) {
         n->count = count_of(&shape);
         n->f = allocate(n->count, sizeof(float));
         n->d = allocate(n->count, sizeof(double));
+        const float *start = host_value(parameter);
         for (int64_t i = 0; i < n->count; i++) {
-            n->d[i] = n->f[i] = ((float *)value.data)[i] + 0.2f * random_normal(random);
+            n->d[i] = n->f[i] = start[i] + 0.2f * random_normal(random);
         }
     }
     attn_parameters_destroy(set);
