@@ -20,6 +20,7 @@
 #include "tape/parameters.h"
 #include "tape/residual.h"
 #include "tape/tape.h"
+#include "train/optimizer.h"
 
 static attn_context *new_context(const at_backend *backend, int threads) {
     attn_context_options options;
@@ -266,6 +267,46 @@ static void test_host(void **state) {
     attn_context_destroy(context);
 }
 
+/* The optimiser's state goes through the host: one that is given it goes on with the same bits. */
+static void test_state_of_the_optimizer(void **state) {
+    (void)state;
+    static float numbers[3 * WIDTH * WIDTH], before[PARAMETERS][3 * WIDTH * WIDTH],
+        after[2][PARAMETERS][3 * WIDTH * WIDTH];
+    attn_context *context = new_context(test_protected_backend(), 1);
+    network n = build(context);
+    attn_tape *tape;
+    attn_optimizer *optimizer[2];
+    assert_int_equal(attn_tape_create(context, &tape), ATTN_OK);
+    assert_int_equal(attn_optimizer_create(n.set, NULL, &optimizer[0]), ATTN_OK);
+    for (int step = 0; step < 4; step++) {
+        if (step == 2) {
+            read_values(&n, before);
+            assert_int_equal(attn_optimizer_create(n.set, NULL, &optimizer[1]), ATTN_OK);
+            for (int64_t i = 0; i < attn_optimizer_state_count(optimizer[0]); i++) {
+                assert_int_equal(at_optimizer_host_read(optimizer[0], i, numbers), ATTN_OK);
+                assert_int_equal(at_optimizer_host_write(optimizer[1], i, numbers), ATTN_OK);
+            }
+            assert_int_equal(attn_optimizer_set_steps(optimizer[1], 2), ATTN_OK);
+        }
+        if (step == 3) { /* once more from where it was, by the other one */
+            read_values(&n, after[0]);
+            for (int p = 0; p < PARAMETERS; p++) host_set_value(n.p[p], before[p]);
+        }
+        attn_tape_begin(tape, ATTN_TAPE_TRAIN, step == 3 ? 2 : (uint64_t)step);
+        assert_int_equal(attn_tape_backward(tape, loss_of(tape, &n), NULL), ATTN_OK);
+        assert_int_equal(attn_optimizer_step(optimizer[step == 3]), ATTN_OK);
+    }
+    read_values(&n, after[1]);
+    assert_memory_equal(after[0], after[1], sizeof after[0]);
+    assert_memory_not_equal(before, after[0], sizeof before);
+    assert_int_equal(at_optimizer_host_read(optimizer[0], -1, numbers), ATTN_INVALID_ARGUMENT);
+    for (int i = 0; i < 2; i++) attn_optimizer_destroy(optimizer[i]);
+    attn_tape_destroy(tape);
+    attn_parameters_destroy(n.set);
+    attn_context_destroy(context);
+    assert_int_equal(test_protected_bytes(), 0);
+}
+
 /* Values from a file that is mapped: copied to the backend, where it cannot read them in place. */
 static float *stored(void *user, const char *name, int rank, const int64_t *shape, char *reason,
                      size_t reason_bytes) {
@@ -325,6 +366,7 @@ int main(void) {
                                        cmocka_unit_test(test_training),
                                        cmocka_unit_test(test_host),
                                        cmocka_unit_test(test_values_from_a_source),
-                                       cmocka_unit_test(test_not_finite)};
+                                       cmocka_unit_test(test_not_finite),
+                                       cmocka_unit_test(test_state_of_the_optimizer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
  * so a step is two loops over tasks, however many parameters there are: one for
  * the norm, whose parts are added in order, and one that changes them.
  */
-#include <attn/optimizer.h>
+#include "train/optimizer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -452,23 +452,58 @@ int64_t attn_optimizer_state_count(const attn_optimizer *optimizer) {
     return optimizer ? optimizer->listed_count * optimizer->kinds : 0;
 }
 
+/* The entry and the kind of state `index`; NULL with the error set. */
+static const entry *find_state(attn_optimizer *o, int64_t index, int *kind) {
+    const int64_t count = attn_optimizer_state_count(o);
+    *kind = 0;
+    if (index < 0 || index >= count) {
+        at_fail(o->context, ATTN_INVALID_ARGUMENT, "optimizer: state %" PRId64 " is not one of its %" PRId64,
+                index, count);
+        return NULL;
+    }
+    int64_t place = index % o->kinds;
+    while (!o->kept[*kind] || place-- > 0) (*kind)++;
+    return &o->entries[o->listed[index / o->kinds]];
+}
+
 attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const char **name,
                                  attn_tensor *tensor) {
+    int k;
     if (!optimizer) return ATTN_INVALID_ARGUMENT;
-    const int64_t count = attn_optimizer_state_count(optimizer);
-    if (index < 0 || index >= count || !tensor)
-        return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT,
-                       "optimizer: tensor is NULL or state %" PRId64 " is not one of its %" PRId64, index,
-                       count);
-    const entry *e = &optimizer->entries[optimizer->listed[index / optimizer->kinds]];
-    int64_t place = index % optimizer->kinds, one = 1;
-    int k = 0;
-    while (!optimizer->kept[k] || place-- > 0) k++;
+    if (!tensor) return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: tensor is NULL");
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    const int64_t one = 1;
     if (name) *name = e->name[k];
     float *state = optimizer->backend->memory.on_host ? e->state[k] : NULL;
     *tensor = k == STEPS ? attn_tensor_view(e->state[k], 1, &one)
                          : attn_tensor_view(state, e->parameter->rank, e->parameter->shape);
     return ATTN_OK;
+}
+
+/* The number of steps is on the host anyway. */
+attn_status at_optimizer_host_read(attn_optimizer *optimizer, int64_t index, float *numbers) {
+    int k;
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    if (k == STEPS) {
+        numbers[0] = e->state[k][0];
+        return ATTN_OK;
+    }
+    int64_t count = e->parameter->count;
+    return at_host_read(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
+}
+
+attn_status at_optimizer_host_write(attn_optimizer *optimizer, int64_t index, const float *numbers) {
+    int k;
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    if (k == STEPS) {
+        e->state[k][0] = numbers[0];
+        return ATTN_OK;
+    }
+    int64_t count = e->parameter->count;
+    return at_host_write(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
 }
 
 attn_status attn_optimizer_set_steps(attn_optimizer *optimizer, int64_t steps) {
