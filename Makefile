@@ -13,6 +13,7 @@ BUILD_ROOT ?= build
 SECONDS ?= 600
 
 release = $(BUILD_ROOT)/release
+core = $(BUILD_ROOT)/core
 sanitize = $(BUILD_ROOT)/sanitize
 thread = $(BUILD_ROOT)/thread
 clang = $(BUILD_ROOT)/clang
@@ -33,13 +34,18 @@ run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --paralle
 # ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
 fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: all demo test test-full test-peers fuzz bench results install format clean help dependencies-%
+.PHONY: all core demo test test-full test-peers fuzz bench results install format clean help dependencies-%
 .DEFAULT_GOAL := all
 
 all: ## build the library and the program (build/release)
 all: dependencies-build
 	@$(call configure,$(release),-DCMAKE_BUILD_TYPE=Release)
 	@$(call compile,$(release)) --target library program
+
+core: ## build libattn_core alone: operators, tape, layers, optimisers; needs no other library (build/core)
+core:
+	@$(call configure,$(core),-DCMAKE_BUILD_TYPE=Release -DATTN_CORE_ONLY=ON)
+	@$(call compile,$(core)) --target library
 
 demo: ## learn to pronounce English in two minutes, and see how it does it
 demo: all
@@ -109,7 +115,7 @@ format: dependencies-format
 	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove the build folders of this Makefile
-	@rm -rf $(release) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(arm_packages)
+	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(arm_packages)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

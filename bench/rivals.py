@@ -277,7 +277,7 @@ def attn_product(context, shape, x, weight):
     output = attn.aligned((shape.rows, shape.fan_out))
     packed = context.pack(weight)
     call = checked(
-        attn.library.attn_linear_forward,
+        attn.library.attn_matmul_forward,
         context.handle,
         attn.pointer(x),
         ctypes.byref(packed),

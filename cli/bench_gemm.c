@@ -15,13 +15,13 @@ typedef struct gemm_case {
 
 static attn_status forward_call(void *argument) {
     gemm_case *with = argument;
-    return attn_linear_forward(with->context, &with->input, &with->packed, NULL, ATTN_IDENTITY, &with->output,
+    return attn_matmul_forward(with->context, &with->input, &with->packed, NULL, ATTN_IDENTITY, &with->output,
                                NULL);
 }
 
 static attn_status backward_call(void *argument) {
     gemm_case *with = argument;
-    return attn_linear_backward(with->context, &with->output, NULL, ATTN_IDENTITY, &with->input,
+    return attn_matmul_backward(with->context, &with->output, NULL, ATTN_IDENTITY, &with->input,
                                 &with->packed, &with->d_input, &with->d_weight, NULL);
 }
 

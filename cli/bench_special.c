@@ -89,14 +89,14 @@ static attn_status naive_head(naive_case *with, int64_t head) {
     value_matrix.stride[1] = d;
     attn_status status = attn_weight_pack(context, &key_matrix, 0, with->packed_key, with->key_bytes, &key);
     if (status == ATTN_OK) {
-        status = attn_linear_forward(context, &query, &key, NULL, ATTN_IDENTITY, &scores, NULL);
+        status = attn_matmul_forward(context, &query, &key, NULL, ATTN_IDENTITY, &scores, NULL);
     }
     if (status == ATTN_OK) status = attn_softmax_forward(context, &scores, &scores);
     if (status == ATTN_OK) {
         status = attn_weight_pack(context, &value_matrix, 0, with->packed_value, with->value_bytes, &value);
     }
     if (status == ATTN_OK) {
-        status = attn_linear_forward(context, &scores, &value, NULL, ATTN_IDENTITY, &output, NULL);
+        status = attn_matmul_forward(context, &scores, &value, NULL, ATTN_IDENTITY, &output, NULL);
     }
     return status;
 }

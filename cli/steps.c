@@ -52,7 +52,7 @@ static bool project(attn_context *context, steps *result, const float *weight, i
     }
     bool done =
         ok(context, attn_weight_pack(context, &matrix, 0, memory, bytes, &packed)) &&
-        ok(context, attn_linear_forward(context, &input, &packed, NULL, ATTN_IDENTITY, &product, NULL));
+        ok(context, attn_matmul_forward(context, &input, &packed, NULL, ATTN_IDENTITY, &product, NULL));
     free(memory);
     return done;
 }

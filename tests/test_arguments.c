@@ -1,6 +1,6 @@
 /* test_arguments.c: every bad argument of attention gives its own status and
  * a text that names it (and both shapes, where two disagree), and no output is
- * touched. The arguments of the linear operator are in test_linear.c.
+ * touched. The arguments of the linear operator are in test_matmul.c.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -231,7 +231,7 @@ static void test_size_fields(void **state) {
     (void)state;
     BAD(make_ragged, x.pattern.size = 0, ATTN_INVALID_ARGUMENT, "pattern|size");
     BAD(make_ragged, x.options.size -= 1, ATTN_INVALID_ARGUMENT, "options|size");
-    BAD_BACKWARD(make_ragged, x.gradients.size += 8, ATTN_INVALID_ARGUMENT, "gradients|size");
+    BAD_BACKWARD(make_ragged, x.gradients.size -= 8, ATTN_INVALID_ARGUMENT, "gradients|size");
 }
 
 static void test_extents(void **state) {

@@ -21,6 +21,7 @@
 
 #include "base/context.h"
 #include "base/cpu.h"
+#include "base/options.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "support/memory.h"
@@ -42,8 +43,7 @@ int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *)
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
                           void *argument) {
-    if (refuse_thread >= 0 && refuse_thread-- == 0)
-        return 11; /* EAGAIN */
+    if (refuse_thread >= 0 && refuse_thread-- == 0) return 11; /* EAGAIN */
     return __real_pthread_create(thread, attributes, function, argument);
 }
 
@@ -91,8 +91,7 @@ static void count_run(void *argument, int64_t task, int worker) {
         atomic_fetch_add(&state->faults, 1);
         return;
     }
-    if (atomic_fetch_add(&state->busy[worker], 1) != 0)
-        atomic_fetch_add(&state->faults, 1);
+    if (atomic_fetch_add(&state->busy[worker], 1) != 0) atomic_fetch_add(&state->faults, 1);
     atomic_fetch_add(&state->runs[task], 1);
     atomic_fetch_sub(&state->busy[worker], 1);
 }
@@ -103,8 +102,7 @@ static void check_every_task_once(at_pool *pool, int threads, int64_t tasks) {
     assert_non_null(state.runs);
     at_parallel(pool, threads, tasks, count_run, &state);
     assert_int_equal(state.faults, 0);
-    for (int64_t task = 0; task < tasks; task++)
-        assert_int_equal(state.runs[task], 1);
+    for (int64_t task = 0; task < tasks; task++) assert_int_equal(state.runs[task], 1);
     assert_int_equal(state.runs[tasks], 0);
     free((void *)state.runs);
 }
@@ -126,8 +124,7 @@ static void fewer_threads_than_the_pool_has(void **state) {
     counting_allocator counter;
     at_pool *pool = make_pool(&counter, 7);
     for (int repeat = 0; repeat < 200; repeat++)
-        for (int threads = 1; threads <= 7; threads++)
-            check_every_task_once(pool, threads, 5 + repeat % 40);
+        for (int threads = 1; threads <= 7; threads++) check_every_task_once(pool, threads, 5 + repeat % 40);
     free_pool(&counter, pool);
 }
 
@@ -141,8 +138,7 @@ static void more_threads_than_the_pool_has(void **state) {
     assert_non_null(runs.runs);
     at_parallel(pool, 100, 1000, count_run, &runs);
     assert_int_equal(runs.faults, 0);
-    for (int task = 0; task < 1000; task++)
-        assert_int_equal(runs.runs[task], 1);
+    for (int task = 0; task < 1000; task++) assert_int_equal(runs.runs[task], 1);
     free((void *)runs.runs);
     free_pool(&counter, pool);
 }
@@ -155,8 +151,7 @@ typedef struct caller_check {
 static void check_caller(void *argument, int64_t task, int worker) {
     (void)task;
     caller_check *check = argument;
-    if (!pthread_equal(pthread_self(), check->caller) || worker != 0)
-        check->all_in_caller = false;
+    if (!pthread_equal(pthread_self(), check->caller) || worker != 0) check->all_in_caller = false;
 }
 
 static void one_task_or_one_thread_stays_in_the_caller(void **state) {
@@ -183,13 +178,11 @@ typedef struct sharing {
 static void wait_for_another(void *argument, int64_t task, int worker) {
     sharing *state = argument;
     if (task > 0) {
-        if (worker != atomic_load(&state->first_worker))
-            atomic_store(&state->shared, true);
+        if (worker != atomic_load(&state->first_worker)) atomic_store(&state->shared, true);
         return;
     }
     atomic_store(&state->first_worker, worker);
-    for (int turn = 0; turn < 20000 && !atomic_load(&state->shared); turn++)
-        rest(100);
+    for (int turn = 0; turn < 20000 && !atomic_load(&state->shared); turn++) rest(100);
 }
 
 static void the_workers_do_work(void **state) {
@@ -199,8 +192,7 @@ static void the_workers_do_work(void **state) {
         at_pool *pool = make_pool(&counter, thread_counts[i]);
         for (int repeat = 0; repeat < 20; repeat++) {
             sharing share = {-1, false};
-            if (repeat % 2)
-                rest(500); /* long enough for all workers to fall asleep */
+            if (repeat % 2) rest(500); /* long enough for all workers to fall asleep */
             at_parallel(pool, thread_counts[i], 1000, wait_for_another, &share);
             assert_true(share.shared);
         }
@@ -260,11 +252,9 @@ static void thousands_of_small_loops(void **state) {
         for (int64_t repeat = 0; repeat < 20000; repeat++) {
             squares work = {.factor = repeat};
             int64_t tasks = 2 + repeat % 15;
-            if (repeat % 1000 == 0)
-                rest(200);
+            if (repeat % 1000 == 0) rest(200);
             at_parallel(pool, thread_counts[i], tasks, square, &work);
-            for (int64_t task = 0; task < tasks; task++)
-                assert_int_equal(work.result[task], repeat * task);
+            for (int64_t task = 0; task < tasks; task++) assert_int_equal(work.result[task], repeat * task);
         }
         free_pool(&counter, pool);
     }
@@ -272,8 +262,7 @@ static void thousands_of_small_loops(void **state) {
 
 static void dawdle(void *argument, int64_t task, int worker) {
     (void)task;
-    if (worker != 0)
-        rest(1000);
+    if (worker != 0) rest(1000);
     atomic_fetch_add((_Atomic int64_t *)argument, 1);
 }
 
@@ -305,8 +294,7 @@ static void check_core(void *argument, int64_t task, int worker) {
     cpu_set_t cores;
     (void)task;
     if (worker == 0) {
-        for (int turn = 0; turn < 20000 && atomic_load(&check->workers_seen) == 0; turn++)
-            rest(100);
+        for (int turn = 0; turn < 20000 && atomic_load(&check->workers_seen) == 0; turn++) rest(100);
         return;
     }
     if (sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_ISSET(check->caller_core, &cores) ||
@@ -323,8 +311,7 @@ static void workers_leave_the_caller_its_core(void **state) {
     counting_allocator counter;
     at_pool *pool = make_pool(&counter, threads);
     for (int core = 0, bound = 0; core < CPU_SETSIZE && bound < 8; core++) {
-        if (!CPU_ISSET(core, &all))
-            continue;
+        if (!CPU_ISSET(core, &all)) continue;
         bound++;
         CPU_ZERO(&one);
         CPU_SET(core, &one);
@@ -343,10 +330,8 @@ static void pools_come_and_go(void **state) {
     for (int repeat = 0; repeat < 200; repeat++) {
         counting_allocator counter;
         at_pool *pool = make_pool(&counter, 1 + repeat % 7);
-        if (repeat % 3)
-            check_every_task_once(pool, 1 + repeat % 7, repeat);
-        if (repeat % 50 == 0)
-            rest(500);
+        if (repeat % 3) check_every_task_once(pool, 1 + repeat % 7, repeat);
+        if (repeat % 50 == 0) rest(500);
         free_pool(&counter, pool);
     }
 }
@@ -447,8 +432,7 @@ static void list_available(char *text, size_t bytes) {
     text[0] = '\0';
     for (int isa = 0; isa < AT_ISA_COUNT; isa++) {
         if (at_isa_available((at_isa)isa)) {
-            if (text[0])
-                strncat(text, ", ", bytes - strlen(text) - 1);
+            if (text[0]) strncat(text, ", ", bytes - strlen(text) - 1);
             strncat(text, at_isa_name((at_isa)isa), bytes - strlen(text) - 1);
         }
     }
@@ -493,8 +477,7 @@ static void the_machine_has_what_it_should(void **state) {
     assert_true(at_isa_available(at_isa_best()));
     assert_false(at_isa_available(AT_ISA_COUNT));
     assert_false(at_isa_available(AT_ISA_NEON) && at_isa_available(AT_ISA_AVX2));
-    if (at_isa_available(AT_ISA_AVX512))
-        assert_true(at_isa_available(AT_ISA_AVX2));
+    if (at_isa_available(AT_ISA_AVX512)) assert_true(at_isa_available(AT_ISA_AVX2));
 #if defined(__aarch64__)
     assert_int_equal(at_isa_best(), AT_ISA_NEON);
 #elif defined(__x86_64__)
@@ -716,6 +699,81 @@ static void dropout_keeps_the_right_share(void **state) {
 
 #define TEST(function) cmocka_unit_test_setup(function, clear_environment)
 
+/* ---- option structs of older and newer callers ---- */
+
+typedef struct old_options {
+    size_t size;
+    int32_t a, b;
+} old_options;
+
+typedef struct now_options {
+    size_t size;
+    int32_t a, b;
+    double c;
+} now_options;
+
+typedef struct new_options {
+    size_t size;
+    int32_t a, b;
+    double c, d;
+} new_options;
+
+static attn_status take_options(const void *given, now_options *into, char *reason) {
+    now_options defaults = {sizeof defaults, 1, 2, 3.0};
+    *into = defaults;
+    reason[0] = 0;
+    return at_options_take("options", "now_options_init", given, AT_FIRST_SIZE(now_options, b), sizeof *into,
+                           into, reason);
+}
+
+static void option_structs_may_be_older_or_newer(void **state) {
+    (void)state;
+    char reason[AT_OPTIONS_TEXT];
+    now_options taken, now = {sizeof now, 7, 8, 9.0};
+    assert_int_equal(take_options(NULL, &taken, reason), ATTN_OK);
+    assert_true(taken.a == 1 && taken.c == 3.0);
+    assert_int_equal(take_options(&now, &taken, reason), ATTN_OK);
+    assert_true(taken.a == 7 && taken.b == 8 && taken.c == 9.0);
+    old_options old = {sizeof old, 4, 5};
+    assert_int_equal(take_options(&old, &taken, reason), ATTN_OK); /* what it lacks is the default */
+    assert_true(taken.a == 4 && taken.b == 5 && taken.c == 3.0);
+    assert_int_equal(taken.size, sizeof taken);
+    new_options newer = {sizeof newer, 4, 5, 6.0, 0.0};
+    assert_int_equal(take_options(&newer, &taken, reason), ATTN_OK); /* it asks for nothing unknown */
+    assert_true(taken.c == 6.0);
+    assert_int_equal(taken.size, sizeof taken);
+    newer.d = 1.0;
+    assert_int_equal(take_options(&newer, &taken, reason), ATTN_UNSUPPORTED);
+    assert_non_null(strstr(reason, "older than what it is asked for"));
+    static const size_t wrong[] = {0, 8, sizeof old - 1, sizeof now + 5000, SIZE_MAX}; /* no version's */
+    for (int i = 0; i < 5; i++) {
+        now.size = wrong[i];
+        assert_int_equal(take_options(&now, &taken, reason), ATTN_INVALID_ARGUMENT);
+        assert_non_null(strstr(reason, "call now_options_init() first"));
+        assert_true(taken.a == 1 && taken.c == 3.0); /* untouched */
+    }
+}
+
+static void null_is_taken(void **state) {
+    (void)state;
+    assert_string_equal(attn_context_error(NULL), "context is NULL");
+    assert_int_equal(attn_context_threads(NULL), 0);
+    assert_string_equal(attn_context_isa(NULL), "");
+    assert_int_equal(attn_context_memory(NULL), 0);
+    assert_int_equal(attn_graph_rows(NULL) + attn_graph_columns(NULL) + attn_graph_edges(NULL), 0);
+    assert_null(attn_graph_row_offsets(NULL));
+    assert_null(attn_graph_column_indices(NULL));
+    assert_null(attn_graph_edge_numbers(NULL));
+    attn_context_options_init(NULL);
+    attn_pattern_init(NULL);
+    attn_attention_options_init(NULL);
+    attn_attention_gradients_init(NULL);
+    attn_attention_inputs_init(NULL);
+    attn_cross_entropy_options_init(NULL);
+    attn_parameter_options_init(NULL);
+    attn_optimizer_options_init(NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_task_runs_once),
@@ -743,6 +801,8 @@ int main(void) {
         TEST(statuses_have_pinned_numbers_and_names),
         TEST(the_version_is_that_of_the_header),
         TEST(dropout_keeps_the_right_share),
+        TEST(option_structs_may_be_older_or_newer),
+        TEST(null_is_taken),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/network.h"
 #include "support/operation.h"
 
@@ -315,7 +316,8 @@ static double size_of(attn_tape *tape, attn_variable *y) {
     if (!y) fail_msg("%s", attn_tape_error(tape));
     double sum = 0.0;
     int64_t count = attn_variable_rows(y) * attn_variable_columns(y);
-    for (int64_t i = 0; i < count; i++) sum += pow(attn_variable_data(y)[i], 2.0);
+    const float *numbers = host_data(y);
+    for (int64_t i = 0; i < count; i++) sum += pow(numbers[i], 2.0);
     return sqrt(sum / (double)count);
 }
 

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -205,10 +206,10 @@ static void test_one_class(void **state) {
     attn_variable *e = attn_tape_input(tape, x, 5, 1, 1);
     attn_variable *loss = attn_tape_crf(tape, e, &batch, &crf, labels);
     assert_non_null(loss);
-    assert_true(fabsf(attn_variable_data(loss)[0]) < 2e-7f);
+    assert_true(fabsf(host_data(loss)[0]) < 2e-7f);
     assert_int_equal(attn_tape_backward(tape, loss, NULL), ATTN_OK);
-    for (int i = 0; i < 5; i++) assert_true(attn_variable_gradient(e)[i] == 0.0f);
-    assert_true(*(float *)attn_parameter_gradient(crf.transitions).data == 0.0f);
+    for (int i = 0; i < 5; i++) assert_true(host_gradient(e)[i] == 0.0f);
+    assert_true(*host_parameter_gradient(crf.transitions) == 0.0f);
     attn_tape_destroy(tape);
     attn_parameters_destroy(set);
 }
@@ -288,10 +289,9 @@ static attn_crf add_field(attn_parameters *set, const field *f) {
     attn_crf crf = {attn_parameters_add(set, "transitions", 2, shape, NULL),
                     attn_parameters_add(set, "start", 1, shape, NULL),
                     attn_parameters_add(set, "end", 1, shape, NULL)};
-    memcpy(attn_parameter_value(crf.transitions).data, f->transitions,
-           (size_t)(f->classes * f->classes) * sizeof(float));
-    memcpy(attn_parameter_value(crf.start).data, f->start, (size_t)f->classes * sizeof(float));
-    memcpy(attn_parameter_value(crf.end).data, f->end, (size_t)f->classes * sizeof(float));
+    host_set_value(crf.transitions, f->transitions);
+    host_set_value(crf.start, f->start);
+    host_set_value(crf.end, f->end);
     return crf;
 }
 
@@ -447,12 +447,12 @@ static void test_forbidden(void **state) {
         attn_variable *x = attn_tape_input(tape, f.emissions, rows, 5, 1);
         attn_variable *loss = attn_tape_crf(tape, x, &batch, &crf, labels);
         assert_non_null(loss);
-        assert_true(isfinite(attn_variable_data(loss)[0]));
+        assert_true(isfinite(host_data(loss)[0]));
         assert_int_equal(attn_tape_backward(tape, loss, NULL), ATTN_OK);
-        const float *g = attn_parameter_gradient(crf.transitions).data;
+        const float *g = host_parameter_gradient(crf.transitions);
         for (int i = 0; i < 25; i++) assert_true(isfinite(g[i]));
         for (int c = 0; c < 5; c++) assert_true(g[c * 5 + c] == 0.0f);
-        for (int64_t i = 0; i < rows * 5; i++) assert_true(isfinite(attn_variable_gradient(x)[i]));
+        for (int64_t i = 0; i < rows * 5; i++) assert_true(isfinite(host_gradient(x)[i]));
         attn_tape_destroy(tape);
         attn_parameters_destroy(set);
         field_destroy(&f);

@@ -11,6 +11,7 @@
 #include "kernels/ref/reference.h"
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -225,10 +226,10 @@ static dropped drop(attn_context *context, int64_t rows, int64_t columns, float 
     if (second) assert_non_null(attn_tape_dropout(tape, x, first_probability));
     attn_variable *y = attn_tape_dropout(tape, x, probability);
     assert_non_null(y);
-    memcpy(out.y, attn_variable_data(y), (size_t)count * sizeof(float));
+    memcpy(out.y, host_data(y), (size_t)count * sizeof(float));
     assert_int_equal(attn_tape_backward(tape, y, ones), ATTN_OK);
-    assert_non_null(attn_variable_gradient(x));
-    memcpy(out.dx, attn_variable_gradient(x), (size_t)count * sizeof(float));
+    assert_non_null(host_gradient(x));
+    memcpy(out.dx, host_gradient(x), (size_t)count * sizeof(float));
     attn_tape_destroy(tape);
     free(ones);
     return out;
@@ -347,14 +348,14 @@ static void test_dropout_special(void **state) {
         for (uint32_t j = 0; j < 33; j++) {
             float kept =
                 at_random_word(key, j) >= at_random_threshold(0.5f) ? 2.0f * x[i * 40 + 7 + (int)j] : 0.0f;
-            assert_true(attn_variable_data(y)[i * 33 + (int)j] == kept);
+            assert_true(host_data(y)[i * 33 + (int)j] == kept);
         }
     }
     attn_variable *nan = attn_tape_dropout(tape, attn_tape_slice(tape, whole, 0, 7), 0.9f);
     int zeros = 0;
     for (int i = 0; i < 28; i++) {
-        assert_true(isnan(attn_variable_data(nan)[i]) || attn_variable_data(nan)[i] == 0.0f);
-        zeros += attn_variable_data(nan)[i] == 0.0f;
+        assert_true(isnan(host_data(nan)[i]) || host_data(nan)[i] == 0.0f);
+        zeros += host_data(nan)[i] == 0.0f;
     }
     assert_true(zeros > 10);
     attn_tape_mode modes[] = {ATTN_TAPE_PREDICT, ATTN_TAPE_GRADIENT};

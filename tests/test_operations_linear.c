@@ -10,6 +10,7 @@
 #include "kernels/ref/reference.h"
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/network.h"
 #include "support/operation.h"
 #include "tape/residual.h"
@@ -195,9 +196,9 @@ static void test_residual_dropout(void **state) {
         attn_variable *y = way ? at_tape_residual(tape, input, branch, 0.3f)
                                : attn_tape_add(tape, input, attn_tape_dropout(tape, branch, 0.3f));
         assert_non_null(y);
-        memcpy(result[way], attn_variable_data(y), sizeof result[way]);
+        memcpy(result[way], host_data(y), sizeof result[way]);
         assert_int_equal(attn_tape_backward(tape, y, x), ATTN_OK);
-        memcpy(gradient[way], attn_variable_gradient(input), sizeof gradient[way]);
+        memcpy(gradient[way], host_gradient(input), sizeof gradient[way]);
     }
     assert_memory_equal(result[0], result[1], sizeof result[0]);
     assert_memory_equal(gradient[0], gradient[1], sizeof gradient[0]);

@@ -6,9 +6,10 @@
 #include <attn/attn.h>
 
 #include "base/context.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -22,7 +23,7 @@ static void test_logarithm(void **state) {
     static float x[COUNT], y[COUNT];
     for (int isa = 0; isa < TEST_ISAS; isa++) {
         if (!test_context(isa, 1)) continue;
-        const at_network *network = at_network_for(test_context(isa, 1)->isa);
+        const at_row_kernels *kernels = at_row_kernels_for(test_context(isa, 1)->isa);
         double worst = 0.0;
         for (int round = 0; round < 40; round++) {
             test_random random = {(uint64_t)(round + 1) * 7919};
@@ -30,7 +31,7 @@ static void test_logarithm(void **state) {
                 x[i] = round < 20 ? (float)exp(80.0 * (double)random_unit(&random))
                                   : 1.0f + 0.6f * random_unit(&random); /* around 1, where log crosses 0 */
             }
-            network->logarithm(COUNT, x, y);
+            kernels->logarithm(COUNT, x, y);
             for (int i = 0; i < COUNT; i++) {
                 double exact = log((double)x[i]);
                 double ulp = ldexp(1.0, (exact == 0.0 ? -126 : ilogb(exact)) - 23);
@@ -39,7 +40,7 @@ static void test_logarithm(void **state) {
         }
         if (!(worst < 1.5)) fail_msg("%s: log is off by %g ulp", test_isa_names[isa], worst);
         float special[4] = {0.0f, INFINITY, NAN, 1.0f};
-        network->logarithm(4, special, special);
+        kernels->logarithm(4, special, special);
         assert_true(special[0] == -INFINITY && special[1] == INFINITY);
         assert_true(isnan(special[2]) && special[3] == 0.0f);
     }
@@ -155,8 +156,8 @@ static float loss_of(attn_tape *tape, const float *logits, int64_t rows, int64_t
     attn_variable *loss = attn_tape_cross_entropy(tape, x, labels, options);
     if (!loss) fail_msg("%s", attn_tape_error(tape));
     assert_int_equal(attn_tape_backward(tape, loss, NULL), ATTN_OK);
-    memcpy(gradient, attn_variable_gradient(x), (size_t)(rows * classes) * sizeof(float));
-    return attn_variable_data(loss)[0];
+    memcpy(gradient, host_gradient(x), (size_t)(rows * classes) * sizeof(float));
+    return host_data(loss)[0];
 }
 
 /* A class at -inf is as good as not there, and its gradient is 0. */
@@ -336,10 +337,10 @@ static void test_binary_tails(void **state) {
                 attn_variable *loss = attn_tape_binary_cross_entropy(tape, x, &target);
                 double z = one ? -(double)logits[i] : (double)logits[i];
                 double exact = z > 30.0 ? z : log1p(exp(z));
-                assert_true(fabs((double)attn_variable_data(loss)[0] - exact) <= 8e-6 * exact);
+                assert_true(fabs((double)host_data(loss)[0] - exact) <= 8e-6 * exact);
                 assert_int_equal(attn_tape_backward(tape, loss, NULL), ATTN_OK);
                 double slope = (one ? -1.0 : 1.0) / (1.0 + exp(-z));
-                assert_true(fabs((double)attn_variable_gradient(x)[0] - slope) <= 1e-6);
+                assert_true(fabs((double)host_gradient(x)[0] - slope) <= 1e-6);
             }
         }
         attn_tape_destroy(tape);

@@ -7,6 +7,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -156,7 +157,7 @@ static void test_large_mean(void **state) {
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *v = attn_tape_layer_norm(tape, attn_tape_input(tape, x, 1, 99, 0), NULL, NULL, 1e-5f);
         /* an error of the mean of half a unit in its last place is 3e-5 deviations */
-        for (int j = 0; j < 99; j++) assert_true(fabs(attn_variable_data(v)[j] - y[j]) < 6e-5);
+        for (int j = 0; j < 99; j++) assert_true(fabs(host_data(v)[j] - y[j]) < 6e-5);
         attn_tape_destroy(tape);
     }
 }
@@ -176,9 +177,9 @@ static void test_softmax_special(void **state) {
         }
         attn_tape_begin(tape, ATTN_TAPE_GRADIENT, 0);
         attn_variable *v = attn_tape_input(tape, x, 4, 19, 1);
-        const float *p = attn_variable_data(attn_tape_softmax(tape, v));
+        const float *p = host_data(attn_tape_softmax(tape, v));
         attn_variable *logs = attn_tape_log_softmax(tape, v);
-        const float *l = attn_variable_data(logs);
+        const float *l = host_data(logs);
         double sum = 0.0;
         for (int j = 0; j < 19; j++) {
             assert_true(p[j] == 0.0f && l[j] == -INFINITY);
@@ -190,7 +191,7 @@ static void test_softmax_special(void **state) {
         }
         assert_true(fabs(sum - 1.0) < 1e-6);
         assert_int_equal(attn_tape_backward(tape, logs, NULL), ATTN_OK);
-        const float *d = attn_variable_gradient(v);
+        const float *d = host_gradient(v);
         for (int i = 0; i < 4 * 19; i++) assert_true(isfinite(d[i]));
         attn_tape_destroy(tape);
     }
@@ -300,14 +301,14 @@ static void test_rotary_alone(void **state) {
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *y =
             attn_tape_rotary(tape, attn_tape_input(tape, x, ROWS, COLUMNS, 0), 2, &batch, first, 10000.0f);
-        memcpy(together, attn_variable_data(y), sizeof together);
+        memcpy(together, host_data(y), sizeof together);
         for (int b = 0; b < 3; b++) {
             int64_t alone[] = {0, offsets[b + 1] - offsets[b]};
             attn_ragged one = {1, alone};
             attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
             attn_variable *v = attn_tape_input(tape, x + offsets[b] * COLUMNS, alone[1], COLUMNS, 0);
             y = attn_tape_rotary(tape, v, 2, &one, first + b, 10000.0f);
-            assert_memory_equal(attn_variable_data(y), together + offsets[b] * COLUMNS,
+            assert_memory_equal(host_data(y), together + offsets[b] * COLUMNS,
                                 (size_t)(alone[1] * COLUMNS) * sizeof(float));
         }
     }
@@ -330,11 +331,11 @@ static void test_rows_alone(void **state) {
             norm_case n = {.kind = (norm_kind)kind, .columns = COLUMNS, .epsilon = 1e-5f};
             attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
             attn_variable *v = attn_tape_input(tape, x, ROWS, COLUMNS, 0);
-            memcpy(together, attn_variable_data(run(tape, &v, NULL, &n)), sizeof together);
+            memcpy(together, host_data(run(tape, &v, NULL, &n)), sizeof together);
             for (int i = 0; i < ROWS; i += 43) {
                 attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
                 v = attn_tape_input(tape, x + i * COLUMNS, 1, COLUMNS, 0);
-                assert_memory_equal(attn_variable_data(run(tape, &v, NULL, &n)), together + i * COLUMNS,
+                assert_memory_equal(host_data(run(tape, &v, NULL, &n)), together + i * COLUMNS,
                                     COLUMNS * sizeof(float));
             }
         }

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -261,12 +262,12 @@ static void test_alone(void **state) {
                 assert_non_null(y);
                 assert_int_equal(attn_tape_backward(n.tape, y, g + first * 2 * HIDDEN), ATTN_OK);
                 if (b < 0) {
-                    memcpy(whole, attn_variable_data(y), sizeof whole);
-                    memcpy(dx, attn_variable_gradient(wide), sizeof dx);
+                    memcpy(whole, host_data(y), sizeof whole);
+                    memcpy(dx, host_gradient(wide), sizeof dx);
                 } else if (rows > 0) {
-                    assert_memory_equal(whole + first * 2 * HIDDEN, attn_variable_data(y),
+                    assert_memory_equal(whole + first * 2 * HIDDEN, host_data(y),
                                         (size_t)(rows * 2 * HIDDEN) * sizeof(float));
-                    assert_memory_equal(dx + first * WIDE, attn_variable_gradient(wide),
+                    assert_memory_equal(dx + first * WIDE, host_gradient(wide),
                                         (size_t)(rows * WIDE) * sizeof(float));
                 }
             }
@@ -298,8 +299,8 @@ static void test_reversed(void **state) {
     assert_true(y && z);
     for (int b = 0; b < 6; b++) {
         for (int64_t i = few[b]; i < few[b + 1]; i++) {
-            assert_memory_equal(attn_variable_data(y) + i * 2 * HIDDEN + HIDDEN,
-                                attn_variable_data(z) + (few[b] + few[b + 1] - 1 - i) * HIDDEN,
+            assert_memory_equal(host_data(y) + i * 2 * HIDDEN + HIDDEN,
+                                host_data(z) + (few[b] + few[b + 1] - 1 - i) * HIDDEN,
                                 HIDDEN * sizeof(float));
         }
     }

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/operation.h"
 #include "support/random.h"
 
@@ -113,10 +114,10 @@ static void test_pool_ties(void **state) {
         attn_variable *input = attn_tape_input(tape, x, 5, 3, 1);
         attn_variable *y = attn_tape_pool(tape, input, &batch, ATTN_POOL_MAX);
         assert_non_null(y);
-        assert_true(attn_variable_data(y)[0] == 3.0f && attn_variable_data(y)[1] == 5.0f);
-        assert_true(isnan(attn_variable_data(y)[3]) && isnan(attn_variable_data(y)[4]));
+        assert_true(host_data(y)[0] == 3.0f && host_data(y)[1] == 5.0f);
+        assert_true(isnan(host_data(y)[3]) && isnan(host_data(y)[4]));
         assert_int_equal(attn_tape_backward(tape, y, g), ATTN_OK);
-        assert_memory_equal(attn_variable_gradient(input), expected, sizeof expected);
+        assert_memory_equal(host_gradient(input), expected, sizeof expected);
         attn_tape_destroy(tape);
     }
 }
@@ -393,7 +394,7 @@ static void test_causal(void **state) {
         for (int64_t i = 0; i < ROWS; i++) {
             int sees = i >= first && i <= row && i > row - WIDTH;
             for (int c = 0; c < IN; c++) {
-                assert_true((attn_variable_gradient(input)[i * IN + c] != 0.0f) == sees);
+                assert_true((host_gradient(input)[i * IN + c] != 0.0f) == sees);
             }
         }
     }
@@ -429,7 +430,7 @@ static void test_alone(void **state) {
             assert_int_equal(attn_tape_status(n.tape), ATTN_OK);
             for (int k = 0; k < KINDS; k++) {
                 int64_t columns = attn_variable_columns(y[k]), count = attn_variable_rows(y[k]) * columns;
-                const float *data = attn_variable_data(y[k]);
+                const float *data = host_data(y[k]);
                 if (b < 0) {
                     memcpy(whole[k], data, (size_t)count * sizeof(float));
                 } else if (count > 0) {

@@ -632,7 +632,8 @@ static void test_out_of_memory(void **state) {
         attn_status status = attn_optimizer_create(set, NULL, &optimizer);
         counter.fail_at = 0;
         if (status == ATTN_OK) {
-            assert_int_equal(fail_at - 1, 3 + PARAMETERS); /* itself, entries, lists, states */
+            assert_int_equal(fail_at - 1,
+                             4 + 2 * PARAMETERS); /* itself, entries, updates, lists, names and states */
             break;
         }
         assert_int_equal(status, ATTN_OUT_OF_MEMORY);
@@ -650,7 +651,8 @@ static void test_out_of_memory(void **state) {
     attn_parameter *late = attn_parameters_add(set, "late", 1, &five, NULL);
     assert_non_null(attn_parameter_gradient(late).data);
     float value = attn_parameters_at(set, 0)->value[1];
-    static const int fail_at[] = {1, 2, 2}; /* the entries; then they are there: the state; the lists */
+    static const int fail_at[] = {
+        1, 3, 3}; /* the entries; then they are there, with the updates: the state; the lists */
     for (int i = 0; i < 3; i++) {
         write_gradients(set, 1, 1.0f);
         counter.fail_at = fail_at[i];

@@ -164,8 +164,8 @@ ATTN_API void attn_attention_options_init(attn_attention_options *options);
  *     dropout); output is the same bits with or without. Laid out as
  *     attn_weights_layout says.
  *
- * Errors: INVALID_ARGUMENT, SHAPE_MISMATCH, OVERFLOW, OUT_OF_MEMORY; outputs
- * are then untouched. */
+ * Errors: INVALID_ARGUMENT, SHAPE_MISMATCH, UNSUPPORTED (a combination that the table
+ * above lacks), OVERFLOW, OUT_OF_MEMORY; outputs are then untouched. */
 ATTN_API attn_status attn_attention_forward(attn_context *context, const attn_pattern *pattern,
                                             const attn_attention_options *options, const attn_tensor *query,
                                             const attn_tensor *key, const attn_tensor *value,

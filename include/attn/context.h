@@ -46,7 +46,7 @@ typedef struct attn_context_options {
 ATTN_API void attn_context_options_init(attn_context_options *options);
 
 /* Makes a context. options NULL means the defaults. *context is untouched on
- * failure. Errors: INVALID_ARGUMENT (context NULL, options->size wrong,
+ * failure. Errors: INVALID_ARGUMENT (context NULL, options->size of no version,
  * threads < 0 or > 1024, ATTN_THREADS not a number in 1..1024),
  * UNSUPPORTED (an instruction set that this build or this machine lacks),
  * OUT_OF_MEMORY, SYSTEM_ERROR. attn_last_create_error() has the text. */
@@ -61,13 +61,13 @@ ATTN_API void attn_context_destroy(attn_context *context);
 
 /* The text of the last failed call on this context: names the argument and
  * both shapes. "" before the first failure; a call that succeeds leaves it.
- * Valid until the next failing call. */
+ * Valid until the next failing call. NULL is allowed, and said to be NULL. */
 ATTN_API const char *attn_context_error(const attn_context *context);
 
-/* How many threads work on a call (the caller's own among them). */
+/* How many threads work on a call (the caller's own among them); 0 for NULL. */
 ATTN_API int attn_context_threads(const attn_context *context);
 
-/* The instruction set in use: "scalar", "avx2", "avx512" or "neon". */
+/* The instruction set in use: "scalar", "avx2", "avx512" or "neon"; "" for NULL. */
 ATTN_API const char *attn_context_isa(const attn_context *context);
 
 /* Bytes of working memory that the context holds now, and grows it to at

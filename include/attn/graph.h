@@ -70,12 +70,13 @@ ATTN_API attn_status attn_graph_batch(attn_context *context, int64_t count, cons
 /* NULL is allowed. */
 ATTN_API void attn_graph_destroy(attn_graph *graph);
 
+/* 0 for NULL. */
 ATTN_API int64_t attn_graph_rows(const attn_graph *graph);
 ATTN_API int64_t attn_graph_columns(const attn_graph *graph);
 ATTN_API int64_t attn_graph_edges(const attn_graph *graph);
 
 /* The compressed rows: offsets[rows + 1]; the column and the caller's number of
- * every edge, in the order of the rows. Valid as long as the graph. */
+ * every edge, in the order of the rows. Valid as long as the graph; NULL for NULL. */
 ATTN_API const int64_t *attn_graph_row_offsets(const attn_graph *graph);
 ATTN_API const int32_t *attn_graph_column_indices(const attn_graph *graph);
 ATTN_API const int64_t *attn_graph_edge_numbers(const attn_graph *graph);

@@ -14,7 +14,7 @@
 
 #include <attn/attention.h>
 #include <attn/export.h>
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/parameters.h>
 #include <attn/pattern.h>
 #include <attn/ragged.h>

@@ -107,7 +107,8 @@ ATTN_API double attn_optimizer_gradient_norm(const attn_optimizer *optimizer); /
 ATTN_API attn_status attn_optimizer_swap_average(attn_optimizer *optimizer);
 
 /* The state, to be saved and restored: everything but the number of steps, as
- * tensors that can be written to. Their names are the parameter's name and
+ * tensors that can be written to, on the host (data NULL where the state is not in
+ * the host's memory, as on a device). Their names are the parameter's name and
  * ".momentum" (SGD), ".moment1", ".moment2" and ".steps" (ADAMW), ".average". An
  * optimiser made of the same parameters and options, given all of it and the
  * number of steps, goes on with the same bits. state fails with

@@ -98,7 +98,8 @@ ATTN_API int64_t attn_parameters_size(const attn_parameters *parameters);
 /* Sets every gradient to 0. */
 ATTN_API void attn_parameters_clear_gradients(attn_parameters *parameters);
 
-/* One parameter. The tensors are contiguous views of its own memory. After
+/* One parameter. The tensors are contiguous views of its own memory, on the host;
+ * data is NULL where that memory is not the host's, as on a device. After
  * writing to the value say so with attn_parameter_changed: forms of it that
  * were prepared for the kernels are then made anew. The gradient's data is
  * NULL for a frozen parameter; its memory appears with the first use. */

@@ -84,15 +84,25 @@ ATTN_API attn_variable *attn_tape_input(attn_tape *tape, const float *data, int6
  * parameter's gradient. Operations that take an attn_parameter do without. */
 ATTN_API attn_variable *attn_tape_parameter(attn_tape *tape, attn_parameter *parameter);
 
-/* What a variable holds: element (i, j) is data[i * stride + j]. 0 and NULL for
- * NULL. Valid until the next attn_tape_begin. */
+/* The shape of a variable; 0 for NULL. */
 ATTN_API int64_t attn_variable_rows(const attn_variable *variable);
 ATTN_API int64_t attn_variable_columns(const attn_variable *variable);
+
+/* What a variable holds, copied to the host: rows x columns numbers, contiguous.
+ * Works wherever the numbers are. Errors: INVALID_ARGUMENT (a NULL). */
+ATTN_API attn_status attn_variable_read(const attn_variable *variable, float *into);
+
+/* The same numbers where they stand, on the host: element (i, j) is
+ * data[i * stride + j]. Valid until the next attn_tape_begin. NULL for NULL, and
+ * for numbers that are not in the host's memory, as those of a device. */
 ATTN_API int64_t attn_variable_stride(const attn_variable *variable);
 ATTN_API const float *attn_variable_data(const attn_variable *variable);
 
-/* The gradient of an input, contiguous, after attn_tape_backward; NULL if it
- * has none (not asked for, or nothing came back to it: then it is 0). */
+/* The gradient of an input, contiguous, after attn_tape_backward: copied to the
+ * host, 0 where nothing came back; and where it stands, on the host, NULL if it has
+ * none (not asked for, or nothing came back to it: then it is 0) or is not in the
+ * host's memory. read's error: INVALID_ARGUMENT (a NULL, or not asked for). */
+ATTN_API attn_status attn_variable_read_gradient(const attn_variable *variable, float *into);
 ATTN_API const float *attn_variable_gradient(const attn_variable *variable);
 
 /* Asks, before attn_tape_backward, that the gradient of a variable can be read

@@ -5,10 +5,9 @@
 
 #include "base/context.h"
 
-enum { FIRST_CHUNK = 1 << 20 };
-
-void at_arena_create(at_arena *arena, const attn_allocator *allocator) {
+void at_arena_create(at_arena *arena, const attn_allocator *allocator, size_t first_bytes) {
     memset(arena, 0, sizeof *arena);
+    arena->first_bytes = first_bytes;
     arena->allocator = *allocator;
 }
 
@@ -44,7 +43,7 @@ void *at_arena_take(at_arena *arena, int64_t count, size_t element_bytes) {
         arena->current = c;
         return memory;
     }
-    size_t held = at_arena_bytes(arena), size = held > FIRST_CHUNK ? held : FIRST_CHUNK;
+    size_t held = at_arena_bytes(arena), size = held > arena->first_bytes ? held : arena->first_bytes;
     if (size < bytes) size = bytes;
     if (!add_chunk(arena, size) && (size == bytes || !add_chunk(arena, bytes))) return NULL;
     arena->chunk[arena->current].used = bytes;

@@ -21,9 +21,11 @@ typedef struct at_arena {
         size_t bytes, used;
     } chunk[AT_ARENA_CHUNKS];
     int chunks, current;
+    size_t first_bytes;
 } at_arena;
 
-void at_arena_create(at_arena *arena, const attn_allocator *allocator);
+/* first_bytes: of the first chunk, if no more is asked for. Nothing is taken before that. */
+void at_arena_create(at_arena *arena, const attn_allocator *allocator, size_t first_bytes);
 void at_arena_destroy(at_arena *arena);
 
 /* count * element_bytes bytes, aligned to a cache line, not cleared; NULL if

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+
 enum { MAX_THREADS = 1024 };
 
 /* The one text that exists before its context does, hence one a thread. */
@@ -59,6 +61,7 @@ static void default_release(void *user, void *memory) {
 }
 
 void attn_context_options_init(attn_context_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
 }
@@ -146,24 +149,22 @@ static attn_status choose_allocator(const attn_context_options *options, attn_al
 }
 
 attn_status attn_context_create(const attn_context_options *options, attn_context **context) {
-    attn_context_options defaults;
+    attn_context_options own;
+    char reason[AT_OPTIONS_TEXT];
     if (!context)
         return fail_create(ATTN_INVALID_ARGUMENT, "context is NULL: there is nowhere to put the new context");
-    if (!options) {
-        attn_context_options_init(&defaults);
-        options = &defaults;
-    }
-    if (options->size != sizeof *options)
-        return fail_create(ATTN_INVALID_ARGUMENT,
-                           "options.size is %zu, not %zu: call attn_context_options_init() first",
-                           options->size, sizeof *options);
+    attn_context_options_init(&own);
+    attn_status status =
+        at_options_take("options", "attn_context_options_init", options,
+                        AT_FIRST_SIZE(attn_context_options, allocator), sizeof own, &own, reason);
+    if (status != ATTN_OK) return fail_create(status, "%s", reason);
 
     int threads = 1;
     at_isa isa = AT_ISA_SCALAR;
     attn_allocator allocator;
-    attn_status status = choose_threads(options, &threads);
-    if (status == ATTN_OK) status = choose_isa(options, &isa);
-    if (status == ATTN_OK) status = choose_allocator(options, &allocator);
+    status = choose_threads(&own, &threads);
+    if (status == ATTN_OK) status = choose_isa(&own, &isa);
+    if (status == ATTN_OK) status = choose_allocator(&own, &allocator);
     if (status != ATTN_OK) return status;
 
     attn_context *made = allocator.allocate(allocator.user, sizeof *made, AT_ALIGNMENT);
@@ -194,13 +195,15 @@ void attn_context_destroy(attn_context *context) {
     allocator.release(allocator.user, context);
 }
 
-const char *attn_context_error(const attn_context *context) { return context->error; }
+const char *attn_context_error(const attn_context *context) {
+    return context ? context->error : "context is NULL";
+}
 
-int attn_context_threads(const attn_context *context) { return context->threads; }
+int attn_context_threads(const attn_context *context) { return context ? context->threads : 0; }
 
-const char *attn_context_isa(const attn_context *context) { return at_isa_name(context->isa); }
+const char *attn_context_isa(const attn_context *context) { return context ? at_isa_name(context->isa) : ""; }
 
-size_t attn_context_memory(const attn_context *context) { return context->memory_bytes; }
+size_t attn_context_memory(const attn_context *context) { return context ? context->memory_bytes : 0; }
 
 /* The new block is taken before the old one goes: a refusal costs nothing. */
 attn_status attn_context_reserve(attn_context *context, size_t bytes) {

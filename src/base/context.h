@@ -17,8 +17,9 @@ struct attn_context {
     at_pool *pool;
     int threads;
     at_isa isa;
-    attn_context *whole;   /* of a part (base/parts.h): what it is part of; else NULL */
-    unsigned char *memory; /* one block, used afresh by every call */
+    attn_context *whole;              /* of a part (base/parts.h): what it is part of; else NULL */
+    const struct at_backend *backend; /* what its tensors live on (ops/backend.h); NULL: the CPU */
+    unsigned char *memory;            /* one block, used afresh by every call */
     size_t memory_bytes;
     char error[512];
 };

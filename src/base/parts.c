@@ -44,7 +44,8 @@ attn_status at_parts_create(attn_context *whole, at_parts **parts) {
                              .pool = whole->pool,
                              .threads = 1,
                              .isa = whole->isa,
-                             .whole = whole};
+                             .whole = whole,
+                             .backend = whole->backend};
         list[i] = part;
     }
     *parts = made;

@@ -1,7 +1,7 @@
 /* version.c: the version of the library that is linked, from the numbers of
  * attn/attn.h.
  */
-#include <attn/attn.h>
+#include <attn/core.h>
 
 #define TEXT(number) #number
 #define JOIN(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)

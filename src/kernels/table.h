@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include <attn/attention.h>
-#include <attn/linear.h>
+#include <attn/matmul.h>
 
 #include "base/cpu.h"
 #include "base/parallel.h"

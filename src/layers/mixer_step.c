@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "kernels/rows.h"
 #include "tape/product.h"
 
 /* ---- attention ---- */
@@ -77,7 +78,7 @@ static attn_variable *rnn_step(attn_tape *tape, const attn_mixer *mixer, attn_mi
     float *h = state->numbers, *c = h + hidden;
     if (state->rows == 0) memset(h, 0, 2 * (size_t)hidden * sizeof(float));
     attn_variable *y = at_result(tape, x->rows, hidden);
-    at_mark mark = at_scratch_mark(tape);
+    at_scratch mark = at_scratch_mark(tape);
     float *u = at_scratch_memory(tape, x->rows * gates, sizeof(float));
     float *r = at_scratch_memory(tape, gates, sizeof(float));
     float *kept = at_scratch_memory(tape, x->rows * hidden, sizeof(float));
@@ -85,11 +86,11 @@ static attn_variable *rnn_step(attn_tape *tape, const attn_mixer *mixer, attn_mi
     const float *bias = rnn_bias(tape, mixer);
     if (!at_tape_ready(tape)) return NULL;
     memcpy(before, h, (size_t)hidden * sizeof(float));
-    at_product_forward(tape, at_matrix(x->data, x->rows, x->columns, x->stride), w->input, bias,
-                       ATTN_IDENTITY, at_matrix(u, x->rows, gates, gates), NULL);
+    at_product_forward(tape, at_view_of(x->data, x->rows, x->columns, x->stride), w->input, bias,
+                       ATTN_IDENTITY, at_view_of(u, x->rows, gates, gates), NULL);
     for (int64_t i = 0; i < x->rows; i++) {
-        at_product_forward(tape, at_matrix(h, 1, hidden, hidden), w->hidden, NULL, ATTN_IDENTITY,
-                           at_matrix(r, 1, gates, gates), NULL);
+        at_product_forward(tape, at_view_of(h, 1, hidden, hidden), w->hidden, NULL, ATTN_IDENTITY,
+                           at_view_of(r, 1, gates, gates), NULL);
         if (!at_tape_ready(tape)) return NULL;
         at_cell cell = {.hidden = hidden,
                         .gates = u + i * gates,
@@ -100,7 +101,7 @@ static attn_variable *rnn_step(attn_tape *tape, const attn_mixer *mixer, attn_mi
                         .h_before = i > 0 ? y->data + (i - 1) * y->stride : before,
                         .kept_before = i > 0 ? kept + (i - 1) * hidden : c,
                         .bias = kind == ATTN_RNN_GRU ? w->hidden_bias->value + 2 * hidden : NULL};
-        at_tape_network(tape)->cell_forward[kind](&cell);
+        at_row_kernels_for(at_tape_context(tape)->isa)->cell_forward[kind](&cell);
     }
     if (kind == ATTN_RNN_LSTM) memcpy(c, kept + (x->rows - 1) * hidden, (size_t)hidden * sizeof(float));
     at_scratch_release(tape, mark);

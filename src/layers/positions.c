@@ -84,6 +84,28 @@ static attn_variable *add_learned(attn_tape *tape, const attn_positions *layer, 
     return attn_tape_add(tape, x, attn_tape_embedding(tape, layer->learned, ids, x->rows));
 }
 
+/* The code of every row, made on the host. */
+static attn_variable *codes(attn_tape *tape, const attn_positions *layer, const int64_t *position,
+                            int64_t rows, int64_t columns) {
+    at_scratch mark = at_scratch_mark(tape);
+    float *host = at_scratch_memory(tape, rows, (size_t)columns * sizeof(float));
+    if (!host) return NULL;
+    for (int64_t i = 0; i < rows; i++) {
+        float *row = host + i * columns;
+        if (layer->kind == ATTN_POSITION_ONE_HOT) {
+            memset(row, 0, (size_t)columns * sizeof(float));
+            row[position[i]] = 1.0f;
+        } else if (position[i] >= 0 && position[i] < TABLE_ROWS) {
+            memcpy(row, layer->sinusoids + position[i] * columns, (size_t)columns * sizeof(float));
+        } else {
+            sinusoid(columns, position[i], row);
+        }
+    }
+    attn_variable *code = attn_tape_input(tape, host, rows, columns, 0);
+    at_scratch_release(tape, mark);
+    return code;
+}
+
 attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
                                     const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
@@ -107,19 +129,8 @@ attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer
     }
     if (layer->kind == ATTN_POSITION_LEARNED) return add_learned(tape, layer, x, position);
     int64_t columns = layer->kind == ATTN_POSITION_ONE_HOT ? layer->longest : layer->columns;
-    attn_variable *code = at_result(tape, x->rows, columns);
+    attn_variable *code = codes(tape, layer, position, x->rows, columns);
     if (!code) return NULL;
-    for (int64_t i = 0; i < x->rows; i++) {
-        float *row = code->data + i * columns;
-        if (layer->kind == ATTN_POSITION_ONE_HOT) {
-            memset(row, 0, (size_t)columns * sizeof(float));
-            row[position[i]] = 1.0f;
-        } else if (position[i] >= 0 && position[i] < TABLE_ROWS) {
-            memcpy(row, layer->sinusoids + position[i] * columns, (size_t)columns * sizeof(float));
-        } else {
-            sinusoid(columns, position[i], row);
-        }
-    }
     attn_variable *parts[2] = {x, code};
     return layer->kind == ATTN_POSITION_ONE_HOT ? attn_tape_concat(tape, parts, 2)
                                                 : attn_tape_add(tape, x, code);

@@ -16,7 +16,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 #include "ops/check.h"
 
 enum { MOST_BEAM = 1024, BLOCK = 64, MOST_BLOCKS = 256, ENDED = -2 };
@@ -163,7 +163,7 @@ static void scan_row(const at_search *search, int64_t number, candidate *list, i
     while (block * MOST_BLOCKS < symbols) block *= 2;
     if (!search->normalised) {
         float maximum, total;
-        at_network_for(search->context->isa)
+        at_row_kernels_for(search->context->isa)
             ->exponential_sum_in_blocks(symbols, block, scores, maxima, &maximum, &total);
         shift = (double)maximum + log((double)total);
     }

@@ -19,19 +19,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "ops/attention.h"
 #include "ops/attention_call.h"
 #include "ops/attention_edges.h"
 #include "ops/attention_staging.h"
 #include "ops/check.h"
+#include "ops/cpu.h"
 
 void attn_attention_options_init(attn_attention_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->leaky_slope = 0.2f;
 }
 
 void attn_attention_gradients_init(attn_attention_gradients *gradients) {
+    if (!gradients) return;
     memset(gradients, 0, sizeof *gradients);
     gradients->size = sizeof *gradients;
 }
@@ -443,12 +447,6 @@ static attn_status check_score_gradients(attn_context *context, at_attention_cal
 static attn_status check_gradients(attn_context *context, at_attention_call *call,
                                    const attn_attention_gradients *gradients) {
     at_attention *kernel = &call->kernel;
-    if (!gradients) return at_fail(context, ATTN_INVALID_ARGUMENT, "gradients is NULL");
-    if (gradients->size != sizeof *gradients) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "gradients.size is %zu, not %zu: use attn_attention_gradients_init", gradients->size,
-                       sizeof *gradients);
-    }
     struct {
         const char *name;
         const attn_tensor *tensor;
@@ -472,6 +470,17 @@ static attn_status check_gradients(attn_context *context, at_attention_call *cal
     return status == ATTN_OK ? check_score_gradients(context, call, gradients) : status;
 }
 
+static attn_status take_gradients(attn_context *context, const attn_attention_gradients *given,
+                                  attn_attention_gradients *own) {
+    char reason[AT_OPTIONS_TEXT];
+    if (!given) return at_fail(context, ATTN_INVALID_ARGUMENT, "gradients is NULL");
+    attn_attention_gradients_init(own);
+    attn_status status =
+        at_options_take("gradients", "attn_attention_gradients_init", given,
+                        AT_FIRST_SIZE(attn_attention_gradients, edge_value), sizeof *own, own, reason);
+    return status == ATTN_OK ? status : at_fail(context, status, "%s", reason);
+}
+
 attn_status attn_attention_backward(attn_context *context, const attn_pattern *pattern,
                                     const attn_attention_options *options, const attn_tensor *query,
                                     const attn_tensor *key, const attn_tensor *value,
@@ -484,8 +493,11 @@ attn_status attn_attention_backward(attn_context *context, const attn_pattern *p
                              : at_fail(context, ATTN_INVALID_ARGUMENT, "value is NULL");
     if (status == ATTN_OK)
         status = check_backward_inputs(context, &run.checked, output, log_sum_exp, d_output);
-    if (status == ATTN_OK) status = check_gradients(context, &run.checked, gradients);
+    attn_attention_gradients own;
+    if (status == ATTN_OK) status = take_gradients(context, gradients, &own);
+    if (status == ATTN_OK) status = check_gradients(context, &run.checked, &own);
     if (status != ATTN_OK) return status;
+    gradients = &own;
     const attn_tensor *operands[8] = {
         query, key, value, output, d_output, &gradients->query, &gradients->key, &gradients->value};
     if (at_attention_goes_by_edges(&run.checked)) {
@@ -610,4 +622,16 @@ attn_status attn_attention_backward_memory(attn_context *context, const attn_pat
         return at_fail(context, ATTN_OVERFLOW, "the working memory is more than a size can count");
     *bytes = run.layout.bytes;
     return ATTN_OK;
+}
+
+/* ---- for the backend ---- */
+
+attn_status at_cpu_attention(attn_context *context, const at_attention_forward_call *call) {
+    return at_attention_forward(context, call->pattern, call->options, call->query, call->key, call->value,
+                                call->output, call->log_sum_exp, call->weights, call->places);
+}
+
+attn_status at_cpu_attention_backward(attn_context *context, const at_attention_backward_call *call) {
+    return attn_attention_backward(context, call->pattern, call->options, call->query, call->key, call->value,
+                                   call->output, call->log_sum_exp, call->d_output, call->gradients);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/random.h"
 #include "ops/check.h"
 
@@ -100,14 +101,10 @@ static attn_status check_pattern(attn_context *context, const attn_pattern *patt
                                  at_attention_call *call) {
     attn_pattern *p = &call->pattern;
     attn_pattern_init(p);
-    if (pattern) {
-        if (pattern->size != sizeof *pattern) {
-            return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "pattern.size is %zu, not %zu: use attn_pattern_init", pattern->size,
-                           sizeof *pattern);
-        }
-        *p = *pattern;
-    }
+    char reason[AT_OPTIONS_TEXT];
+    attn_status status = at_options_take("pattern", "attn_pattern_init", pattern,
+                                         AT_FIRST_SIZE(attn_pattern, graph), sizeof *p, p, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "%s", reason);
     if (p->left < ATTN_UNLIMITED || p->right < ATTN_UNLIMITED) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "pattern.%s is %" PRId64 "; a reach is 0 or more, or ATTN_UNLIMITED",
@@ -277,15 +274,12 @@ static attn_status check_options(attn_context *context, const attn_attention_opt
                                  at_attention_call *call) {
     at_attention *k = &call->kernel;
     attn_attention_options_init(&call->options);
-    if (options) {
-        if (options->size != sizeof *options) {
-            return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "options.size is %zu, not %zu: use attn_attention_options_init", options->size,
-                           sizeof *options);
-        }
-        call->options = *options;
-    }
-    attn_status status = check_numbers(context, call);
+    char reason[AT_OPTIONS_TEXT];
+    attn_status status = at_options_take("options", "attn_attention_options_init", options,
+                                         AT_FIRST_SIZE(attn_attention_options, edge_value),
+                                         sizeof call->options, &call->options, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "%s", reason);
+    status = check_numbers(context, call);
     if (status == ATTN_OK) status = at_attention_check_score(context, call);
     if (status != ATTN_OK) return status;
     const attn_tensor *bias = &call->options.bias, *table = &call->options.distance_bias;

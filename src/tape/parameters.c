@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "base/random.h"
+#include "ops/backend.h"
 
 typedef struct block {
     struct block *next;
@@ -24,6 +26,8 @@ struct attn_parameters {
     attn_parameter **list;
     int64_t count, room;
     block *blocks;
+    const at_backend *backend;
+    attn_allocator numbers;     /* of tensor memory */
     at_parameter_source source; /* NULL: parameters start anew */
     void *source_user;
     attn_status status;
@@ -63,13 +67,33 @@ attn_status attn_parameters_create(attn_context *context, uint64_t seed, attn_pa
     if (!set) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a set of parameters");
     memset(set, 0, sizeof *set);
     set->context = context;
+    set->backend = at_backend_of(context);
+    set->numbers = set->backend->memory.allocator(context);
     set->seed = seed;
     *parameters = set;
     return ATTN_OK;
 }
 
+/* Tensor memory, which its parameter owns; NULL with the set's error set. */
+static void *take_numbers(attn_parameters *set, size_t bytes) {
+    void *memory =
+        bytes > SIZE_MAX / 4 ? NULL : set->numbers.allocate(set->numbers.user, bytes, AT_ALIGNMENT);
+    if (!memory) at_parameters_fail(set, ATTN_OUT_OF_MEMORY, "no memory for %zu bytes of parameters", bytes);
+    return memory;
+}
+
+static void release_numbers(attn_parameter *p) {
+    attn_allocator numbers = p->set->numbers;
+    void *const owned[4] = {p->borrowed ? NULL : p->value, p->gradient, p->packed_memory[0],
+                            p->packed_memory[1]};
+    for (int i = 0; i < 4; i++) {
+        if (owned[i]) numbers.release(numbers.user, owned[i]);
+    }
+}
+
 void attn_parameters_destroy(attn_parameters *parameters) {
     if (!parameters) return;
+    for (int64_t i = 0; i < parameters->count; i++) release_numbers(parameters->list[i]);
     attn_allocator allocator = parameters->context->allocator;
     while (parameters->blocks) {
         block *next = parameters->blocks->next;
@@ -89,6 +113,7 @@ int at_parameters_start(const attn_parameters *set) { return !set->source; }
 /* ---- how parameters start ---- */
 
 void attn_parameter_options_init(attn_parameter_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->initial = ATTN_INITIAL_XAVIER;
@@ -104,24 +129,64 @@ static double normal(uint64_t key, uint64_t index) {
     return sqrt(-2.0 * log(uniform(key, 2 * index))) * cos(turn * uniform(key, 2 * index + 1));
 }
 
-static void fill(attn_parameter *p, attn_initial initial, double scale) {
+/* Number i of a parameter that starts so; bound: of those that are uniform. */
+static float initial_number(attn_initial initial, double scale, double bound, uint64_t key, int64_t i) {
+    double x = 0.0;
+    switch (initial) {
+    case ATTN_INITIAL_ZERO: break;
+    case ATTN_INITIAL_CONSTANT: x = scale; break;
+    case ATTN_INITIAL_NORMAL: x = scale * normal(key, (uint64_t)i); break;
+    case ATTN_INITIAL_UNIFORM:
+    case ATTN_INITIAL_XAVIER:
+    case ATTN_INITIAL_KAIMING: x = bound * (2.0 * uniform(key, (uint64_t)i) - 1.0); break;
+    }
+    return (float)x;
+}
+
+/* Made on the host, piece by piece. */
+static attn_status fill(attn_parameter *p, attn_initial initial, double scale) {
+    enum { PIECE = 1024 };
+    float piece[PIECE];
     uint64_t key = at_splitmix64(p->set->seed);
     for (const char *c = p->name; *c; c++) key = at_splitmix64(key ^ (unsigned char)*c);
     double bound = scale;
     if (initial == ATTN_INITIAL_XAVIER) bound = scale * sqrt(6.0 / (double)(p->rows + p->columns));
     if (initial == ATTN_INITIAL_KAIMING) bound = scale * sqrt(3.0 / (double)p->columns);
-    for (int64_t i = 0; i < p->count; i++) {
-        double x = 0.0;
-        switch (initial) {
-        case ATTN_INITIAL_ZERO: break;
-        case ATTN_INITIAL_CONSTANT: x = scale; break;
-        case ATTN_INITIAL_NORMAL: x = scale * normal(key, (uint64_t)i); break;
-        case ATTN_INITIAL_UNIFORM:
-        case ATTN_INITIAL_XAVIER:
-        case ATTN_INITIAL_KAIMING: x = bound * (2.0 * uniform(key, (uint64_t)i) - 1.0); break;
-        }
-        p->value[i] = (float)x;
+    attn_status status = ATTN_OK;
+    for (int64_t first = 0; first < p->count && status == ATTN_OK; first += PIECE) {
+        int64_t count = p->count - first < PIECE ? p->count - first : PIECE;
+        for (int64_t i = 0; i < count; i++) piece[i] = initial_number(initial, scale, bound, key, first + i);
+        status = at_parameter_host_write(p, first, count, piece);
     }
+    return status;
+}
+
+attn_status at_parameter_fill(attn_parameter *parameter, int64_t first, int64_t count, float number) {
+    at_fill_call call = {at_view_of(parameter->value + first, 1, count, count), number};
+    attn_parameter_changed(parameter);
+    return parameter->set->backend->run.fill(parameter->set->context, &call);
+}
+
+attn_status at_parameter_host_write(attn_parameter *parameter, int64_t first, int64_t count,
+                                    const float *numbers) {
+    attn_parameter_changed(parameter);
+    return at_host_write(parameter->set->context, at_view_of(parameter->value + first, 1, count, count),
+                         numbers);
+}
+
+attn_status at_parameter_host_read_gradient(attn_parameter *parameter, float *numbers) {
+    const float *gradient = at_parameter_gradient_in_full(parameter);
+    if (!gradient)
+        return at_fail(parameter->set->context, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s",
+                       parameter->name);
+    return at_host_read(parameter->set->context, at_view_of(gradient, 1, parameter->count, parameter->count),
+                        numbers);
+}
+
+attn_status at_parameter_host_read(const attn_parameter *parameter, int64_t first, int64_t count,
+                                   float *numbers) {
+    return at_host_read(parameter->set->context, at_view_of(parameter->value + first, 1, count, count),
+                        numbers);
 }
 
 /* ---- adding ---- */
@@ -160,18 +225,45 @@ static int make_room(attn_parameters *set) {
     return 1;
 }
 
+/* The value: from the set's source, where it lies if the host's memory is the backend's,
+ * or as the options say. 0 with the error set. */
+static int make_value(attn_parameter *p, const attn_parameter_options *options) {
+    attn_parameters *set = p->set;
+    float *given = NULL;
+    if (set->source) {
+        char reason[256] = "";
+        given = set->source(set->source_user, p->name, p->rank, p->shape, reason, sizeof reason);
+        if (!given) {
+            at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s", reason);
+            return 0;
+        }
+    }
+    p->borrowed = given && set->backend->memory.on_host;
+    p->value = p->borrowed ? given : take_numbers(set, (size_t)p->count * sizeof(float));
+    if (!p->value) return 0;
+    attn_status status = ATTN_OK;
+    if (!given) {
+        status = fill(p, options->initial, options->scale);
+    } else if (!p->borrowed) {
+        status = at_parameter_host_write(p, 0, p->count, given);
+    }
+    if (status != ATTN_OK) at_parameters_fail(set, status, "%s", attn_context_error(set->context));
+    return status == ATTN_OK;
+}
+
 attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *name, int rank,
                                     const int64_t *shape, const attn_parameter_options *options) {
     if (!at_parameters_ready(parameters)) return NULL;
-    attn_parameter_options defaults;
-    attn_parameter_options_init(&defaults);
-    if (!options) options = &defaults;
+    attn_parameter_options own;
+    char reason[AT_OPTIONS_TEXT];
     if (!name || !*name)
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "a parameter needs a name");
-    if (options->size != sizeof *options) {
-        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
-                                  "parameter %s: call attn_parameter_options_init first", name);
-    }
+    attn_parameter_options_init(&own);
+    attn_status status =
+        at_options_take("options", "attn_parameter_options_init", options,
+                        AT_FIRST_SIZE(attn_parameter_options, frozen), sizeof own, &own, reason);
+    if (status != ATTN_OK) return at_parameters_fail(parameters, status, "parameter %s: %s", name, reason);
+    options = &own;
     if ((int)options->initial < ATTN_INITIAL_ZERO || (int)options->initial > ATTN_INITIAL_KAIMING ||
         (int)options->kind < ATTN_PARAMETER_WEIGHT || (int)options->kind > ATTN_PARAMETER_EMBEDDING) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "parameter %s: unknown kind or initial",
@@ -196,14 +288,9 @@ attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *nam
     p->name = at_parameters_memory(parameters, length);
     if (!p->name) return NULL;
     memcpy(p->name, name, length);
-    if (parameters->source) {
-        char reason[256] = "";
-        p->value = parameters->source(parameters->source_user, name, rank, shape, reason, sizeof reason);
-        if (!p->value) return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "%s", reason);
-    } else {
-        p->value = at_parameters_memory(parameters, (size_t)p->count * sizeof(float));
-        if (!p->value) return NULL;
-        fill(p, options->initial, options->scale);
+    if (!make_value(p, options)) {
+        release_numbers(p);
+        return NULL;
     }
     parameters->list[parameters->count++] = p;
     return p;
@@ -249,21 +336,32 @@ const char *attn_parameter_name(const attn_parameter *parameter) { return parame
 
 attn_tensor attn_parameter_value(const attn_parameter *parameter) {
     attn_tensor none = {.rank = 0};
-    return parameter ? attn_tensor_view(parameter->value, parameter->rank, parameter->shape) : none;
+    if (!parameter) return none;
+    float *value = parameter->set->backend->memory.on_host ? parameter->value : NULL;
+    return attn_tensor_view(value, parameter->rank, parameter->shape);
 }
 
 attn_tensor attn_parameter_gradient(attn_parameter *parameter) {
     attn_tensor none = {.rank = 0};
     if (!parameter || parameter->frozen) return none;
-    return attn_tensor_view(at_parameter_gradient_in_full(parameter), parameter->rank, parameter->shape);
+    float *gradient = at_parameter_gradient_in_full(parameter);
+    if (!parameter->set->backend->memory.on_host) gradient = NULL;
+    return attn_tensor_view(gradient, parameter->rank, parameter->shape);
 }
 
 static float *gradient_memory(attn_parameter *parameter) {
     if (!parameter->gradient) {
-        parameter->gradient = at_parameters_memory(parameter->set, (size_t)parameter->count * sizeof(float));
+        parameter->gradient = take_numbers(parameter->set, (size_t)parameter->count * sizeof(float));
         parameter->touched = 0;
     }
     return parameter->gradient;
+}
+
+/* The whole gradient becomes 0. 0: the backend failed. */
+static int clear_numbers(attn_parameter *parameter) {
+    attn_parameters *set = parameter->set;
+    size_t bytes = (size_t)parameter->count * sizeof(float);
+    return set->backend->memory.clear(set->context, parameter->gradient, bytes) == ATTN_OK;
 }
 
 float *at_parameter_gradient_memory(attn_parameter *parameter) {
@@ -273,37 +371,33 @@ float *at_parameter_gradient_memory(attn_parameter *parameter) {
 
 float *at_parameter_gradient_in_full(attn_parameter *parameter) {
     float *gradient = at_parameter_gradient_memory(parameter);
-    if (gradient && !parameter->touched) memset(gradient, 0, (size_t)parameter->count * sizeof(float));
+    if (gradient && !parameter->touched && !clear_numbers(parameter)) return NULL;
     parameter->touched = 1;
     return gradient;
 }
 
 /* 0 in all rows that the bits name, and no bits. */
-static void clear_written(attn_parameter *parameter) {
-    for (int64_t word = 0; word < (parameter->rows + 63) / 64; word++) {
-        for (int64_t row = 64 * word; parameter->written[word] >> (row % 64); row++) {
-            if (parameter->written[word] >> (row % 64) & 1) {
-                memset(parameter->gradient + row * parameter->columns, 0,
-                       (size_t)parameter->columns * sizeof(float));
-            }
-            if (row % 64 == 63) break;
-        }
-        parameter->written[word] = 0;
-    }
+static int clear_written(attn_parameter *parameter) {
+    attn_parameters *set = parameter->set;
+    at_clear_rows_call call = {parameter->written, at_view_of(parameter->gradient, parameter->rows,
+                                                              parameter->columns, parameter->columns)};
+    if (set->backend->run.clear_rows(set->context, &call) != ATTN_OK) return 0;
+    memset(parameter->written, 0, (size_t)((parameter->rows + 63) / 64) * sizeof(uint64_t));
+    return 1;
 }
 
 float *at_parameter_gradient_for_rows(attn_parameter *parameter, const int64_t *rows, int64_t count) {
     float *gradient = gradient_memory(parameter);
     if (!gradient) return NULL;
     if (!parameter->touched && parameter->written) {
-        clear_written(parameter);
+        if (!clear_written(parameter)) return NULL;
     } else if (!parameter->touched) {
         size_t bytes = (size_t)((parameter->rows + 63) / 64) * sizeof(uint64_t);
         if (!parameter->row_bits) parameter->row_bits = at_parameters_memory(parameter->set, bytes);
         if (!parameter->row_bits) return NULL;
         parameter->written = parameter->row_bits;
         memset(parameter->written, 0, bytes);
-        memset(gradient, 0, (size_t)parameter->count * sizeof(float));
+        if (!clear_numbers(parameter)) return NULL;
     }
     parameter->touched = 1;
     for (int64_t i = 0; parameter->written && i < count; i++) {
@@ -328,20 +422,22 @@ void attn_parameter_set_frozen(attn_parameter *parameter, int frozen) {
 attn_status at_parameter_packed(attn_parameter *parameter, int transposed,
                                 const attn_packed_weight **packed) {
     attn_context *context = parameter->set->context;
+    const at_backend_operators *run = &parameter->set->backend->run;
     transposed = transposed != 0;
     if (!parameter->packed_valid[transposed]) {
         size_t bytes;
-        attn_tensor matrix = attn_tensor_matrix(parameter->value, parameter->rows, parameter->columns);
-        attn_status status = attn_weight_packed_size(context, parameter->rows, parameter->columns, &bytes);
+        attn_status status = run->packed_size(context, parameter->rows, parameter->columns, &bytes);
         if (status != ATTN_OK) return status;
         if (!parameter->packed_memory[transposed]) {
-            parameter->packed_memory[transposed] = at_parameters_memory(parameter->set, bytes);
+            parameter->packed_memory[transposed] = take_numbers(parameter->set, bytes);
             if (!parameter->packed_memory[transposed]) {
                 return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory to pack %s", parameter->name);
             }
         }
-        status = attn_weight_pack(context, &matrix, transposed, parameter->packed_memory[transposed], bytes,
-                                  &parameter->packed[transposed]);
+        at_pack_call call = {
+            at_view_of(parameter->value, parameter->rows, parameter->columns, parameter->columns), transposed,
+            parameter->packed_memory[transposed], bytes, &parameter->packed[transposed]};
+        status = run->pack(context, &call);
         if (status != ATTN_OK) return status;
         parameter->packed_valid[transposed] = 1;
     }

@@ -2,7 +2,7 @@
 #ifndef AT_TAPE_PARAMETERS_H
 #define AT_TAPE_PARAMETERS_H
 
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/parameters.h>
 
 struct attn_parameter {
@@ -13,10 +13,11 @@ struct attn_parameter {
     int64_t rows, columns, count; /* rows = shape[0]; count = rows * columns */
     attn_parameter_kind kind;
     int frozen;
-    float *value, *gradient;
-    int touched;        /* 0: the gradient is 0, whatever stands in its memory */
-    uint64_t *row_bits; /* memory of: */
-    uint64_t *written;  /* NULL, or a bit a row: all rows whose bit is 0 hold 0 */
+    float *value, *gradient; /* tensor memory */
+    int borrowed;            /* the value is the source's memory, not the set's */
+    int touched;             /* 0: the gradient is 0, whatever stands in its memory */
+    uint64_t *row_bits;      /* memory of: */
+    uint64_t *written;       /* NULL, or a bit a row: all rows whose bit is 0 hold 0 */
     void *packed_memory[2];
     attn_packed_weight packed[2]; /* forward, transposed */
     int packed_valid[2];
@@ -32,7 +33,7 @@ __attribute__((format(printf, 3, 4)))
 void *
 at_parameters_fail(attn_parameters *set, attn_status status, const char *format, ...);
 /* From now on parameters that are added take their values from `source` instead of starting anew: it returns
- * memory of that shape which stays as long as the set and may be written to, or NULL with the reason. */
+ * host memory of that shape which stays as long as the set and may be written to, or NULL with the reason. */
 typedef float *(*at_parameter_source)(void *user, const char *name, int rank, const int64_t *shape,
                                       char *reason, size_t reason_bytes);
 void at_parameters_from(attn_parameters *set, at_parameter_source source, void *user);
@@ -40,6 +41,16 @@ void at_parameters_from(attn_parameters *set, at_parameter_source source, void *
 int at_parameters_start(const attn_parameters *set);
 
 int at_parameters_ready(const attn_parameters *set);
+
+/* Numbers first .. first + count - 1 of the value become `number`. */
+attn_status at_parameter_fill(attn_parameter *parameter, int64_t first, int64_t count, float number);
+/* On the host: numbers first .. first + count - 1 of the value, written and read. */
+attn_status at_parameter_host_write(attn_parameter *parameter, int64_t first, int64_t count,
+                                    const float *numbers);
+attn_status at_parameter_host_read(const attn_parameter *parameter, int64_t first, int64_t count,
+                                   float *numbers);
+/* And the whole gradient, which is 0 where nothing came. */
+attn_status at_parameter_host_read_gradient(attn_parameter *parameter, float *numbers);
 
 /* The weight in kernel order, kept with the parameter until it changes. */
 attn_status at_parameter_packed(attn_parameter *parameter, int transposed, const attn_packed_weight **packed);

@@ -11,24 +11,21 @@
 
 #include "tape/tape.h"
 
-/* rows x columns with a row stride; data may be NULL where there is nothing. */
-attn_tensor at_matrix(const float *data, int64_t rows, int64_t columns, int64_t stride);
-
 /* The weight in kernel order, seen as rows x columns: kept with the parameter,
  * or packed into working memory and described by *own. NULL with the error set. */
 const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weight, int transposed,
                                            attn_packed_weight *own);
 
 /* bias and pre may be NULL. What goes wrong is the tape's error. */
-void at_product_forward(attn_tape *tape, attn_tensor x, attn_parameter *weight, const float *bias,
-                        attn_activation activation, attn_tensor y, float *pre);
+void at_product_forward(attn_tape *tape, at_view x, attn_parameter *weight, const float *bias,
+                        attn_activation activation, at_view y, float *pre);
 
 /* The gradient of x goes to dx (data NULL: not wanted), times factor (NULL: 1;
  * else as large as x, contiguous), those of weight and bias (either may be NULL)
  * to the parameters. pre: as forward left it, needed unless activation is the
  * identity. */
-void at_product_backward(attn_tape *tape, attn_tensor d_output, const float *pre, attn_activation activation,
-                         attn_tensor x, attn_parameter *weight, attn_parameter *bias, const float *factor,
-                         attn_tensor dx);
+void at_product_backward(attn_tape *tape, at_view d_output, const float *pre, attn_activation activation,
+                         at_view x, attn_parameter *weight, attn_parameter *bias, const float *factor,
+                         at_view dx);
 
 #endif

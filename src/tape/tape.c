@@ -1,10 +1,10 @@
 /* tape.c: variables, the list of what was done, and the walk back.
  *
- * Memory. Variables and what operations keep come from one arena, reset at
- * attn_tape_begin; working memory of single functions from a second one. The
- * gradient of a result is needed only until its node is walked: its block then
- * goes to a list from which the next gradients are taken, so that a walk back
- * holds the gradients of a few operations, not of all.
+ * Memory. What lasts until attn_tape_begin comes from one pair of arenas, working
+ * memory of single functions from another: of each pair one is tensor memory, for
+ * numbers, and one host memory, for variables, nodes, offsets and ids. The gradient of a result is needed
+ * only until its node is walked: its block then goes to a list from which the next gradients are taken, so
+ * that a walk back holds the gradients of a few operations, not of all.
  */
 #include "tape/tape.h"
 
@@ -13,10 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/random.h"
-#include "ops/check.h"
-
-enum { SPARE_BLOCKS = 64 };
+enum { SPARE_BLOCKS = 64, FIRST_HOST_CHUNK = 1 << 16, FIRST_NUMBERS_CHUNK = 1 << 20 };
 
 typedef struct spare_block {
     float *memory;
@@ -25,7 +22,9 @@ typedef struct spare_block {
 
 struct attn_tape {
     attn_context *context;
-    at_arena lasting, scratch;
+    const at_backend *backend;
+    at_arena lasting, scratch;                 /* host memory */
+    at_arena lasting_numbers, scratch_numbers; /* tensor memory */
     attn_tape_mode mode;
     uint64_t seed, streams;
     at_node *last;
@@ -43,8 +42,12 @@ attn_status attn_tape_create(attn_context *context, attn_tape **tape) {
     if (!t) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a tape");
     memset(t, 0, sizeof *t);
     t->context = context;
-    at_arena_create(&t->lasting, &context->allocator);
-    at_arena_create(&t->scratch, &context->allocator);
+    t->backend = at_backend_of(context);
+    attn_allocator numbers = t->backend->memory.allocator(context);
+    at_arena_create(&t->lasting, &context->allocator, FIRST_HOST_CHUNK);
+    at_arena_create(&t->scratch, &context->allocator, FIRST_HOST_CHUNK);
+    at_arena_create(&t->lasting_numbers, &numbers, FIRST_NUMBERS_CHUNK);
+    at_arena_create(&t->scratch_numbers, &numbers, FIRST_NUMBERS_CHUNK);
     *tape = t;
     return ATTN_OK;
 }
@@ -54,6 +57,8 @@ void attn_tape_destroy(attn_tape *tape) {
     attn_allocator allocator = tape->context->allocator;
     at_arena_destroy(&tape->lasting);
     at_arena_destroy(&tape->scratch);
+    at_arena_destroy(&tape->lasting_numbers);
+    at_arena_destroy(&tape->scratch_numbers);
     allocator.release(allocator.user, tape);
 }
 
@@ -61,6 +66,8 @@ void attn_tape_begin(attn_tape *tape, attn_tape_mode mode, uint64_t seed) {
     if (!tape) return;
     at_arena_reset(&tape->lasting);
     at_arena_reset(&tape->scratch);
+    at_arena_reset(&tape->lasting_numbers);
+    at_arena_reset(&tape->scratch_numbers);
     tape->mode = mode;
     tape->seed = seed;
     tape->streams = 0;
@@ -76,7 +83,9 @@ const char *attn_tape_error(const attn_tape *tape) { return tape ? tape->error :
 attn_context *attn_tape_context(const attn_tape *tape) { return tape ? tape->context : NULL; }
 attn_tape_mode attn_tape_mode_of(const attn_tape *tape) { return tape ? tape->mode : ATTN_TAPE_PREDICT; }
 size_t attn_tape_memory(const attn_tape *tape) {
-    return tape ? at_arena_bytes(&tape->lasting) + at_arena_bytes(&tape->scratch) : 0;
+    if (!tape) return 0;
+    return at_arena_bytes(&tape->lasting) + at_arena_bytes(&tape->scratch) +
+           at_arena_bytes(&tape->lasting_numbers) + at_arena_bytes(&tape->scratch_numbers);
 }
 
 /* ---- what an operation begins with ---- */
@@ -127,6 +136,14 @@ int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *na
     return 1;
 }
 
+int at_tape_options(attn_tape *tape, const char *operation, const char *name, const char *init,
+                    const void *given, size_t first, size_t current, void *into) {
+    char reason[AT_OPTIONS_TEXT];
+    attn_status status = at_options_take(name, init, given, first, current, into, reason);
+    if (status != ATTN_OK) at_tape_fail(tape, status, "%s: %s", operation, reason);
+    return status == ATTN_OK;
+}
+
 int at_tape_has_batch(attn_tape *tape, const char *operation, const attn_ragged *batch, int64_t rows,
                       attn_ragged *copy) {
     if (!batch || !batch->offsets || batch->sequences < 0) {
@@ -170,11 +187,32 @@ void *at_tape_copy(attn_tape *tape, const void *source, int64_t count, size_t el
     return memory;
 }
 
-at_mark at_scratch_mark(const attn_tape *tape) { return at_arena_mark(&tape->scratch); }
+float *at_tape_numbers(attn_tape *tape, int64_t count) {
+    return take(tape, &tape->lasting_numbers, count, sizeof(float));
+}
+
+float *at_tape_host_numbers(attn_tape *tape, const float *host, int64_t count) {
+    float *numbers = at_tape_numbers(tape, count);
+    if (!numbers || count == 0) return numbers;
+    attn_status status =
+        tape->backend->memory.upload(tape->context, numbers, host, (size_t)count * sizeof(float));
+    return at_tape_did(tape, status) ? numbers : NULL;
+}
+
+at_scratch at_scratch_mark(const attn_tape *tape) {
+    at_scratch mark = {at_arena_mark(&tape->scratch), at_arena_mark(&tape->scratch_numbers)};
+    return mark;
+}
 void *at_scratch_memory(attn_tape *tape, int64_t count, size_t element_bytes) {
     return take(tape, &tape->scratch, count, element_bytes);
 }
-void at_scratch_release(attn_tape *tape, at_mark mark) { at_arena_release(&tape->scratch, mark); }
+float *at_scratch_numbers(attn_tape *tape, int64_t count) {
+    return take(tape, &tape->scratch_numbers, count, sizeof(float));
+}
+void at_scratch_release(attn_tape *tape, at_scratch mark) {
+    at_arena_release(&tape->scratch, mark.host);
+    at_arena_release(&tape->scratch_numbers, mark.numbers);
+}
 
 /* ---- variables ---- */
 
@@ -182,6 +220,7 @@ static attn_variable *new_variable(attn_tape *tape, float *data, int64_t rows, i
     attn_variable *v = at_tape_memory(tape, 1, sizeof *v);
     if (!v) return NULL;
     memset(v, 0, sizeof *v);
+    v->tape = tape;
     v->data = data;
     v->rows = rows;
     v->columns = v->stride = columns;
@@ -193,7 +232,7 @@ attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns) {
         return at_tape_fail(tape, ATTN_OVERFLOW, "a result of %" PRId64 " x %" PRId64 " is too large", rows,
                             columns);
     }
-    float *data = at_tape_memory(tape, rows * columns, sizeof(float));
+    float *data = at_tape_numbers(tape, rows * columns);
     return data ? new_variable(tape, data, rows, columns) : NULL;
 }
 
@@ -210,7 +249,7 @@ attn_variable *attn_tape_input(attn_tape *tape, const float *data, int64_t rows,
     }
     attn_variable *v = at_result(tape, rows, columns);
     if (!v) return NULL;
-    if (rows) memcpy(v->data, data, (size_t)(rows * columns) * sizeof(float));
+    if (rows && !at_tape_did(tape, at_host_write(tape->context, at_data_of(v), data))) return NULL;
     v->wanted = v->kept = needs_gradient && at_recording(tape);
     return v;
 }
@@ -257,10 +296,28 @@ attn_variable *attn_tape_slice(attn_tape *tape, attn_variable *x, int64_t first,
 int64_t attn_variable_rows(const attn_variable *variable) { return variable ? variable->rows : 0; }
 int64_t attn_variable_columns(const attn_variable *variable) { return variable ? variable->columns : 0; }
 int64_t attn_variable_stride(const attn_variable *variable) { return variable ? variable->stride : 0; }
-const float *attn_variable_data(const attn_variable *variable) { return variable ? variable->data : NULL; }
-const float *attn_variable_gradient(const attn_variable *variable) {
-    return variable && variable->kept ? variable->gradient : NULL;
+
+/* ---- on the host ---- */
+
+const float *attn_variable_data(const attn_variable *variable) {
+    return variable && variable->tape->backend->memory.on_host ? variable->data : NULL;
 }
+const float *attn_variable_gradient(const attn_variable *variable) {
+    if (!variable || !variable->kept || !variable->tape->backend->memory.on_host) return NULL;
+    return variable->gradient;
+}
+attn_status attn_variable_read(const attn_variable *variable, float *into) {
+    if (!variable || (!into && variable->rows > 0)) return ATTN_INVALID_ARGUMENT;
+    return at_host_read(variable->tape->context, at_data_of(variable), into);
+}
+attn_status attn_variable_read_gradient(const attn_variable *variable, float *into) {
+    if (!variable || !variable->kept || (!into && variable->rows > 0)) return ATTN_INVALID_ARGUMENT;
+    if (variable->gradient) return at_host_read(variable->tape->context, at_gradient_of(variable), into);
+    size_t bytes = (size_t)(variable->rows * variable->columns) * sizeof(float);
+    if (bytes) memset(into, 0, bytes); /* nothing came */
+    return ATTN_OK;
+}
+
 void attn_variable_keep_gradient(attn_variable *variable) {
     if (variable && variable->wanted && !variable->whole && !variable->parameter) variable->kept = 1;
 }
@@ -311,7 +368,7 @@ static float *take_block(attn_tape *tape, size_t bytes, size_t *got) {
         return memory;
     }
     *got = bytes;
-    return at_tape_memory(tape, (int64_t)bytes, 1);
+    return take(tape, &tape->lasting_numbers, (int64_t)bytes, 1);
 }
 
 static void give_block(attn_tape *tape, float *memory, size_t bytes) {
@@ -322,45 +379,10 @@ static void give_block(attn_tape *tape, float *memory, size_t bytes) {
     }
 }
 
-typedef struct add_run {
-    const at_network *network;
-    const float *x;
-    float *y;
-    int64_t x_stride, y_stride, columns, rows;
-    int copies;
-} add_run;
-
-enum { ROWS_OF_TASK = 64 };
-
-static void add_task(void *argument, int64_t task, int worker) {
-    const add_run *run = argument;
-    (void)worker;
-    for (int64_t i = task * ROWS_OF_TASK; i < run->rows && i < (task + 1) * ROWS_OF_TASK; i++) {
-        if (run->copies) {
-            memcpy(run->y + i * run->y_stride, run->x + i * run->x_stride,
-                   (size_t)run->columns * sizeof(float));
-        } else {
-            run->network->add_to(run->columns, run->x + i * run->x_stride, run->y + i * run->y_stride);
-        }
-    }
-}
-
-static void add_rows(attn_tape *tape, int64_t rows, int64_t columns, const float *x, int64_t x_stride,
-                     float *y, int64_t y_stride, int copies) {
-    if (rows == 1 && columns > 4096) { /* a long vector, as of a parameter, is cut like rows */
-        for (int64_t piece; columns > 0; columns -= piece, x += piece, y += piece) {
-            piece = columns % 1024 ? columns % 1024 : 1024;
-            if (columns % 1024 == 0) {
-                add_rows(tape, columns / 1024, 1024, x, 1024, y, 1024, copies);
-                return;
-            }
-            add_rows(tape, 1, piece, x, piece, y, piece, copies);
-        }
-        return;
-    }
-    add_run run = {at_tape_network(tape), x, y, x_stride, y_stride, columns, rows, copies};
-    at_tape_parallel(tape, 2.0 * (double)rows * (double)columns, (rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK,
-                     add_task, &run);
+/* y = x, or y += x. */
+static void copy_rows(attn_tape *tape, at_view x, at_view y, int adds) {
+    at_copy_call call = {x, y, adds};
+    at_tape_did(tape, tape->backend->run.copy(tape->context, &call));
 }
 
 /* Gives x the memory of its gradient; 0 with the error set. */
@@ -378,24 +400,24 @@ static int make_gradient(attn_tape *tape, attn_variable *x) {
     return x->gradient != NULL;
 }
 
-static void clear_columns(attn_variable *whole, int64_t first, int64_t columns) {
-    for (int64_t i = 0; i < whole->rows; i++) {
-        memset(whole->gradient + i * whole->gradient_stride + first, 0, (size_t)columns * sizeof(float));
-    }
+static void clear_columns(attn_tape *tape, attn_variable *whole, int64_t first, int64_t columns) {
+    at_fill_call call = {at_view_of(whole->gradient + first, whole->rows, columns, whole->gradient_stride),
+                         0.0f};
+    at_tape_did(tape, tape->backend->run.fill(tape->context, &call));
 }
 
 /* A gradient that disjoint slices write is not cleared first. Whoever wants it
  * whole has the columns cleared that no slice has written. */
-static void complete_gradient(attn_variable *whole) {
+static void complete_gradient(attn_tape *tape, attn_variable *whole) {
     if (whole->mixed || !whole->gradient || !whole->slices) return;
     int64_t end = whole->columns; /* slices are linked from the last to the first */
     for (attn_variable *slice = whole->slices; slice; slice = slice->next_slice) {
         int64_t after = slice->first + slice->columns;
-        if (after < end) clear_columns(whole, after, end - after);
-        if (!slice->gradient) clear_columns(whole, slice->first, slice->columns);
+        if (after < end) clear_columns(tape, whole, after, end - after);
+        if (!slice->gradient) clear_columns(tape, whole, slice->first, slice->columns);
         end = slice->first;
     }
-    if (end > 0) clear_columns(whole, 0, end);
+    if (end > 0) clear_columns(tape, whole, 0, end);
     whole->mixed = 1;
 }
 
@@ -406,9 +428,9 @@ static int gradient_is_fresh(attn_tape *tape, attn_variable *x) {
     if (whole) {
         if (!whole->gradient) {
             if (!make_gradient(tape, whole)) return -1;
-            if (!whole->recorded && !whole->parameter) clear_columns(whole, 0, whole->columns);
+            if (!whole->recorded && !whole->parameter) clear_columns(tape, whole, 0, whole->columns);
         }
-        if (!x->disjoint) complete_gradient(whole);
+        if (!x->disjoint) complete_gradient(tape, whole);
         int fresh = !x->gradient && !whole->mixed;
         x->gradient = whole->gradient + x->first;
         x->gradient_stride = whole->gradient_stride;
@@ -416,7 +438,7 @@ static int gradient_is_fresh(attn_tape *tape, attn_variable *x) {
     }
     int fresh = !x->gradient;
     if (fresh && !make_gradient(tape, x)) return -1;
-    if (!fresh) complete_gradient(x);
+    if (!fresh) complete_gradient(tape, x);
     if (x->parameter) fresh = 0;
     x->mixed = 1;
     return fresh;
@@ -450,7 +472,7 @@ at_gradient at_gradient_begin(attn_tape *tape, attn_variable *x) {
 
 void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient) {
     if (!gradient->data || !gradient->adds) return;
-    add_rows(tape, x->rows, x->columns, gradient->data, gradient->stride, x->gradient, x->gradient_stride, 0);
+    copy_rows(tape, at_place_of(gradient, x), at_gradient_of(x), 1);
     give_block(tape, gradient->data, gradient->bytes);
     gradient->data = NULL;
 }
@@ -467,8 +489,7 @@ void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, 
     }
     int fresh = gradient_is_fresh(tape, x);
     if (fresh < 0) return;
-    add_rows(tape, x->rows, x->columns, output->gradient, output->gradient_stride, x->gradient,
-             x->gradient_stride, fresh);
+    copy_rows(tape, at_gradient_of(output), at_gradient_of(x), !fresh);
 }
 
 at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter) {
@@ -491,8 +512,8 @@ at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *paramet
 
 void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient) {
     if (!gradient->data || !gradient->adds) return;
-    add_rows(tape, 1, parameter->count, gradient->data, parameter->count, parameter->gradient,
-             parameter->count, 0);
+    copy_rows(tape, at_view_of(gradient->data, 1, parameter->count, parameter->count),
+              at_view_of(parameter->gradient, 1, parameter->count, parameter->count), 1);
     give_block(tape, gradient->data, gradient->bytes);
     gradient->data = NULL;
 }
@@ -518,16 +539,17 @@ attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const f
     }
     tape->walked = 1;
     at_gradient g = at_gradient_begin(tape, variable);
-    for (int64_t i = 0; g.data && i < variable->rows; i++) {
-        for (int64_t j = 0; j < variable->columns; j++) {
-            g.data[i * g.stride + j] = gradient ? gradient[i * variable->columns + j] : 1.0f;
-        }
+    if (g.data && gradient) {
+        at_tape_did(tape, at_host_write(tape->context, at_place_of(&g, variable), gradient));
+    } else if (g.data) {
+        at_fill_call ones = {at_place_of(&g, variable), 1.0f};
+        at_tape_did(tape, tape->backend->run.fill(tape->context, &ones));
     }
     at_gradient_end(tape, variable, &g);
     for (at_node *node = tape->last; node && tape->status == ATTN_OK; node = node->previous) {
         attn_variable *output = node->output;
         if (!output->gradient) continue;
-        complete_gradient(output);
+        complete_gradient(tape, output);
         node->backward(tape, node);
         if (output->kept) continue;
         give_block(tape, output->gradient, output->gradient_bytes);
@@ -540,10 +562,19 @@ attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const f
 /* ---- running ---- */
 
 attn_context *at_tape_context(const attn_tape *tape) { return tape->context; }
-const at_kernels *at_tape_kernels(const attn_tape *tape) { return at_kernels_for(tape->context->isa); }
-const at_network *at_tape_network(const attn_tape *tape) { return at_network_for(tape->context->isa); }
+const at_backend_operators *at_tape_run(const attn_tape *tape) { return &tape->backend->run; }
+int at_tape_did(attn_tape *tape, attn_status status) {
+    if (status != ATTN_OK) at_tape_failed(tape, status);
+    return status == ATTN_OK;
+}
 
-void at_tape_parallel(attn_tape *tape, double operations, int64_t tasks, at_task_function function,
-                      void *argument) {
-    at_parallel(tape->context->pool, at_threads_for(tape->context, operations), tasks, function, argument);
+at_view at_data_of(const attn_variable *x) { return at_view_of(x->data, x->rows, x->columns, x->stride); }
+at_view at_gradient_of(const attn_variable *y) {
+    return at_view_of(y->gradient, y->rows, y->columns, y->gradient_stride);
+}
+at_view at_place_of(const at_gradient *gradient, const attn_variable *x) {
+    return at_view_of(gradient->data, x->rows, x->columns, gradient->stride);
+}
+at_view at_value_of(const attn_parameter *parameter) {
+    return at_view_of(parameter->value, parameter->rows, parameter->columns, parameter->columns);
 }

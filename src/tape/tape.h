@@ -1,7 +1,9 @@
 /* tape.h (private): variables, nodes and memory, as the operations see them.
  *
  * An operation is a file in tape/ops: a public function that checks, makes the
- * result (at_result), computes, and records how to walk back (at_record).
+ * result (at_result), has the backend compute it (at_tape_run), and records how to
+ * walk back (at_record). Nothing here follows a pointer to numbers: those are tensor
+ * memory of the backend (ops/backend.h).
  *
  * Walking back. A node's backward function runs once, when the gradient of its
  * output is complete; it is not called if no gradient came. For every input
@@ -17,14 +19,15 @@
 
 #include "base/arena.h"
 #include "base/context.h"
-#include "kernels/network.h"
-#include "kernels/table.h"
+#include "base/options.h"
+#include "ops/backend.h"
 #include "tape/parameters.h"
 
 typedef struct at_node at_node;
 
 struct attn_variable {
-    float *data;
+    attn_tape *tape;
+    float *data; /* tensor memory, as gradient is */
     int64_t rows, columns, stride;
     float *gradient; /* NULL: nothing came yet */
     int64_t gradient_stride;
@@ -76,23 +79,36 @@ int at_tape_has(attn_tape *tape, const char *operation, const char *name, const 
 /* Likewise for a parameter that must have `rows` x `columns` (-1: any). */
 int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *name,
                           const attn_parameter *parameter, int64_t rows, int64_t columns);
+/* An option struct of the caller's over `into`, which the init function has filled
+ * (base/options.h). 0 with the error set, which begins with the operation. */
+int at_tape_options(attn_tape *tape, const char *operation, const char *name, const char *init,
+                    const void *given, size_t first, size_t current, void *into);
 /* 0, with an error, unless batch is there, its offsets rise from 0 to `rows`.
  * On success copies the offsets into the arena, so that they outlive the call,
  * if copy is not NULL. */
 int at_tape_has_batch(attn_tape *tape, const char *operation, const attn_ragged *batch, int64_t rows,
                       attn_ragged *copy);
 
-/* Memory that lasts until the tape begins again; aligned to 64 bytes, not
- * cleared. count 0 gives a valid pointer. NULL with the error set. */
+/* Host memory that lasts until the tape begins again, for states, offsets and ids;
+ * aligned to 64 bytes, not cleared. count 0 gives a valid pointer. NULL with the
+ * error set. */
 void *at_tape_memory(attn_tape *tape, int64_t count, size_t element_bytes);
 /* A copy of count elements in such memory. */
 void *at_tape_copy(attn_tape *tape, const void *source, int64_t count, size_t element_bytes);
+/* Tensor memory that lasts as long, for `count` numbers. */
+float *at_tape_numbers(attn_tape *tape, int64_t count);
+/* And a copy of numbers from the host in it. */
+float *at_tape_host_numbers(attn_tape *tape, const float *host, int64_t count);
 
-/* Working memory for one function: take a mark, take memory, and release the
- * mark before returning. NULL with the error set. */
-at_mark at_scratch_mark(const attn_tape *tape);
+/* Working memory for one function, host and tensor memory: take a mark, take
+ * memory, and release the mark before returning. NULL with the error set. */
+typedef struct at_scratch {
+    at_mark host, numbers;
+} at_scratch;
+at_scratch at_scratch_mark(const attn_tape *tape);
 void *at_scratch_memory(attn_tape *tape, int64_t count, size_t element_bytes);
-void at_scratch_release(attn_tape *tape, at_mark mark);
+float *at_scratch_numbers(attn_tape *tape, int64_t count);
+void at_scratch_release(attn_tape *tape, at_scratch mark);
 
 /* ---- results and recording ---- */
 
@@ -152,12 +168,21 @@ float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const i
 /* ---- running ---- */
 
 attn_context *at_tape_context(const attn_tape *tape);
-const at_kernels *at_tape_kernels(const attn_tape *tape);
-const at_network *at_tape_network(const attn_tape *tape); /* kernels on rows: kernels/network.h */
 
-/* Runs function over tasks on the context's threads, as many as the operations
- * are worth. */
-void at_tape_parallel(attn_tape *tape, double operations, int64_t tasks, at_task_function function,
-                      void *argument);
+/* What the backend runs. A call is written
+ *
+ *     at_scale_call call = {factor, at_data_of(x), at_data_of(y)};
+ *     at_tape_did(tape, at_tape_run(tape)->scale(at_tape_context(tape), &call));
+ *
+ * at_tape_did makes a status that is not OK the tape's error, and returns whether it is OK. */
+const at_backend_operators *at_tape_run(const attn_tape *tape);
+int at_tape_did(attn_tape *tape, attn_status status);
+
+/* Views: what a variable holds, what arrived at a node's output, the place of x's gradient. */
+at_view at_data_of(const attn_variable *x);
+at_view at_gradient_of(const attn_variable *y);
+at_view at_place_of(const at_gradient *gradient, const attn_variable *x);
+/* What a parameter holds as a matrix. */
+at_view at_value_of(const attn_parameter *parameter);
 
 #endif

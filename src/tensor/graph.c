@@ -349,9 +349,15 @@ void attn_graph_destroy(attn_graph *graph) {
     allocator.release(allocator.user, graph->memory);
 }
 
-int64_t attn_graph_rows(const attn_graph *graph) { return graph->by_row.rows; }
-int64_t attn_graph_columns(const attn_graph *graph) { return graph->by_column.rows; }
-int64_t attn_graph_edges(const attn_graph *graph) { return graph->edges; }
-const int64_t *attn_graph_row_offsets(const attn_graph *graph) { return graph->by_row.offsets; }
-const int32_t *attn_graph_column_indices(const attn_graph *graph) { return graph->by_row.neighbours; }
-const int64_t *attn_graph_edge_numbers(const attn_graph *graph) { return graph->by_row.numbers; }
+int64_t attn_graph_rows(const attn_graph *graph) { return graph ? graph->by_row.rows : 0; }
+int64_t attn_graph_columns(const attn_graph *graph) { return graph ? graph->by_column.rows : 0; }
+int64_t attn_graph_edges(const attn_graph *graph) { return graph ? graph->edges : 0; }
+const int64_t *attn_graph_row_offsets(const attn_graph *graph) {
+    return graph ? graph->by_row.offsets : NULL;
+}
+const int32_t *attn_graph_column_indices(const attn_graph *graph) {
+    return graph ? graph->by_row.neighbours : NULL;
+}
+const int64_t *attn_graph_edge_numbers(const attn_graph *graph) {
+    return graph ? graph->by_row.numbers : NULL;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 void attn_pattern_init(attn_pattern *pattern) {
+    if (!pattern) return;
     memset(pattern, 0, sizeof *pattern);
     pattern->size = sizeof *pattern;
     pattern->left = ATTN_UNLIMITED;

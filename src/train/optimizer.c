@@ -6,15 +6,15 @@
  * so a step is two loops over tasks, however many parameters there are: one for
  * the norm, whose parts are added in order, and one that changes them.
  */
-#include <attn/optimizer.h>
+#include "train/optimizer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/context.h"
-#include "kernels/network.h"
-#include "ops/check.h"
+#include "base/options.h"
+#include "ops/backend.h"
 #include "tape/parameters.h"
 #include "train/schedule.h"
 
@@ -27,36 +27,30 @@ static const char *const suffixes[STATE_KINDS] = {".momentum", ".moment1", ".mom
 /* What is kept for one parameter; memory NULL: nothing. */
 typedef struct entry {
     attn_parameter *parameter;
-    unsigned char *memory;
+    unsigned char *memory;     /* on the host: names, and the number of steps */
+    unsigned char *numbers;    /* tensor memory: the rest of the state */
     float *state[STATE_KINDS]; /* NULL: not of this optimiser */
     char *name[STATE_KINDS];
-    union { /* of the step that is being done */
-        at_adamw adamw;
-        at_sgd sgd;
-    } step;
 } entry;
-
-typedef struct piece {
-    int64_t entry, first, count;
-} piece;
 
 struct attn_optimizer {
     attn_parameters *parameters;
     attn_context *context;
-    attn_allocator allocator;
+    attn_allocator allocator, numbers_allocator;
     attn_optimizer_options options;
-    const at_network *network;
+    const at_backend *backend;
     int kept[STATE_KINDS]; /* whether this optimiser has it */
     int kinds;             /* how many it has */
     int64_t steps;
     double norm;
-    int swapped;    /* the averages are in the parameters */
-    entry *entries; /* of every parameter, in the order of the set */
+    int swapped;        /* the averages are in the parameters */
+    entry *entries;     /* of every parameter, in the order of the set */
+    at_update *updates; /* likewise: of the step that is being done */
     int64_t count;
     int stale; /* some entry has state that the lists below lack */
     unsigned char *lists;
     int64_t *listed, listed_count; /* the entries that have state */
-    piece *pieces;
+    at_update_piece *pieces;
     int64_t piece_count;
     int64_t *task; /* task t has the pieces task[t] .. task[t + 1] - 1 */
     int64_t tasks;
@@ -65,6 +59,7 @@ struct attn_optimizer {
 };
 
 void attn_optimizer_options_init(attn_optimizer_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->kind = ATTN_ADAMW;
@@ -81,8 +76,6 @@ void attn_optimizer_options_init(attn_optimizer_options *options) {
 static int in_range(double x, double low, double below) { return x >= low && x < below; }
 
 static attn_status check_options(attn_context *context, const attn_optimizer_options *o) {
-    if (o->size != sizeof *o)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: call attn_optimizer_options_init first");
     if ((o->kind != ATTN_SGD && o->kind != ATTN_ADAMW) || (int)o->schedule < ATTN_SCHEDULE_CONSTANT ||
         (int)o->schedule > ATTN_SCHEDULE_INVERSE_ROOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: unknown kind %d or schedule %d",
@@ -128,28 +121,45 @@ static void give(attn_optimizer *o, void *memory) {
     if (memory) o->allocator.release(o->allocator.user, memory);
 }
 
+static void release_state(attn_optimizer *o, entry *e) {
+    give(o, e->memory);
+    if (e->numbers) o->numbers_allocator.release(o->numbers_allocator.user, e->numbers);
+    e->memory = e->numbers = NULL;
+}
+
 /* Makes the state of one parameter: all 0, the average a copy of the value. */
 static int make_state(attn_optimizer *o, entry *e) {
     const attn_parameter *p = e->parameter;
+    const at_backend_memory *memory = &o->backend->memory;
     size_t length = strlen(p->name) + 1;
-    at_layout layout = {0};
+    at_layout host = {0}, numbers = {0};
     size_t state_at[STATE_KINDS] = {0}, name_at[STATE_KINDS] = {0};
     for (int k = 0; k < STATE_KINDS; k++) {
         if (!o->kept[k]) continue;
-        state_at[k] = at_layout_add(&layout, k == STEPS ? 1 : p->count, sizeof(float));
-        name_at[k] = at_layout_add(&layout, (int64_t)(length + strlen(suffixes[k])), 1);
+        state_at[k] = k == STEPS ? at_layout_add(&host, 1, sizeof(float))
+                                 : at_layout_add(&numbers, p->count, sizeof(float));
+        name_at[k] = at_layout_add(&host, (int64_t)(length + strlen(suffixes[k])), 1);
     }
-    e->memory = layout.overflow ? NULL : take(o, layout.bytes);
-    if (!e->memory) return 0;
-    if (layout.bytes) memset(e->memory, 0, layout.bytes);
+    e->memory = host.overflow ? NULL : take(o, host.bytes);
+    if (!numbers.overflow && numbers.bytes)
+        e->numbers = o->numbers_allocator.allocate(o->numbers_allocator.user, numbers.bytes, AT_ALIGNMENT);
+    int made = e->memory && (e->numbers || !numbers.bytes);
+    if (made && numbers.bytes) made = memory->clear(o->context, e->numbers, numbers.bytes) == ATTN_OK;
+    if (made && o->kept[AVERAGE])
+        made = memory->copy(o->context, e->numbers + state_at[AVERAGE], p->value,
+                            (size_t)p->count * sizeof(float)) == ATTN_OK;
+    if (!made) {
+        release_state(o, e);
+        return 0;
+    }
+    if (host.bytes) memset(e->memory, 0, host.bytes);
     for (int k = 0; k < STATE_KINDS; k++) {
         if (!o->kept[k]) continue;
-        e->state[k] = (float *)(void *)(e->memory + state_at[k]);
+        e->state[k] = (float *)(void *)((k == STEPS ? e->memory : e->numbers) + state_at[k]);
         e->name[k] = (char *)(e->memory + name_at[k]);
         memcpy(e->name[k], p->name, length - 1);
         memcpy(e->name[k] + length - 1, suffixes[k], strlen(suffixes[k]) + 1);
     }
-    if (e->state[AVERAGE]) memcpy(e->state[AVERAGE], p->value, (size_t)p->count * sizeof(float));
     o->stale = 1;
     return 1;
 }
@@ -172,7 +182,7 @@ static int make_lists(attn_optimizer *o) {
     give(o, o->lists);
     o->lists = lists;
     o->listed = (int64_t *)(void *)(lists + listed_at);
-    o->pieces = (piece *)(void *)(lists + pieces_at);
+    o->pieces = (at_update_piece *)(void *)(lists + pieces_at);
     o->task = (int64_t *)(void *)(lists + tasks_at);
     o->square = (double *)(void *)(lists + square_at);
     o->listed_count = o->piece_count = o->tasks = o->numbers = 0;
@@ -183,7 +193,7 @@ static int make_lists(attn_optimizer *o) {
         int64_t count = o->entries[i].parameter->count;
         o->numbers += count;
         for (int64_t first = 0; first < count; first += PIECE_NUMBERS) {
-            piece made = {i, first, count - first < PIECE_NUMBERS ? count - first : PIECE_NUMBERS};
+            at_update_piece made = {i, first, count - first < PIECE_NUMBERS ? count - first : PIECE_NUMBERS};
             if (filled + made.count > PIECE_NUMBERS) {
                 o->task[o->tasks++] = o->piece_count;
                 filled = 0;
@@ -202,13 +212,19 @@ static attn_status follow_parameters(attn_optimizer *o) {
     const int64_t count = attn_parameters_count(o->parameters);
     if (count > o->count) {
         entry *entries = take(o, (size_t)count * sizeof *entries);
-        if (!entries) return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
+        at_update *updates = entries ? take(o, (size_t)count * sizeof *updates) : NULL;
+        if (!updates) {
+            give(o, entries);
+            return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
+        }
         memset(entries, 0, (size_t)count * sizeof *entries);
         if (o->count) memcpy(entries, o->entries, (size_t)o->count * sizeof *entries);
         for (int64_t i = o->count; i < count; i++)
             entries[i].parameter = attn_parameters_at(o->parameters, i);
         give(o, o->entries);
+        give(o, o->updates);
         o->entries = entries;
+        o->updates = updates;
         o->count = count;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -229,10 +245,15 @@ attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimi
     if (!optimizer) return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer is NULL");
     if (attn_parameters_status(parameters) != ATTN_OK)
         return at_fail(context, attn_parameters_status(parameters), "%s", attn_parameters_error(parameters));
-    attn_optimizer_options defaults;
-    attn_optimizer_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_status status = check_options(context, options);
+    attn_optimizer_options own;
+    char reason[AT_OPTIONS_TEXT];
+    attn_optimizer_options_init(&own);
+    attn_status status =
+        at_options_take("options", "attn_optimizer_options_init", options,
+                        AT_FIRST_SIZE(attn_optimizer_options, average), sizeof own, &own, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "optimizer: %s", reason);
+    options = &own;
+    status = check_options(context, options);
     if (status != ATTN_OK) return status;
     attn_optimizer *o = context->allocator.allocate(context->allocator.user, sizeof *o, AT_ALIGNMENT);
     if (!o) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for an optimizer");
@@ -241,7 +262,8 @@ attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimi
     o->context = context;
     o->allocator = context->allocator;
     o->options = *options;
-    o->network = at_network_for(context->isa);
+    o->backend = at_backend_of(context);
+    o->numbers_allocator = o->backend->memory.allocator(context);
     o->kept[MOMENTUM] = options->kind == ATTN_SGD && options->momentum > 0.0;
     o->kept[MOMENT1] = o->kept[MOMENT2] = o->kept[STEPS] = options->kind == ATTN_ADAMW;
     o->kept[AVERAGE] = options->average > 0.0;
@@ -258,8 +280,9 @@ attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimi
 void attn_optimizer_destroy(attn_optimizer *optimizer) {
     if (!optimizer) return;
     attn_allocator allocator = optimizer->allocator;
-    for (int64_t i = 0; i < optimizer->count; i++) give(optimizer, optimizer->entries[i].memory);
+    for (int64_t i = 0; i < optimizer->count; i++) release_state(optimizer, &optimizer->entries[i]);
     give(optimizer, optimizer->entries);
+    give(optimizer, optimizer->updates);
     give(optimizer, optimizer->lists);
     allocator.release(allocator.user, optimizer);
 }
@@ -268,45 +291,63 @@ void attn_optimizer_destroy(attn_optimizer *optimizer) {
 
 static const float *gradient_of(const attn_parameter *p) { return p->touched ? p->gradient : NULL; }
 
-static void run_tasks(attn_optimizer *o, double operations, at_task_function function) {
-    at_parallel(o->context->pool, at_threads_for(o->context, operations * (double)o->numbers), o->tasks,
-                function, o);
-}
-
-static void square_task(void *argument, int64_t task, int worker) {
-    attn_optimizer *o = argument;
-    (void)worker;
-    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
-        const piece *run = &o->pieces[i];
-        const attn_parameter *p = o->entries[run->entry].parameter;
-        const float *gradient = p->frozen ? NULL : gradient_of(p);
-        o->square[i] = gradient ? o->network->sum_of_squares(run->count, gradient + run->first) : 0.0;
+/* What the backend is told: all parameters that have state as they are now. */
+static at_update_call call_of(attn_optimizer *o) {
+    for (int64_t i = 0; i < o->listed_count; i++) {
+        const entry *e = &o->entries[o->listed[i]];
+        at_update *u = &o->updates[o->listed[i]];
+        u->gradient = gradient_of(e->parameter);
+        u->value = e->parameter->value;
+        u->momentum = e->state[MOMENTUM];
+        u->moment1 = e->state[MOMENT1];
+        u->moment2 = e->state[MOMENT2];
+        u->average = e->state[AVERAGE];
+        u->frozen = e->parameter->frozen;
     }
+    at_update_call call = {.updates = o->updates,
+                           .pieces = o->pieces,
+                           .task = o->task,
+                           .tasks = o->tasks,
+                           .numbers = o->numbers,
+                           .squares = o->square,
+                           .adamw = o->options.kind == ATTN_ADAMW,
+                           .starts_average = o->steps == 0,
+                           .average_rest = (float)(1.0 - o->options.average)};
+    return call;
 }
 
 /* For gradients whose squares f32 cannot hold, and to find one that is not finite. */
 static attn_status careful_square(const attn_optimizer *o, double *square) {
+    enum { PIECE = 1024 };
+    float host[PIECE];
     *square = 0.0;
     for (int64_t i = 0; i < o->listed_count; i++) {
         const attn_parameter *p = o->entries[o->listed[i]].parameter;
         const float *gradient = p->frozen ? NULL : gradient_of(p);
-        for (int64_t c = 0; gradient && c < p->count; c++) {
-            if (!isfinite(gradient[c]))
-                return at_fail(o->context, ATTN_NOT_FINITE,
-                               "step %" PRId64 ": number %" PRId64 " of the gradient of %s is %g", o->steps,
-                               c, p->name, (double)gradient[c]);
-            *square += (double)gradient[c] * (double)gradient[c];
+        for (int64_t first = 0; gradient && first < p->count; first += PIECE) {
+            int64_t count = p->count - first < PIECE ? p->count - first : PIECE;
+            attn_status status =
+                at_host_read(o->context, at_view_of(gradient + first, 1, count, count), host);
+            if (status != ATTN_OK) return status;
+            for (int64_t c = 0; c < count; c++) {
+                if (!isfinite(host[c]))
+                    return at_fail(o->context, ATTN_NOT_FINITE,
+                                   "step %" PRId64 ": number %" PRId64 " of the gradient of %s is %g",
+                                   o->steps, first + c, p->name, (double)host[c]);
+                *square += (double)host[c] * (double)host[c];
+            }
         }
     }
     return ATTN_OK;
 }
 
-static attn_status find_norm(attn_optimizer *o, double *norm) {
+static attn_status find_norm(attn_optimizer *o, const at_update_call *call, double *norm) {
     double square = 0.0;
-    run_tasks(o, 2.0, square_task);
+    attn_status status = o->backend->run.gradient_squares(o->context, call);
+    if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < o->piece_count; i++) square += o->square[i];
     if (!(square > 1e-30 && square < INFINITY)) {
-        attn_status status = careful_square(o, &square);
+        status = careful_square(o, &square);
         if (status != ATTN_OK) return status;
     }
     *norm = sqrt(square) / (double)o->options.accumulate;
@@ -320,14 +361,15 @@ static void prepare_step(attn_optimizer *o, double scale) {
     const double rate = attn_optimizer_learning_rate(o);
     double known = -1.0, rest1 = 1.0, rest2 = 1.0;
     for (int64_t i = 0; i < o->listed_count; i++) {
-        entry *e = &o->entries[o->listed[i]];
+        const entry *e = &o->entries[o->listed[i]];
+        at_update *u = &o->updates[o->listed[i]];
         if (e->parameter->frozen) continue;
         int decays = options->decay_all || e->parameter->kind == ATTN_PARAMETER_WEIGHT;
         double decay = decays ? options->weight_decay : 0.0;
         if (options->kind == ATTN_SGD) {
             at_sgd step = {(float)scale, (float)decay, (float)options->momentum, (float)rate,
                            options->nesterov != 0};
-            e->step.sgd = step;
+            u->step.sgd = step;
             continue;
         }
         double t = (double)e->state[STEPS][0] + 1.0;
@@ -345,31 +387,7 @@ static void prepare_step(attn_optimizer *o, double scale) {
                          (float)(1.0 / sqrt(rest2)),
                          (float)(rate / rest1),
                          (float)options->epsilon};
-        e->step.adamw = step;
-    }
-}
-
-static void step_task(void *argument, int64_t task, int worker) {
-    attn_optimizer *o = argument;
-    (void)worker;
-    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
-        const piece *run = &o->pieces[i];
-        const entry *e = &o->entries[run->entry];
-        const attn_parameter *p = e->parameter;
-        if (p->frozen) continue;
-        const float *gradient = gradient_of(p);
-        if (gradient) gradient += run->first;
-        float *value = p->value + run->first;
-        float *average = e->state[AVERAGE] ? e->state[AVERAGE] + run->first : NULL;
-        if (average && o->steps == 0) memcpy(average, value, (size_t)run->count * sizeof(float));
-        if (o->options.kind == ATTN_ADAMW) {
-            o->network->adamw(run->count, &e->step.adamw, gradient, value, e->state[MOMENT1] + run->first,
-                              e->state[MOMENT2] + run->first);
-        } else {
-            o->network->sgd(run->count, &e->step.sgd, gradient, value,
-                            e->state[MOMENTUM] ? e->state[MOMENTUM] + run->first : NULL);
-        }
-        if (average) o->network->move_average(run->count, (float)(1.0 - o->options.average), value, average);
+        u->step.adamw = step;
     }
 }
 
@@ -381,7 +399,9 @@ attn_status attn_optimizer_step(attn_optimizer *optimizer) {
                        "optimizer: the parameters hold their averages; swap them back before a step");
     double norm;
     attn_status status = follow_parameters(o);
-    if (status == ATTN_OK) status = find_norm(o, &norm);
+    if (status != ATTN_OK) return status;
+    at_update_call call = call_of(o);
+    status = find_norm(o, &call, &norm);
     if (status != ATTN_OK) return status;
     double scale = 1.0 / (double)o->options.accumulate;
     if (o->options.clip_norm > 0.0) {
@@ -389,7 +409,8 @@ attn_status attn_optimizer_step(attn_optimizer *optimizer) {
         if (share < 1.0) scale *= share;
     }
     prepare_step(o, scale);
-    run_tasks(o, 12.0, step_task);
+    status = o->backend->run.update(o->context, &call);
+    if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < o->listed_count; i++) {
         entry *e = &o->entries[o->listed[i]];
         if (e->parameter->frozen) continue;
@@ -413,30 +434,13 @@ double attn_optimizer_gradient_norm(const attn_optimizer *optimizer) {
 
 /* ---- the average, and the state ---- */
 
-static void swap_task(void *argument, int64_t task, int worker) {
-    attn_optimizer *o = argument;
-    (void)worker;
-    for (int64_t i = o->task[task]; i < o->task[task + 1]; i++) {
-        const piece *run = &o->pieces[i];
-        float *value = o->entries[run->entry].parameter->value + run->first;
-        float *average = o->entries[run->entry].state[AVERAGE] + run->first;
-        if (o->steps == 0) { /* it has not begun: whatever the parameters are now */
-            memcpy(average, value, (size_t)run->count * sizeof(float));
-            continue;
-        }
-        for (int64_t c = 0; c < run->count; c++) {
-            float kept = value[c];
-            value[c] = average[c];
-            average[c] = kept;
-        }
-    }
-}
-
 attn_status attn_optimizer_swap_average(attn_optimizer *optimizer) {
     if (!optimizer) return ATTN_INVALID_ARGUMENT;
     if (!optimizer->kept[AVERAGE])
         return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: it keeps no average");
-    run_tasks(optimizer, 2.0, swap_task);
+    at_update_call call = call_of(optimizer);
+    attn_status status = optimizer->backend->run.swap_average(optimizer->context, &call);
+    if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < optimizer->listed_count; i++) {
         attn_parameter_changed(optimizer->entries[optimizer->listed[i]].parameter);
     }
@@ -448,22 +452,58 @@ int64_t attn_optimizer_state_count(const attn_optimizer *optimizer) {
     return optimizer ? optimizer->listed_count * optimizer->kinds : 0;
 }
 
+/* The entry and the kind of state `index`; NULL with the error set. */
+static const entry *find_state(attn_optimizer *o, int64_t index, int *kind) {
+    const int64_t count = attn_optimizer_state_count(o);
+    *kind = 0;
+    if (index < 0 || index >= count) {
+        at_fail(o->context, ATTN_INVALID_ARGUMENT, "optimizer: state %" PRId64 " is not one of its %" PRId64,
+                index, count);
+        return NULL;
+    }
+    int64_t place = index % o->kinds;
+    while (!o->kept[*kind] || place-- > 0) (*kind)++;
+    return &o->entries[o->listed[index / o->kinds]];
+}
+
 attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const char **name,
                                  attn_tensor *tensor) {
+    int k;
     if (!optimizer) return ATTN_INVALID_ARGUMENT;
-    const int64_t count = attn_optimizer_state_count(optimizer);
-    if (index < 0 || index >= count || !tensor)
-        return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT,
-                       "optimizer: tensor is NULL or state %" PRId64 " is not one of its %" PRId64, index,
-                       count);
-    const entry *e = &optimizer->entries[optimizer->listed[index / optimizer->kinds]];
-    int64_t place = index % optimizer->kinds, one = 1;
-    int k = 0;
-    while (!optimizer->kept[k] || place-- > 0) k++;
+    if (!tensor) return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: tensor is NULL");
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    const int64_t one = 1;
     if (name) *name = e->name[k];
+    float *state = optimizer->backend->memory.on_host ? e->state[k] : NULL;
     *tensor = k == STEPS ? attn_tensor_view(e->state[k], 1, &one)
-                         : attn_tensor_view(e->state[k], e->parameter->rank, e->parameter->shape);
+                         : attn_tensor_view(state, e->parameter->rank, e->parameter->shape);
     return ATTN_OK;
+}
+
+/* The number of steps is on the host anyway. */
+attn_status at_optimizer_host_read(attn_optimizer *optimizer, int64_t index, float *numbers) {
+    int k;
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    if (k == STEPS) {
+        numbers[0] = e->state[k][0];
+        return ATTN_OK;
+    }
+    int64_t count = e->parameter->count;
+    return at_host_read(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
+}
+
+attn_status at_optimizer_host_write(attn_optimizer *optimizer, int64_t index, const float *numbers) {
+    int k;
+    const entry *e = find_state(optimizer, index, &k);
+    if (!e) return ATTN_INVALID_ARGUMENT;
+    if (k == STEPS) {
+        e->state[k][0] = numbers[0];
+        return ATTN_OK;
+    }
+    int64_t count = e->parameter->count;
+    return at_host_write(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
 }
 
 attn_status attn_optimizer_set_steps(attn_optimizer *optimizer, int64_t steps) {

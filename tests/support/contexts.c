@@ -1,7 +1,11 @@
 /* contexts.c: a context for every instruction set that this machine has. */
 #include "support/contexts.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "support/check.h"
+#include "support/protected_backend.h"
 
 #define MAX_THREADS 8
 
@@ -18,6 +22,9 @@ attn_context *test_context(int isa, int threads) {
     attn_status status = attn_context_create(&options, &contexts[isa][threads]);
     if (status == ATTN_UNSUPPORTED) return NULL;
     if (status != ATTN_OK) fail_msg("no context for %s: %s", options.isa, attn_last_create_error());
+    const char *backend = getenv("ATTN_TEST_BACKEND");
+    if (backend && strcmp(backend, "protected") == 0)
+        at_context_use_backend(contexts[isa][threads], test_protected_backend());
     assert_string_equal(attn_context_isa(contexts[isa][threads]), options.isa);
     assert_int_equal(attn_context_threads(contexts[isa][threads]), threads);
     return contexts[isa][threads];

@@ -9,7 +9,8 @@ extern const char *const test_isa_names[TEST_ISAS]; /* scalar first */
 
 /* The context of an instruction set and a number of threads (1 .. 8); made on
  * first use and kept. NULL where the library says ATTN_UNSUPPORTED; any other
- * failure fails the test. */
+ * failure fails the test. With ATTN_TEST_BACKEND=protected in the environment its
+ * tensors are out of the host's reach (support/protected_backend.h). */
 attn_context *test_context(int isa, int threads);
 
 /* That of the best instruction set, with its name. */

@@ -129,10 +129,10 @@ void layer_pack(attn_context *context, layer *l) {
 
 void layer_run(attn_context *context, layer *l) {
     attn_status status =
-        attn_linear_forward(context, &l->x.view, &l->packed[0], l->with_bias ? &l->bias : NULL, l->activation,
+        attn_matmul_forward(context, &l->x.view, &l->packed[0], l->with_bias ? &l->bias : NULL, l->activation,
                             &l->y.view, &l->pre.view);
     if (status != ATTN_OK) fail_msg("forward: %s", attn_context_error(context));
-    status = attn_linear_backward(context, &l->dy.view, &l->pre.view, l->activation, &l->x.view,
+    status = attn_matmul_backward(context, &l->dy.view, &l->pre.view, l->activation, &l->x.view,
                                   &l->packed[1], &l->dx.view, &l->dw.view, &l->d_bias);
     if (status != ATTN_OK) fail_msg("backward: %s", attn_context_error(context));
 }

@@ -2,7 +2,7 @@
 #ifndef AT_KERNELS_IMPL_ACTIVATION_H
 #define AT_KERNELS_IMPL_ACTIVATION_H
 
-#include <attn/linear.h>
+#include <attn/matmul.h>
 
 #include "kernels/impl/math.h"
 

@@ -14,7 +14,7 @@
  * -inf is a score like any other as long as some path is without it.
  */
 #include "kernels/impl/math.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * vectors of them in each instruction set, and no order of sums is at stake.
  */
 #include "kernels/impl/activation.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 VEC_INLINE vec load_some(const float *p, int64_t left) {
     return left >= VEC_WIDTH ? vec_load(p) : vec_load_part(p, (int)left);

@@ -8,7 +8,7 @@
  * t^3 P8(t), minimax on t = m - 1, < 1.5 ulp (held by tests/test_operations_losses.c).
  */
 #include "kernels/impl/math.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 #include <math.h>
 

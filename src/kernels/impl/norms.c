@@ -7,7 +7,7 @@
 
 #include "kernels/impl/activation.h"
 #include "kernels/impl/dropout.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 enum { FOUR = 4 };
 

@@ -8,7 +8,7 @@
  * numbers become 0: as subnormal numbers they would stay for ever (0.9 times
  * the smallest one rounds to itself) and cost a hundred cycles each.
  */
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  * place again. The formulas are in attn/operations.h.
  */
 #include "kernels/impl/activation.h"
-#include "kernels/network.h"
+#include "kernels/rows.h"
 
 VEC_INLINE vec cell_one_minus(vec x) { return vec_sub(vec_set(1.0f), x); }
 

@@ -1,6 +1,6 @@
 /* reference.h: the oracle. Plain C, double precision, one page an operator.
  *
- * Written straight from the formulas in attn/attention.h and attn/linear.h,
+ * Written straight from the formulas in attn/attention.h and attn/matmul.h,
  * for reading and for checking, never for speed. It shares no code with the
  * fast kernels except the dropout generator (base/random.h), and reads graphs
  * as a caller would (attn/graph.h). Results are contiguous arrays of double in
@@ -11,7 +11,7 @@
 #define AT_KERNELS_REF_REFERENCE_H
 
 #include <attn/attention.h>
-#include <attn/linear.h>
+#include <attn/matmul.h>
 
 /* A view of doubles, so that signed differences can perturb an input in double
  * precision. data NULL: absent. Otherwise shape and stride as in attn_tensor. */

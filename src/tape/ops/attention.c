@@ -26,6 +26,7 @@ typedef struct attention_state {
 } attention_state;
 
 void attn_attention_inputs_init(attn_attention_inputs *inputs) {
+    if (!inputs) return;
     memset(inputs, 0, sizeof *inputs);
     inputs->size = sizeof *inputs;
     inputs->heads = inputs->kv_heads = 1;
@@ -84,10 +85,9 @@ static void attention_backward(attn_tape *tape, at_node *node) {
         attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
         attn_tensor d_output = heads_of(y->gradient, y->rows, y->columns, y->gradient_stride, s->heads);
         attn_tensor log_sum_exp = attn_tensor_matrix(s->log_sum_exp, y->rows, s->heads);
-        attn_status status =
-            attn_attention_backward(at_tape_context(tape), &s->pattern, &s->options, &input[0], &input[1],
-                                    &input[2], &output, &log_sum_exp, &d_output, &gradients);
-        if (status != ATTN_OK) at_tape_failed(tape, status);
+        at_attention_backward_call call = {&s->pattern, &s->options,  &input[0], &input[1], &input[2],
+                                           &output,     &log_sum_exp, &d_output, &gradients};
+        at_tape_did(tape, at_tape_run(tape)->attention_backward(at_tape_context(tape), &call));
     }
     for (int i = 0; i < 3; i++) at_gradient_end(tape, x[i], &g[i]);
     for (int e = 0; e < EXTRAS; e++) at_gradient_end(tape, s->extra[e], &extra[e]);
@@ -108,7 +108,11 @@ static int check_heads(attn_tape *tape, const char *name, const attn_variable *x
 static int keep_pattern(attn_tape *tape, const attn_pattern *pattern, attn_pattern *kept) {
     attn_pattern_init(kept);
     if (!pattern) return 1;
-    *kept = *pattern;
+    if (!at_tape_options(tape, "attention", "pattern", "attn_pattern_init", pattern,
+                         AT_FIRST_SIZE(attn_pattern, graph), sizeof *kept, kept)) {
+        return 0;
+    }
+    pattern = kept;
     if (pattern->query_lengths || pattern->key_lengths) {
         at_tape_fail(tape, ATTN_UNSUPPORTED,
                      "attention: on a tape sequences are given by offsets, not lengths");
@@ -131,10 +135,10 @@ static int keep_pattern(attn_tape *tape, const attn_pattern *pattern, attn_patte
 
 /* Options with the tensors of the variables, and this step's dropout. */
 static int keep_options(attn_tape *tape, const attn_attention_inputs *inputs, attention_state *s) {
-    if (inputs->options) {
-        s->options = *inputs->options;
-    } else {
-        attn_attention_options_init(&s->options);
+    attn_attention_options_init(&s->options);
+    if (!at_tape_options(tape, "attention", "options", "attn_attention_options_init", inputs->options,
+                         AT_FIRST_SIZE(attn_attention_options, edge_value), sizeof s->options, &s->options)) {
+        return 0;
     }
     attn_variable *const given[EXTRAS] = {
         inputs->bias,      inputs->distance_bias, inputs->score_vector, inputs->key_score_vector,
@@ -178,12 +182,13 @@ static int check_bias(attn_tape *tape, const attn_attention_inputs *inputs) {
 attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_variable *key,
                                    attn_variable *value, const attn_attention_inputs *inputs) {
     if (!at_tape_ready(tape)) return NULL;
-    attn_attention_inputs defaults;
-    attn_attention_inputs_init(&defaults);
-    if (!inputs) inputs = &defaults;
-    if (inputs->size != sizeof *inputs) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "attention: call attn_attention_inputs_init first");
+    attn_attention_inputs own;
+    attn_attention_inputs_init(&own);
+    if (!at_tape_options(tape, "attention", "inputs", "attn_attention_inputs_init", inputs,
+                         AT_FIRST_SIZE(attn_attention_inputs, weights), sizeof own, &own)) {
+        return NULL;
     }
+    inputs = &own;
     if (!check_heads(tape, "query", query, inputs->heads) ||
         !check_heads(tape, "key", key, inputs->kv_heads) ||
         !check_heads(tape, "value", value, inputs->kv_heads) || !check_bias(tape, inputs)) {
@@ -197,7 +202,7 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     if (!keep_pattern(tape, inputs->pattern, &s->pattern) || !keep_options(tape, inputs, s)) return NULL;
 
     attn_variable *y = at_result(tape, query->rows, value->columns / s->kv_heads * s->heads);
-    s->log_sum_exp = at_recording(tape) ? at_tape_memory(tape, query->rows * s->heads, sizeof(float)) : NULL;
+    s->log_sum_exp = at_recording(tape) ? at_tape_numbers(tape, query->rows * s->heads) : NULL;
     if (!y || attn_tape_status(tape) != ATTN_OK) return NULL;
     attn_tensor q = heads_of(query->data, query->rows, query->columns, query->stride, s->heads);
     attn_tensor k = heads_of(key->data, key->rows, key->columns, key->stride, s->kv_heads);
@@ -210,9 +215,15 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     if (inputs->weights) status = attn_attention_weights_count(context, &s->pattern, &q, &k, &count);
     weights = attn_tensor_view(inputs->weights, 1, &count);
     if (status == ATTN_OK) {
-        status =
-            attn_attention_forward(context, &s->pattern, &s->options, &q, &k, &v, &output,
-                                   s->log_sum_exp ? &log_sum_exp : NULL, inputs->weights ? &weights : NULL);
+        at_attention_forward_call call = {.pattern = &s->pattern,
+                                          .options = &s->options,
+                                          .query = &q,
+                                          .key = &k,
+                                          .value = &v,
+                                          .output = &output,
+                                          .log_sum_exp = s->log_sum_exp ? &log_sum_exp : NULL,
+                                          .weights = inputs->weights ? &weights : NULL};
+        status = at_tape_run(tape)->attention(context, &call);
     }
     if (status != ATTN_OK) return at_tape_failed(tape, status);
     int extras = 0;

@@ -3,21 +3,14 @@
  * Backward, each part gets its columns of the result's gradient: a view of them
  * is passed on, which copies or adds, without memory of its own.
  */
-#include "tape/ops/rowwise.h"
+#include "tape/tape.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 typedef struct concat_state {
     attn_variable **parts;
     int count;
 } concat_state;
-
-static void copy_numbers(int64_t row, int64_t count, float *const *p, const void *argument) {
-    (void)row;
-    (void)argument;
-    memcpy(p[1], p[0], (size_t)count * sizeof(float));
-}
 
 static void concat_backward(attn_tape *tape, at_node *node) {
     const concat_state *s = node->state;
@@ -57,8 +50,9 @@ attn_variable *attn_tape_concat(attn_tape *tape, attn_variable *const *parts, in
     s->count = count;
     if (!s->parts) return NULL;
     for (int64_t n = 0, first = 0; n < count; first += parts[n++]->columns) {
-        at_operand operands[2] = {at_data_of(parts[n]), {y->data + first, y->stride}};
-        at_each_row(tape, 8.0, y->rows, parts[n]->columns, 2, operands, copy_numbers, NULL);
+        at_view place = at_view_of(y->data + first, y->rows, parts[n]->columns, y->stride);
+        at_copy_call call = {.x = at_data_of(parts[n]), .y = place};
+        at_tape_did(tape, at_tape_run(tape)->copy(at_tape_context(tape), &call));
     }
     at_record(tape, y, concat_backward, s, wanted, NULL, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;

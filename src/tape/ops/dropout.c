@@ -1,30 +1,19 @@
-/* dropout.c: each number is 0 with a probability p, else divided by 1 - p.
- *
- * Whether element (row, column) is dropped is a function of the step's seed, the
- * operation's number in the step, row and column alone (base/random.h). So the
- * way back makes the mask again, dx = mask * dy / (1 - p), and nothing is kept.
+/* dropout.c: each number is 0 with a probability p, else divided by 1 - p. The way
+ * back makes the mask again, dx = mask * dy / (1 - p), and nothing is kept.
  */
-#include "tape/ops/rowwise.h"
+#include "base/random.h"
+#include "tape/tape.h"
 
-typedef struct dropout_state {
-    const at_network *network;
-    uint64_t seed, stream;
-    uint32_t threshold;
-    float factor;
-} dropout_state;
-
-static void drop_row(int64_t row, int64_t count, float *const *p, const void *state) {
-    const dropout_state *s = state;
-    at_row_key key = at_random_row(s->seed, (int64_t)s->stream, 0, row);
-    s->network->dropout(count, key, s->threshold, s->factor, p[0], p[1]);
+static void drop(attn_tape *tape, const at_dropout *dropout, at_view x, at_view y) {
+    at_dropout_call call = {.dropout = *dropout, .x = x, .y = y};
+    at_tape_did(tape, at_tape_run(tape)->dropout(at_tape_context(tape), &call));
 }
 
 static void dropout_backward(attn_tape *tape, at_node *node) {
-    attn_variable *x = node->input[0], *y = node->output;
+    attn_variable *x = node->input[0];
     at_gradient dx = at_gradient_begin(tape, x);
     if (!dx.data) return;
-    at_operand operands[2] = {at_gradient_of(y), at_place_of(&dx)};
-    at_each_row(tape, 16.0, y->rows, y->columns, 2, operands, drop_row, node->state);
+    drop(tape, node->state, at_gradient_of(node->output), at_place_of(&dx, x));
     at_gradient_end(tape, x, &dx);
 }
 
@@ -38,15 +27,13 @@ attn_variable *attn_tape_dropout(attn_tape *tape, attn_variable *x, float probab
     uint64_t stream = at_tape_stream(tape); /* also with p = 0: other masks do not depend on this p */
     if (probability == 0.0f) return x;
     attn_variable *y = at_result(tape, x->rows, x->columns);
-    dropout_state *s = at_tape_memory(tape, 1, sizeof *s);
+    at_dropout *s = at_tape_memory(tape, 1, sizeof *s);
     if (!y || !s) return NULL;
-    s->network = at_tape_network(tape);
     s->seed = at_tape_seed(tape);
     s->stream = stream;
     s->threshold = at_random_threshold(probability);
     s->factor = 1.0f / (1.0f - probability);
-    at_operand operands[2] = {at_data_of(x), at_data_of(y)};
-    at_each_row(tape, 16.0, y->rows, y->columns, 2, operands, drop_row, s);
+    drop(tape, s, at_data_of(x), at_data_of(y));
     at_record(tape, y, dropout_backward, s, 0, x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

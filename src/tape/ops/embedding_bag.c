@@ -4,16 +4,12 @@
  * An empty bag gives 0. Rows are added in the order of the ids. Backward, every
  * id's row gets the gradient of its bag, times 1 / (ids of the bag) for the mean.
  */
-#include "tape/ops/gather.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "tape/ops/checks.h"
 
 typedef struct bag_state {
     attn_parameter *table;
     int64_t *offsets, *rows; /* [bags + 1], [ids] */
     attn_bag kind;
-    const at_network *network;
 } bag_state;
 
 static float factor_of(const bag_state *s, int64_t bag) {
@@ -21,20 +17,10 @@ static float factor_of(const bag_state *s, int64_t bag) {
     return s->kind == ATTN_BAG_MEAN && size > 1 ? 1.0f / (float)size : 1.0f;
 }
 
-static void sum_bag(int64_t bag, int64_t count, float *const *p, const void *state) {
-    const bag_state *s = state;
-    memset(p[0], 0, (size_t)count * sizeof(float));
-    for (int64_t k = s->offsets[bag]; k < s->offsets[bag + 1]; k++) {
-        if (s->rows[k] >= 0) s->network->add_to(count, s->table->value + s->rows[k] * count, p[0]);
-    }
-    float factor = factor_of(s, bag);
-    if (factor != 1.0f) s->network->scale(count, factor, p[0], p[0]);
-}
-
 static void bag_backward(attn_tape *tape, at_node *node) {
     const bag_state *s = node->state;
     const attn_variable *y = node->output;
-    at_mark mark = at_scratch_mark(tape);
+    at_scratch mark = at_scratch_mark(tape);
     int64_t count = s->offsets[y->rows];
     int64_t *bags = at_scratch_memory(tape, count, sizeof *bags);
     float *factors = bags ? at_scratch_memory(tape, count, sizeof *factors) : NULL;
@@ -46,14 +32,14 @@ static void bag_backward(attn_tape *tape, at_node *node) {
                 factors[k] = factor_of(s, bag);
             }
         }
-        at_additions additions = {.count = count,
-                                  .columns = y->columns,
-                                  .from = bags,
-                                  .to = s->rows,
-                                  .factor = factors,
-                                  .source = at_gradient_of(y),
-                                  .target = {gradient, s->table->columns}};
-        at_add_rows(tape, &additions);
+        at_add_rows_call call = {
+            .count = count,
+            .from = bags,
+            .to = s->rows,
+            .factor = factors,
+            .x = at_gradient_of(y),
+            .y = at_view_of(gradient, s->table->rows, s->table->columns, s->table->columns)};
+        at_tape_did(tape, at_tape_run(tape)->add_rows(at_tape_context(tape), &call));
     }
     at_scratch_release(tape, mark);
 }
@@ -74,14 +60,12 @@ attn_variable *attn_tape_embedding_bag(attn_tape *tape, attn_parameter *table, c
     if (!s || !at_tape_has_batch(tape, "embedding_bag", &batch, offsets[bags], &copy)) return NULL;
     s->table = table;
     s->kind = kind;
-    s->network = at_tape_network(tape);
     s->offsets = (int64_t *)copy.offsets;
     s->rows = at_tape_table_rows(tape, "embedding_bag", table, ids, offsets[bags]);
     attn_variable *y = s->rows ? at_result(tape, bags, table->columns) : NULL;
     if (!y) return NULL;
-    at_operand target = at_data_of(y);
-    double rows_of_bag = bags ? (double)offsets[bags] / (double)bags : 0.0;
-    at_each_row(tape, 8.0 * (1.0 + rows_of_bag), bags, y->columns, 1, &target, sum_bag, s);
+    at_bag_call call = {s->offsets, s->rows, kind, at_value_of(table), at_data_of(y)};
+    at_tape_did(tape, at_tape_run(tape)->bag(at_tape_context(tape), &call));
     at_record(tape, y, bag_backward, s, at_parameter_wanted(tape, table), NULL, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

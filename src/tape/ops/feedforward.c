@@ -6,42 +6,34 @@
  *
  *     dU = dy^T h,   dh = dy U,   g = dh * act'(pre),   dW = g^T x,   dx = g W
  */
-#include "tape/ops/rowwise.h"
 #include "tape/product.h"
 
 #include <inttypes.h>
 
 typedef struct feedforward_state {
-    const at_network *network;
     attn_parameter *weight, *bias, *output, *output_bias;
     attn_activation activation;
     float *pre;
 } feedforward_state;
-
-static void inner_row(int64_t row, int64_t count, float *const *p, const void *state) {
-    const feedforward_state *s = state;
-    (void)row;
-    s->network->activation_and_slope(s->activation, count, p[0], p[1], p[0]);
-}
 
 static void feedforward_backward(attn_tape *tape, at_node *node) {
     feedforward_state *s = node->state;
     attn_variable *x = node->input[0], *y = node->output;
     int64_t rows = x->rows, inner = s->weight->rows;
     at_gradient dx = at_gradient_begin(tape, x);
-    at_mark mark = at_scratch_mark(tape);
-    float *h = at_scratch_memory(tape, rows * inner, sizeof(float));
+    at_scratch mark = at_scratch_mark(tape);
+    float *h = at_scratch_numbers(tape, rows * inner);
     float *g = s->pre; /* each number takes the place of the slope that it is multiplied by */
-    if (y->columns > AT_GEMM_DEPTH) g = at_scratch_memory(tape, rows * inner, sizeof(float));
+    if (y->columns > AT_IN_PLACE_DEPTH) g = at_scratch_numbers(tape, rows * inner);
     if (h && g && at_tape_ready(tape)) {
-        at_operand pass[2] = {{s->pre, inner}, {h, inner}};
-        at_each_row(tape, 32.0, rows, inner, 2, pass, inner_row, s);
-        at_product_backward(tape, at_matrix(y->gradient, rows, y->columns, y->gradient_stride), NULL,
-                            ATTN_IDENTITY, at_matrix(h, rows, inner, inner), s->output, s->output_bias,
-                            s->pre, at_matrix(g, rows, inner, inner));
-        at_product_backward(tape, at_matrix(g, rows, inner, inner), NULL, ATTN_IDENTITY,
-                            at_matrix(x->data, rows, x->columns, x->stride), s->weight, s->bias, NULL,
-                            at_matrix(dx.data, rows, x->columns, dx.stride));
+        at_view slope = at_view_of(s->pre, rows, inner, inner), h_view = at_view_of(h, rows, inner, inner);
+        at_view g_view = at_view_of(g, rows, inner, inner);
+        at_activation_call call = {s->activation, slope, h_view, slope};
+        at_tape_did(tape, at_tape_run(tape)->activation(at_tape_context(tape), &call));
+        at_product_backward(tape, at_gradient_of(y), NULL, ATTN_IDENTITY, h_view, s->output, s->output_bias,
+                            s->pre, g_view);
+        at_product_backward(tape, g_view, NULL, ATTN_IDENTITY, at_data_of(x), s->weight, s->bias, NULL,
+                            at_place_of(&dx, x));
     }
     at_scratch_release(tape, mark);
     at_gradient_end(tape, x, &dx);
@@ -69,22 +61,22 @@ attn_variable *attn_tape_feedforward(attn_tape *tape, attn_variable *x, attn_par
     attn_variable *y = at_result(tape, rows, output->rows);
     feedforward_state *s = at_tape_memory(tape, 1, sizeof *s);
     if (!y || !s) return NULL;
-    feedforward_state state = {at_tape_network(tape), weight, bias, output, output_bias, activation, NULL};
+    feedforward_state state = {weight, bias, output, output_bias, activation, NULL};
     *s = state;
     int learns = at_parameter_wanted(tape, weight) || at_parameter_wanted(tape, bias) ||
                  at_parameter_wanted(tape, output) || at_parameter_wanted(tape, output_bias);
     if (at_recording(tape) && (learns || at_wanted(x))) {
-        s->pre = at_tape_memory(tape, rows * inner, sizeof(float));
+        s->pre = at_tape_numbers(tape, rows * inner);
         if (!s->pre) return NULL;
     }
-    at_mark mark = at_scratch_mark(tape);
-    float *h = at_scratch_memory(tape, rows * inner, sizeof(float));
+    at_scratch mark = at_scratch_mark(tape);
+    float *h = at_scratch_numbers(tape, rows * inner);
     if (!h) return NULL;
-    at_product_forward(tape, at_matrix(x->data, rows, x->columns, x->stride), weight,
-                       bias ? bias->value : NULL, activation, at_matrix(h, rows, inner, inner), s->pre);
-    at_product_forward(tape, at_matrix(h, rows, inner, inner), output,
-                       output_bias ? output_bias->value : NULL, ATTN_IDENTITY,
-                       at_matrix(y->data, rows, y->columns, y->columns), NULL);
+    at_view inner_rows = at_view_of(h, rows, inner, inner);
+    at_product_forward(tape, at_data_of(x), weight, bias ? bias->value : NULL, activation, inner_rows,
+                       s->pre);
+    at_product_forward(tape, inner_rows, output, output_bias ? output_bias->value : NULL, ATTN_IDENTITY,
+                       at_data_of(y), NULL);
     at_scratch_release(tape, mark);
     y->spare = 1;
     at_record(tape, y, feedforward_backward, s, learns, x, NULL, NULL);

@@ -5,22 +5,13 @@
 #include "tape/tape.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-typedef struct gather_state {
-    const int64_t *columns;
-} gather_state;
 
 static void gather_columns_backward(attn_tape *tape, at_node *node) {
-    const gather_state *s = node->state;
-    attn_variable *x = node->input[0], *y = node->output;
+    attn_variable *x = node->input[0];
     at_gradient dx = at_gradient_begin(tape, x);
-    for (int64_t i = 0; dx.data && i < x->rows; i++) {
-        float *target = dx.data + i * dx.stride;
-        const float *source = y->gradient + i * y->gradient_stride;
-        memset(target, 0, (size_t)x->columns * sizeof(float));
-        for (int64_t c = 0; c < y->columns; c++) target[s->columns[c]] += source[c];
-    }
+    if (!dx.data) return;
+    at_gather_columns_call call = {node->state, at_place_of(&dx, x), at_gradient_of(node->output)};
+    at_tape_did(tape, at_tape_run(tape)->gather_columns_backward(at_tape_context(tape), &call));
     at_gradient_end(tape, x, &dx);
 }
 
@@ -37,13 +28,10 @@ attn_variable *attn_tape_gather_columns(attn_tape *tape, attn_variable *x, const
                             c, columns[c], x->columns);
     }
     attn_variable *y = at_result(tape, x->rows, count);
-    gather_state *s = at_tape_memory(tape, 1, sizeof *s);
-    if (!y || !s) return NULL;
-    s->columns = at_tape_copy(tape, columns, count, sizeof *columns);
-    if (!s->columns) return NULL;
-    for (int64_t i = 0; i < x->rows; i++) {
-        for (int64_t c = 0; c < count; c++) y->data[i * count + c] = x->data[i * x->stride + columns[c]];
-    }
-    at_record(tape, y, gather_columns_backward, s, 0, x, NULL, NULL);
+    int64_t *copy = at_tape_copy(tape, columns, count, sizeof *columns);
+    if (!y || !copy) return NULL;
+    at_gather_columns_call call = {copy, at_data_of(x), at_data_of(y)};
+    at_tape_did(tape, at_tape_run(tape)->gather_columns(at_tape_context(tape), &call));
+    at_record(tape, y, gather_columns_backward, copy, 0, x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

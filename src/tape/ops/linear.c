@@ -16,9 +16,8 @@ static void linear_backward(attn_tape *tape, at_node *node) {
     linear_state *s = node->state;
     attn_variable *x = node->input[0], *y = node->output;
     at_gradient dx = at_gradient_begin(tape, x);
-    at_product_backward(tape, at_matrix(y->gradient, y->rows, y->columns, y->gradient_stride), s->pre,
-                        s->activation, at_matrix(x->data, x->rows, x->columns, x->stride), s->weight, s->bias,
-                        NULL, at_matrix(dx.data, x->rows, x->columns, dx.stride));
+    at_product_backward(tape, at_gradient_of(y), s->pre, s->activation, at_data_of(x), s->weight, s->bias,
+                        NULL, at_place_of(&dx, x));
     at_gradient_end(tape, x, &dx);
 }
 
@@ -41,12 +40,11 @@ attn_variable *attn_tape_linear(attn_tape *tape, attn_variable *x, attn_paramete
     s->activation = activation;
     s->pre = NULL;
     if (activation != ATTN_IDENTITY && at_recording(tape)) {
-        s->pre = at_tape_memory(tape, y->rows * y->columns, sizeof(float));
+        s->pre = at_tape_numbers(tape, y->rows * y->columns);
         if (!s->pre) return NULL;
     }
-    at_product_forward(tape, at_matrix(x->data, x->rows, x->columns, x->stride), weight,
-                       bias ? bias->value : NULL, activation,
-                       at_matrix(y->data, y->rows, y->columns, y->columns), s->pre);
+    at_product_forward(tape, at_data_of(x), weight, bias ? bias->value : NULL, activation, at_data_of(y),
+                       s->pre);
     y->spare = 1;
     at_record(tape, y, linear_backward, s,
               at_parameter_wanted(tape, weight) || at_parameter_wanted(tape, bias), x, NULL, NULL);

@@ -3,24 +3,14 @@
  *
  *     dx = dy - exp(y) * (sum of dy)
  */
-#include "tape/ops/rowwise.h"
-
-static void log_softmax_row(int64_t row, int64_t count, float *const *p, const void *network) {
-    (void)row;
-    ((const at_network *)network)->log_softmax(count, p[0], p[1]);
-}
-
-static void log_softmax_row_back(int64_t row, int64_t count, float *const *p, const void *network) {
-    (void)row;
-    ((const at_network *)network)->log_softmax_backward(count, p[0], p[1], p[2]);
-}
+#include "tape/tape.h"
 
 static void log_softmax_backward(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0], *y = node->output;
     at_gradient dx = at_gradient_begin(tape, x);
     if (!dx.data) return;
-    at_operand operands[3] = {at_data_of(y), at_gradient_of(y), at_place_of(&dx)};
-    at_each_row(tape, 24.0, y->rows, y->columns, 3, operands, log_softmax_row_back, at_tape_network(tape));
+    at_rows_backward_call call = {at_data_of(y), at_gradient_of(y), at_place_of(&dx, x)};
+    at_tape_did(tape, at_tape_run(tape)->log_softmax_backward(at_tape_context(tape), &call));
     at_gradient_end(tape, x, &dx);
 }
 
@@ -28,8 +18,8 @@ attn_variable *attn_tape_log_softmax(attn_tape *tape, attn_variable *x) {
     if (!at_tape_ready(tape) || !at_tape_has(tape, "log_softmax", "x", x)) return NULL;
     attn_variable *y = at_result(tape, x->rows, x->columns);
     if (!y) return NULL;
-    at_operand operands[2] = {at_data_of(x), at_data_of(y)};
-    at_each_row(tape, 24.0, y->rows, y->columns, 2, operands, log_softmax_row, at_tape_network(tape));
+    at_rows_call call = {at_data_of(x), at_data_of(y)};
+    at_tape_did(tape, at_tape_run(tape)->log_softmax(at_tape_context(tape), &call));
     at_record(tape, y, log_softmax_backward, NULL, 0, x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

@@ -1,18 +1,21 @@
-/* norm.c: the way back of layer norm and RMS norm.
+/* norm.c: layer norm and RMS norm of every row.
  *
- * With z the normalised row, t = dy * gain and v the inverse of its deviation,
+ *     y = gain * (x - mean) / sqrt(variance + epsilon) + bias
+ *     y = gain * x / sqrt(mean of x^2 + epsilon)
  *
- *     dx = v * (t - mean(t) - z * mean(t * z))      without mean(t) in an RMS norm
- *     d_gain = sum over rows of dy * z      d_bias = sum over rows of dy
- *
- * z is computed again from x: two numbers a row are kept. One pass makes dx and
- * the sums, which a task keeps for its chunk of rows; they are added up after.
+ * For the way back two numbers a row are kept; the rest is computed again from x.
  */
-#include "tape/ops/norm.h"
+#include "tape/tape.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
+
+typedef struct norm_state {
+    attn_parameter *gain, *bias; /* NULL: none */
+    float epsilon;
+    int centred;           /* layer norm: the mean is taken away */
+    float *mean, *inverse; /* [rows]; mean NULL if not centred */
+} norm_state;
 
 static int has_vector(attn_tape *tape, const char *operation, const char *name, const attn_parameter *vector,
                       const attn_variable *x) {
@@ -25,8 +28,8 @@ static int has_vector(attn_tape *tape, const char *operation, const char *name, 
     return 0;
 }
 
-at_norm *at_norm_create(attn_tape *tape, const char *operation, const attn_variable *x, attn_parameter *gain,
-                        attn_parameter *bias, float epsilon, int centred) {
+static norm_state *create(attn_tape *tape, const char *operation, const attn_variable *x,
+                          attn_parameter *gain, attn_parameter *bias, float epsilon, int centred) {
     if (!has_vector(tape, operation, "gain", gain, x) || !has_vector(tape, operation, "bias", bias, x)) {
         return NULL;
     }
@@ -35,10 +38,9 @@ at_norm *at_norm_create(attn_tape *tape, const char *operation, const attn_varia
                             "%s: an epsilon of %g is negative or no finite number", operation,
                             (double)epsilon);
     }
-    at_norm *norm = at_tape_memory(tape, 1, sizeof *norm);
-    float *numbers = norm ? at_tape_memory(tape, x->rows, 2 * sizeof(float)) : NULL;
+    norm_state *norm = at_tape_memory(tape, 1, sizeof *norm);
+    float *numbers = norm ? at_tape_numbers(tape, 2 * x->rows) : NULL;
     if (!numbers) return NULL;
-    norm->network = at_tape_network(tape);
     norm->gain = gain;
     norm->bias = bias;
     norm->epsilon = epsilon;
@@ -48,64 +50,55 @@ at_norm *at_norm_create(attn_tape *tape, const char *operation, const attn_varia
     return norm;
 }
 
-typedef struct norm_run {
-    const at_norm *norm;
-    int64_t rows, columns;
-    at_operand d, x, dx;
-    int adds;               /* to dx */
-    float *d_gain, *d_bias; /* partial sums, a row for each chunk; NULL: not wanted */
-} norm_run;
-
-static float *cleared_partial(float *partials, int64_t task, int64_t columns) {
-    if (!partials) return NULL;
-    return memset(partials + task * columns, 0, (size_t)columns * sizeof(float));
-}
-
-static void norm_task(void *argument, int64_t task, int worker) {
-    const norm_run *run = argument;
-    const at_norm *norm = run->norm;
-    float *d_gain = cleared_partial(run->d_gain, task, run->columns);
-    float *d_bias = cleared_partial(run->d_bias, task, run->columns);
-    (void)worker;
-    for (int64_t i = task * AT_CHUNK_ROWS; i < run->rows && i < (task + 1) * AT_CHUNK_ROWS; i++) {
-        norm->network->norm_backward(run->columns, run->d.data + i * run->d.stride,
-                                     run->x.data + i * run->x.stride, norm->gain ? norm->gain->value : NULL,
-                                     norm->centred, norm->centred ? norm->mean[i] : 0.0f, norm->inverse[i],
-                                     run->adds, run->dx.data ? run->dx.data + i * run->dx.stride : NULL,
-                                     d_gain, d_bias);
-    }
-}
-
 static void norm_backward(attn_tape *tape, at_node *node) {
-    const at_norm *norm = node->state;
-    attn_variable *x = node->input[0], *y = node->output;
-    int64_t chunks = at_chunks_of(y->rows), columns = y->columns;
-    at_mark mark = at_scratch_mark(tape);
+    const norm_state *norm = node->state;
+    attn_variable *x = node->input[0];
     int adds;
     at_gradient dx = at_gradient_adding(tape, x, &adds);
     at_gradient d_gain = at_parameter_gradient_begin(tape, norm->gain);
     at_gradient d_bias = at_parameter_gradient_begin(tape, norm->bias);
-    norm_run run = {.norm = norm,
-                    .rows = y->rows,
-                    .columns = columns,
-                    .d = at_gradient_of(y),
-                    .x = at_data_of(x),
-                    .dx = at_place_of(&dx),
-                    .adds = adds};
-    if (d_gain.data) run.d_gain = at_scratch_memory(tape, chunks * columns, sizeof(float));
-    if (d_bias.data) run.d_bias = at_scratch_memory(tape, chunks * columns, sizeof(float));
     if (attn_tape_status(tape) == ATTN_OK) {
-        at_tape_parallel(tape, 16.0 * (double)y->rows * (double)columns, chunks, norm_task, &run);
-        if (d_gain.data) at_sum_chunks(tape, chunks, columns, run.d_gain, d_gain.data);
-        if (d_bias.data) at_sum_chunks(tape, chunks, columns, run.d_bias, d_bias.data);
+        at_norm_backward_call call = {.centred = norm->centred,
+                                      .gain = norm->gain ? norm->gain->value : NULL,
+                                      .mean = norm->mean,
+                                      .inverse = norm->inverse,
+                                      .d = at_gradient_of(node->output),
+                                      .x = at_data_of(x),
+                                      .dx = at_place_of(&dx, x),
+                                      .adds = adds,
+                                      .d_gain = d_gain.data,
+                                      .d_bias = d_bias.data};
+        at_tape_did(tape, at_tape_run(tape)->norm_backward(at_tape_context(tape), &call));
     }
     at_parameter_gradient_end(tape, norm->gain, &d_gain);
     at_parameter_gradient_end(tape, norm->bias, &d_bias);
-    at_scratch_release(tape, mark);
 }
 
-attn_variable *at_norm_finish(attn_tape *tape, attn_variable *x, attn_variable *y, at_norm *norm) {
+static attn_variable *normalise(attn_tape *tape, const char *operation, attn_variable *x,
+                                attn_parameter *gain, attn_parameter *bias, float epsilon, int centred) {
+    if (!at_tape_ready(tape) || !at_tape_has(tape, operation, "x", x)) return NULL;
+    norm_state *norm = create(tape, operation, x, gain, bias, epsilon, centred);
+    attn_variable *y = norm ? at_result(tape, x->rows, x->columns) : NULL;
+    if (!y) return NULL;
+    at_norm_call call = {.centred = centred,
+                         .epsilon = epsilon,
+                         .gain = gain ? gain->value : NULL,
+                         .bias = bias ? bias->value : NULL,
+                         .x = at_data_of(x),
+                         .y = at_data_of(y),
+                         .mean = norm->mean,
+                         .inverse = norm->inverse};
+    at_tape_did(tape, at_tape_run(tape)->norm(at_tape_context(tape), &call));
     at_record(tape, y, norm_backward, norm,
-              at_parameter_wanted(tape, norm->gain) || at_parameter_wanted(tape, norm->bias), x, NULL, NULL);
+              at_parameter_wanted(tape, gain) || at_parameter_wanted(tape, bias), x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+}
+
+attn_variable *attn_tape_layer_norm(attn_tape *tape, attn_variable *x, attn_parameter *gain,
+                                    attn_parameter *bias, float epsilon) {
+    return normalise(tape, "layer_norm", x, gain, bias, epsilon, 1);
+}
+
+attn_variable *attn_tape_rms_norm(attn_tape *tape, attn_variable *x, attn_parameter *gain, float epsilon) {
+    return normalise(tape, "rms_norm", x, gain, NULL, epsilon, 0);
 }

@@ -9,43 +9,16 @@
 
 #include <inttypes.h>
 
-#include "tape/ops/rowwise.h"
-
-typedef struct residual_state {
-    const at_network *network;
-    uint64_t seed, stream;
-    uint32_t threshold; /* 0: no dropout */
-    float factor;
-} residual_state;
-
-static void drop(const residual_state *s, int64_t row, int64_t count, const float *x, float *y) {
-    at_row_key key = at_random_row(s->seed, (int64_t)s->stream, 0, row);
-    s->network->dropout(count, key, s->threshold, s->factor, x, y);
-}
-
-/* x, branch, y; y may be the branch. */
-static void sum_row(int64_t row, int64_t count, float *const *p, const void *state) {
-    const residual_state *s = state;
-    if (!s->threshold) {
-        s->network->add(count, p[0], p[1], p[2]);
-        return;
-    }
-    drop(s, row, count, p[1], p[2]);
-    s->network->add(count, p[0], p[2], p[2]);
-}
-
-static void drop_row(int64_t row, int64_t count, float *const *p, const void *state) {
-    drop(state, row, count, p[0], p[1]);
-}
+#include "base/random.h"
 
 static void residual_backward(attn_tape *tape, at_node *node) {
-    const residual_state *s = node->state;
+    const at_dropout *s = node->state;
     attn_variable *x = node->input[0], *branch = node->input[1], *y = node->output;
     if (s->threshold) {
         at_gradient g = at_gradient_begin(tape, branch);
         if (g.data) {
-            at_operand operands[2] = {at_gradient_of(y), at_place_of(&g)};
-            at_each_row(tape, 16.0, y->rows, y->columns, 2, operands, drop_row, s);
+            at_dropout_call call = {.dropout = *s, .x = at_gradient_of(y), .y = at_place_of(&g, branch)};
+            at_tape_did(tape, at_tape_run(tape)->dropout(at_tape_context(tape), &call));
         }
         at_gradient_end(tape, branch, &g);
     } else if (at_wanted(branch) && !branch->gradient && !branch->whole && !branch->parameter &&
@@ -74,20 +47,20 @@ attn_variable *at_tape_residual(attn_tape *tape, attn_variable *x, attn_variable
                             ", the dropout %g",
                             x->rows, x->columns, branch->rows, branch->columns, (double)dropout);
     }
-    residual_state *s = at_tape_memory(tape, 1, sizeof *s);
+    at_dropout *s = at_tape_memory(tape, 1, sizeof *s);
     int in_place =
         branch->spare && branch->stride == branch->columns && branch != x && branch->data != x->data;
     attn_variable *y = in_place ? at_result_in(tape, branch) : at_result(tape, x->rows, x->columns);
     if (!y || !s) return NULL;
-    residual_state state = {at_tape_network(tape), at_tape_seed(tape), 0, 0, 1.0f};
+    at_dropout state = {at_tape_seed(tape), 0, 0, 1.0f};
     if (attn_tape_mode_of(tape) == ATTN_TAPE_TRAIN) {
         state.stream = at_tape_stream(tape); /* also with p = 0, as attn_tape_dropout */
         state.threshold = at_random_threshold(dropout);
         state.factor = 1.0f / (1.0f - dropout);
     }
     *s = state;
-    at_operand operands[3] = {at_data_of(x), at_data_of(branch), at_data_of(y)};
-    at_each_row(tape, s->threshold ? 18.0 : 2.0, y->rows, y->columns, 3, operands, sum_row, s);
+    at_dropout_call call = {*s, at_data_of(x), at_data_of(branch), at_data_of(y)};
+    at_tape_did(tape, at_tape_run(tape)->residual(at_tape_context(tape), &call));
     at_record(tape, y, residual_backward, s, 0, x, branch, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

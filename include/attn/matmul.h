@@ -1,4 +1,5 @@
-/* linear.h: the linear operator, y = act(x W^T + b), and its backward.
+/* matmul.h: the product with a weight, y = act(x W^T + b), and its backward: the operator
+ * that linear layers are made of.
  *
  *     x  rows x in       W  out x in       b  out       y  rows x out
  *
@@ -13,8 +14,8 @@
  *
  * rows = 0 is allowed (y is empty, dW and db are 0); in and out are >= 1.
  */
-#ifndef ATTN_LINEAR_H
-#define ATTN_LINEAR_H
+#ifndef ATTN_MATMUL_H
+#define ATTN_MATMUL_H
 
 #include <stddef.h>
 
@@ -48,8 +49,8 @@ typedef struct attn_packed_weight {
 ATTN_API attn_status attn_weight_packed_size(attn_context *context, int64_t out, int64_t in, size_t *bytes);
 
 /* Packs weight (out x in, any strides) into `memory` (64-byte aligned, at
- * least `bytes`). transposed 0 packs for attn_linear_forward, 1 for the dx of
- * attn_linear_backward. */
+ * least `bytes`). transposed 0 packs for attn_matmul_forward, 1 for the dx of
+ * attn_matmul_backward. */
 ATTN_API attn_status attn_weight_pack(attn_context *context, const attn_tensor *weight, int transposed,
                                       void *memory, size_t bytes, attn_packed_weight *packed);
 
@@ -58,7 +59,7 @@ ATTN_API attn_status attn_weight_pack(attn_context *context, const attn_tensor *
  * bias: NULL or [out]. pre_activation: NULL, or rows x out, filled with
  * input W^T + bias: what the backward pass of an activation needs.
  * output may not overlap input. */
-ATTN_API attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
+ATTN_API attn_status attn_matmul_forward(attn_context *context, const attn_tensor *input,
                                          const attn_packed_weight *weight, const attn_tensor *bias,
                                          attn_activation activation, const attn_tensor *output,
                                          const attn_tensor *pre_activation);
@@ -72,7 +73,7 @@ ATTN_API attn_status attn_linear_forward(attn_context *context, const attn_tenso
  * each NULL if not wanted, each overwritten. weight: packed with transposed 1,
  * needed for d_input only. input: needed for d_weight only. pre_activation:
  * NULL only for ATTN_IDENTITY. */
-ATTN_API attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_output,
+ATTN_API attn_status attn_matmul_backward(attn_context *context, const attn_tensor *d_output,
                                           const attn_tensor *pre_activation, attn_activation activation,
                                           const attn_tensor *input, const attn_packed_weight *weight,
                                           const attn_tensor *d_input, const attn_tensor *d_weight,

@@ -1,4 +1,4 @@
-/* linear.c: y = act(x W^T + b), its backward, and the softmax of rows.
+/* matmul.c: y = act(x W^T + b), its backward, and the softmax of rows.
  *
  *     forward     y  = act(x Wp + b)     Wp: W^T in panels     rows x out
  *     backward    g  = dy * act'(pre)
@@ -12,14 +12,15 @@
  * chain of multiply-adds in order, so neither the blocks nor the threads change
  * a bit.
  */
-#include <attn/linear.h>
+#include <attn/matmul.h>
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "kernels/table.h"
 #include "ops/check.h"
-#include "ops/linear.h"
+#include "ops/cpu.h"
+#include "ops/matmul.h"
 
 static int64_t panels_of(const at_kernels *kernels, int64_t columns) {
     return (columns + kernels->lanes - 1) / kernels->lanes;
@@ -298,15 +299,15 @@ static attn_status check_activation(attn_context *context, attn_activation activ
 
 /* ---- forward ---- */
 
-attn_status attn_linear_forward(attn_context *context, const attn_tensor *input,
+attn_status attn_matmul_forward(attn_context *context, const attn_tensor *input,
                                 const attn_packed_weight *weight, const attn_tensor *bias,
                                 attn_activation activation, const attn_tensor *output,
                                 const attn_tensor *pre_activation) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    return at_linear_forward(context, input, weight, NULL, bias, activation, output, pre_activation);
+    return at_matmul_forward(context, input, weight, NULL, bias, activation, output, pre_activation);
 }
 
-attn_status at_linear_forward(attn_context *context, const attn_tensor *input,
+attn_status at_matmul_forward(attn_context *context, const attn_tensor *input,
                               const attn_packed_weight *weight, const float *plain, const attn_tensor *bias,
                               attn_activation activation, const attn_tensor *output,
                               const attn_tensor *pre_activation) {
@@ -466,17 +467,17 @@ static void clear_rows(float *c, int64_t rows, int64_t columns, int64_t row) {
     for (int64_t i = 0; i < rows; i++) memset(c + i * row, 0, (size_t)columns * sizeof(float));
 }
 
-attn_status attn_linear_backward(attn_context *context, const attn_tensor *d_output,
+attn_status attn_matmul_backward(attn_context *context, const attn_tensor *d_output,
                                  const attn_tensor *pre_activation, attn_activation activation,
                                  const attn_tensor *input, const attn_packed_weight *weight,
                                  const attn_tensor *d_input, const attn_tensor *d_weight,
                                  const attn_tensor *d_bias) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    return at_linear_backward(context, d_output, pre_activation, activation, input, weight, NULL, NULL,
+    return at_matmul_backward(context, d_output, pre_activation, activation, input, weight, NULL, NULL,
                               d_input, d_weight, d_bias);
 }
 
-/* What at_linear_backward lays out in the context's memory. */
+/* What at_matmul_backward lays out in the context's memory. */
 typedef struct backward_memory {
     size_t g_at, input_panels_at, weight_panels_at, scratch_at;
     int packs_input, packs_weight;
@@ -546,7 +547,7 @@ static void run_backward(attn_context *context, linear_backward *b, const backwa
     }
 }
 
-attn_status at_linear_backward(attn_context *context, const attn_tensor *d_output,
+attn_status at_matmul_backward(attn_context *context, const attn_tensor *d_output,
                                const attn_tensor *pre_activation, attn_activation activation,
                                const attn_tensor *input, const attn_packed_weight *weight, const float *plain,
                                const float *factor, const attn_tensor *d_input, const attn_tensor *d_weight,
@@ -585,6 +586,45 @@ attn_status at_linear_backward(attn_context *context, const attn_tensor *d_outpu
                     (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);
     }
     return ATTN_OK;
+}
+
+/* ---- for the backend ---- */
+
+static attn_tensor matrix_of(at_view view) {
+    attn_tensor t = attn_tensor_matrix(view.data, view.rows, view.columns);
+    t.stride[0] = view.stride;
+    return t;
+}
+
+attn_status at_cpu_pack(attn_context *context, const at_pack_call *call) {
+    attn_tensor weight = matrix_of(call->weight);
+    return attn_weight_pack(context, &weight, call->transposed, call->memory, call->bytes, call->packed);
+}
+
+attn_status at_cpu_matmul(attn_context *context, const at_matmul_call *call) {
+    int64_t rows = call->y.rows, out = call->y.columns;
+    attn_packed_weight shape = {.in = call->x.columns, .out = out};
+    attn_tensor x = matrix_of(call->x), y = matrix_of(call->y),
+                pre = attn_tensor_matrix(call->pre, rows, out);
+    attn_tensor bias = attn_tensor_view((float *)call->bias, 1, &out);
+    return at_matmul_forward(context, &x, call->packed ? call->packed : &shape,
+                             call->packed ? NULL : call->weight, call->bias ? &bias : NULL, call->activation,
+                             &y, call->pre ? &pre : NULL);
+}
+
+_Static_assert((int)AT_IN_PLACE_DEPTH == (int)AT_GEMM_DEPTH,
+               "a factor in the place of dx is read a block deep");
+
+attn_status at_cpu_matmul_backward(attn_context *context, const at_matmul_backward_call *call) {
+    int64_t rows = call->d.rows, out = call->d.columns, in = call->x.columns;
+    attn_packed_weight shape = {.in = in, .out = out};
+    attn_tensor d = matrix_of(call->d), x = matrix_of(call->x), dx = matrix_of(call->dx);
+    attn_tensor pre = attn_tensor_matrix((float *)call->pre, rows, out);
+    attn_tensor d_weight = attn_tensor_matrix(call->d_weight, out, in);
+    attn_tensor d_bias = attn_tensor_view(call->d_bias, 1, &out);
+    return at_matmul_backward(context, &d, &pre, call->activation, &x, &shape, call->weight, call->factor,
+                              call->dx.data ? &dx : NULL, call->d_weight ? &d_weight : NULL,
+                              call->d_bias ? &d_bias : NULL);
 }
 
 /* ---- softmax of rows ---- */

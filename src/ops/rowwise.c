@@ -1,21 +1,13 @@
 /* rowwise.c: work on single rows cut into tasks, and sums over rows. */
-#include "tape/ops/rowwise.h"
-
-#include <inttypes.h>
+#include "ops/rowwise.h"
 
 #include <string.h>
 
-at_operand at_data_of(const attn_variable *x) {
-    at_operand operand = {x->data, x->stride};
-    return operand;
-}
-at_operand at_gradient_of(const attn_variable *y) {
-    at_operand operand = {y->gradient, y->gradient_stride};
-    return operand;
-}
-at_operand at_place_of(const at_gradient *gradient) {
-    at_operand operand = {gradient->data, gradient->stride};
-    return operand;
+#include "ops/check.h"
+
+void at_run_tasks(const attn_context *context, double operations, int64_t tasks, at_task_function function,
+                  void *argument) {
+    at_parallel(context->pool, at_threads_for(context, operations), tasks, function, argument);
 }
 
 typedef struct rows_run {
@@ -48,21 +40,22 @@ static int64_t rows_of_task(int64_t columns) {
     return rows < 1 ? 1 : rows;
 }
 
-static void run_rows(attn_tape *tape, double cost, rows_run *run, const at_operand *operand) {
+static void run_rows(const attn_context *context, double cost, rows_run *run, const at_operand *operand) {
+    if (run->columns == 0) return; /* nothing, as of the rest of a parameter that has none */
     memcpy(run->operand, operand, (size_t)run->operands * sizeof *operand);
     run->rows_of_task = rows_of_task(run->columns);
-    at_tape_parallel(tape, cost * (double)run->rows * (double)run->columns,
-                     (run->rows + run->rows_of_task - 1) / run->rows_of_task, rows_task, run);
+    at_run_tasks(context, cost * (double)run->rows * (double)run->columns,
+                 (run->rows + run->rows_of_task - 1) / run->rows_of_task, rows_task, run);
 }
 
-void at_each_row(attn_tape *tape, double cost, int64_t rows, int64_t columns, int operands,
+void at_each_row(const attn_context *context, double cost, int64_t rows, int64_t columns, int operands,
                  const at_operand *operand, at_row_function function, const void *argument) {
     rows_run run = {
         .rows = rows, .columns = columns, .operands = operands, .function = function, .argument = argument};
-    run_rows(tape, cost, &run, operand);
+    run_rows(context, cost, &run, operand);
 }
 
-void at_each_element(attn_tape *tape, double cost, int64_t rows, int64_t columns, int operands,
+void at_each_element(const attn_context *context, double cost, int64_t rows, int64_t columns, int operands,
                      const at_operand *operand, at_row_function function, const void *argument) {
     rows_run run = {
         .rows = rows, .columns = columns, .operands = operands, .function = function, .argument = argument};
@@ -70,7 +63,7 @@ void at_each_element(attn_tape *tape, double cost, int64_t rows, int64_t columns
     for (int o = 0; o < operands; o++) {
         if (operand[o].data && operand[o].stride != columns) run.joined = 0;
     }
-    run_rows(tape, cost, &run, operand);
+    run_rows(context, cost, &run, operand);
 }
 
 /* ---- sums over rows ---- */
@@ -94,24 +87,18 @@ static void chunks_task(void *argument, int64_t task, int worker) {
     run->kernels->column_sums(run->chunks, columns, run->partials + first, run->columns, run->sums + first);
 }
 
-void at_sum_chunks(attn_tape *tape, int64_t chunks, int64_t columns, const float *partials, float *sums) {
-    chunks_run run = {at_tape_kernels(tape), chunks, columns, partials, sums};
-    at_tape_parallel(tape, 2.0 * (double)chunks * (double)columns,
-                     (columns + COLUMNS_OF_TASK - 1) / COLUMNS_OF_TASK, chunks_task, &run);
+void at_sum_chunks(const attn_context *context, int64_t chunks, int64_t columns, const float *partials,
+                   float *sums) {
+    chunks_run run = {at_kernels_for(context->isa), chunks, columns, partials, sums};
+    at_run_tasks(context, 2.0 * (double)chunks * (double)columns,
+                 (columns + COLUMNS_OF_TASK - 1) / COLUMNS_OF_TASK, chunks_task, &run);
 }
 
-int at_tape_has_pair(attn_tape *tape, const char *operation, const attn_variable *a, const attn_variable *b) {
-    if (!at_tape_has(tape, operation, "a", a) || !at_tape_has(tape, operation, "b", b)) return 0;
-    if (a->columns == b->columns && (b->rows == a->rows || b->rows == 1)) return 1;
-    at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                 "%s: a is %" PRId64 " x %" PRId64 ", b is %" PRId64 " x %" PRId64
-                 "; the same, or one row in b, is needed",
-                 operation, a->rows, a->columns, b->rows, b->columns);
-    return 0;
-}
-
-int at_tape_has_activation(attn_tape *tape, const char *operation, attn_activation activation) {
-    if ((int)activation >= ATTN_IDENTITY && (int)activation <= ATTN_SIGMOID) return 1;
-    at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: there is no activation %d", operation, (int)activation);
-    return 0;
+attn_status at_work_memory(attn_context *context, int64_t count, float **memory) {
+    at_layout layout = {0, 0};
+    unsigned char *bytes = NULL;
+    at_layout_add(&layout, count > 0 ? count : 1, sizeof(float)); /* never NULL */
+    attn_status status = at_context_memory(context, &layout, &bytes);
+    *memory = (float *)(void *)bytes;
+    return status;
 }

@@ -1,7 +1,17 @@
-/* window.c: unfolding, and folding back. */
-#include "tape/window.h"
+/* window.c: unfolding, and folding back.
+ *
+ *     y_i = [x_(i + first) | x_(i + first + step) | ...]
+ *
+ * with 0 for rows outside the sequence. Walking back, a row gathers what came
+ * to all its copies, in the order of the windows' columns: no two tasks write
+ * to one row.
+ */
+#include "ops/window.h"
 
 #include <string.h>
+
+#include "ops/cpu.h"
+#include "ops/rowwise.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t between(int64_t low, int64_t x, int64_t high) { return x < low ? low : x > high ? high : x; }
@@ -45,7 +55,7 @@ void at_unfold(const at_window *window, const float *x, int64_t stride, int64_t 
     }
 }
 
-void at_fold(const at_network *network, const at_window *window, const float *dy, int64_t dy_stride,
+void at_fold(const at_row_kernels *row_kernels, const at_window *window, const float *dy, int64_t dy_stride,
              int64_t columns, int64_t row, int64_t row_end, float *dx, int64_t dx_stride) {
     if (row >= row_end) return;
     const int64_t *offsets = window->batch.offsets;
@@ -57,8 +67,48 @@ void at_fold(const at_network *network, const at_window *window, const float *dy
         for (int64_t t = 0; t < window->width; t++) {
             int64_t i = j - window->first - t * window->step;
             if (i >= offsets[b] && i < offsets[b + 1]) {
-                network->add_to(columns, dy + i * dy_stride + t * columns, target);
+                row_kernels->add_to(columns, dy + i * dy_stride + t * columns, target);
             }
         }
     }
+}
+
+/* ---- all rows ---- */
+
+enum { ROWS_OF_TASK = 32 };
+
+typedef struct window_run {
+    const at_row_kernels *row_kernels;
+    const at_window_call *call;
+} window_run;
+
+static void unfold_task(void *argument, int64_t task, int worker) {
+    const at_window_call *call = ((const window_run *)argument)->call;
+    int64_t row = task * ROWS_OF_TASK, end = least(row + ROWS_OF_TASK, call->x.rows);
+    (void)worker;
+    at_unfold(&call->window, call->x.data, call->x.stride, call->x.columns, row, end, 0,
+              call->window.width * call->x.columns, call->y.data + row * call->y.stride, call->y.stride);
+}
+
+static void fold_task(void *argument, int64_t task, int worker) {
+    const window_run *run = argument;
+    const at_window_call *call = run->call;
+    int64_t row = task * ROWS_OF_TASK, end = least(row + ROWS_OF_TASK, call->x.rows);
+    (void)worker;
+    at_fold(run->row_kernels, &call->window, call->y.data, call->y.stride, call->x.columns, row, end,
+            call->x.data, call->x.stride);
+}
+
+static attn_status run_all(attn_context *context, const at_window_call *call, at_task_function function) {
+    window_run run = {at_row_kernels_for(context->isa), call};
+    at_run_tasks(context, (double)call->x.rows * (double)call->window.width * (double)call->x.columns,
+                 (call->x.rows + ROWS_OF_TASK - 1) / ROWS_OF_TASK, function, &run);
+    return ATTN_OK;
+}
+
+attn_status at_cpu_window(attn_context *context, const at_window_call *call) {
+    return run_all(context, call, unfold_task);
+}
+attn_status at_cpu_window_backward(attn_context *context, const at_window_call *call) {
+    return run_all(context, call, fold_task);
 }

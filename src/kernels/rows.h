@@ -1,17 +1,17 @@
-/* network.h: the table of kernels on plain rows, for the operations of a network.
+/* rows.h: the table of kernels on plain rows, for the operations of a network.
  *
- * One table an instruction set, from one source (impl/network.inc), as for
+ * One table an instruction set, from one source (impl/rows.inc), as for
  * attention (kernels/table.h). A kernel works on contiguous numbers, allocates
  * nothing and cannot fail; cutting work into tasks is the operation's matter.
  * Results may be the same memory as an argument where it says "in place".
  */
-#ifndef AT_KERNELS_NETWORK_H
-#define AT_KERNELS_NETWORK_H
+#ifndef AT_KERNELS_ROWS_H
+#define AT_KERNELS_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include <attn/linear.h>
+#include <attn/matmul.h>
 #include <attn/operations.h>
 
 #include "base/cpu.h"
@@ -35,7 +35,7 @@ typedef struct at_cell {
     float *carry;             /* backward, in place: the gradient of c (LSTM), of h past the gates (GRU) */
 } at_cell;
 
-typedef struct at_network {
+typedef struct at_row_kernels {
     /* ---- element by element (impl/elements.c); all of them in place ---- */
     void (*add)(int64_t count, const float *a, const float *b, float *y);      /* y = a + b */
     void (*add_to)(int64_t count, const float *x, float *y);                   /* y += x */
@@ -132,9 +132,9 @@ typedef struct at_network {
     void (*move_average)(int64_t count, float rest, const float *value, float *average);
 
     int lanes; /* of a vector */
-} at_network;
+} at_row_kernels;
 
 /* The table of an available instruction set. */
-const at_network *at_network_for(at_isa isa);
+const at_row_kernels *at_row_kernels_for(at_isa isa);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_linear.c: the linear operator, its backward, and the softmax of rows. */
+/* test_matmul.c: the linear operator, its backward, and the softmax of rows. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -179,10 +179,10 @@ static void test_rows_are_independent(void **state) {
                 x.data = matrix_at(&all->x, first, 0);
                 dy.data = matrix_at(&all->dy, first, 0);
                 x.shape[0] = dy.shape[0] = rows;
-                assert_int_equal(attn_linear_forward(context, &x, &all->packed[0], &all->bias, ATTN_TANH,
+                assert_int_equal(attn_matmul_forward(context, &x, &all->packed[0], &all->bias, ATTN_TANH,
                                                      &part->y.view, &part->pre.view),
                                  ATTN_OK);
-                assert_int_equal(attn_linear_backward(context, &dy, &part->pre.view, ATTN_TANH, NULL,
+                assert_int_equal(attn_matmul_backward(context, &dy, &part->pre.view, ATTN_TANH, NULL,
                                                       &all->packed[1], &part->dx.view, NULL, NULL),
                                  ATTN_OK);
                 for (int64_t r = 0; r < rows; r++) {
@@ -209,12 +209,12 @@ static void test_optional_results(void **state) {
         layer_run(context, whole);
         for (int subset = 0; subset < 8; subset++) {
             layer *l = layer_create(19, 23, 31, ATTN_GELU_TANH, MEMORY_PLAIN, 8);
-            assert_int_equal(attn_linear_forward(context, &l->x.view, &whole->packed[0],
+            assert_int_equal(attn_matmul_forward(context, &l->x.view, &whole->packed[0],
                                                  l->with_bias ? &l->bias : NULL, l->activation, &l->y.view,
                                                  NULL),
                              ATTN_OK);
             assert_int_equal(
-                attn_linear_backward(context, &l->dy.view, &whole->pre.view, l->activation,
+                attn_matmul_backward(context, &l->dy.view, &whole->pre.view, l->activation,
                                      subset & 2 ? &l->x.view : NULL, subset & 1 ? &whole->packed[1] : NULL,
                                      subset & 1 ? &l->dx.view : NULL, subset & 2 ? &l->dw.view : NULL,
                                      subset & 4 ? &l->d_bias : NULL),
@@ -299,31 +299,31 @@ static void test_arguments(void **state) {
     const attn_status invalid = ATTN_INVALID_ARGUMENT, shape = ATTN_SHAPE_MISMATCH;
     attn_packed_weight other_isa = *w;
     other_isa.isa = "another";
-    assert_int_equal(attn_linear_forward(NULL, x, w, NULL, ATTN_TANH, y, NULL), invalid);
-    expect(c, attn_linear_forward(c, NULL, w, NULL, ATTN_TANH, y, NULL), invalid, "input");
-    expect(c, attn_linear_forward(c, x, NULL, NULL, ATTN_TANH, y, NULL), invalid, "weight");
-    expect(c, attn_linear_forward(c, x, wt, NULL, ATTN_TANH, y, NULL), invalid, "weight");
-    expect(c, attn_linear_forward(c, x, &other_isa, NULL, ATTN_TANH, y, NULL), invalid, "weight");
-    expect(c, attn_linear_forward(c, x, w, NULL, (attn_activation)99, y, NULL), invalid, "activation");
-    expect(c, attn_linear_forward(c, x, w, NULL, ATTN_TANH, NULL, NULL), invalid, "output");
-    expect(c, attn_linear_forward(c, &bad->x.view, w, NULL, ATTN_TANH, y, NULL), shape, "input");
-    expect(c, attn_linear_forward(c, x, w, NULL, ATTN_TANH, &bad->y.view, NULL), shape, "output");
-    expect(c, attn_linear_forward(c, x, w, &bad->bias, ATTN_TANH, y, NULL), shape, "bias");
-    expect(c, attn_linear_forward(c, x, w, NULL, ATTN_TANH, y, &bad->pre.view), shape, "pre_activation");
-    expect(c, attn_linear_backward(c, NULL, pre, ATTN_TANH, x, wt, NULL, NULL, &l->d_bias), invalid,
+    assert_int_equal(attn_matmul_forward(NULL, x, w, NULL, ATTN_TANH, y, NULL), invalid);
+    expect(c, attn_matmul_forward(c, NULL, w, NULL, ATTN_TANH, y, NULL), invalid, "input");
+    expect(c, attn_matmul_forward(c, x, NULL, NULL, ATTN_TANH, y, NULL), invalid, "weight");
+    expect(c, attn_matmul_forward(c, x, wt, NULL, ATTN_TANH, y, NULL), invalid, "weight");
+    expect(c, attn_matmul_forward(c, x, &other_isa, NULL, ATTN_TANH, y, NULL), invalid, "weight");
+    expect(c, attn_matmul_forward(c, x, w, NULL, (attn_activation)99, y, NULL), invalid, "activation");
+    expect(c, attn_matmul_forward(c, x, w, NULL, ATTN_TANH, NULL, NULL), invalid, "output");
+    expect(c, attn_matmul_forward(c, &bad->x.view, w, NULL, ATTN_TANH, y, NULL), shape, "input");
+    expect(c, attn_matmul_forward(c, x, w, NULL, ATTN_TANH, &bad->y.view, NULL), shape, "output");
+    expect(c, attn_matmul_forward(c, x, w, &bad->bias, ATTN_TANH, y, NULL), shape, "bias");
+    expect(c, attn_matmul_forward(c, x, w, NULL, ATTN_TANH, y, &bad->pre.view), shape, "pre_activation");
+    expect(c, attn_matmul_backward(c, NULL, pre, ATTN_TANH, x, wt, NULL, NULL, &l->d_bias), invalid,
            "d_output");
-    expect(c, attn_linear_backward(c, dy, NULL, ATTN_TANH, x, wt, NULL, NULL, &l->d_bias), invalid,
+    expect(c, attn_matmul_backward(c, dy, NULL, ATTN_TANH, x, wt, NULL, NULL, &l->d_bias), invalid,
            "pre_activation");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, x, NULL, &l->dx.view, NULL, NULL), invalid,
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, x, NULL, &l->dx.view, NULL, NULL), invalid,
            "weight");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, x, w, &l->dx.view, NULL, NULL), invalid, "weight");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, NULL, wt, NULL, &l->dw.view, NULL), invalid,
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, x, w, &l->dx.view, NULL, NULL), invalid, "weight");
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, NULL, wt, NULL, &l->dw.view, NULL), invalid,
            "input");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, x, wt, &bad->dx.view, NULL, NULL), shape,
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, x, wt, &bad->dx.view, NULL, NULL), shape,
            "d_input");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, x, wt, NULL, &bad->dw.view, NULL), shape,
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, x, wt, NULL, &bad->dw.view, NULL), shape,
            "d_weight");
-    expect(c, attn_linear_backward(c, dy, pre, ATTN_TANH, x, wt, NULL, NULL, &bad->d_bias), shape, "d_bias");
+    expect(c, attn_matmul_backward(c, dy, pre, ATTN_TANH, x, wt, NULL, NULL, &bad->d_bias), shape, "d_bias");
     expect(c, attn_softmax_forward(c, NULL, y), invalid, "input");
     expect(c, attn_softmax_forward(c, x, y), shape, "output");
     for (int64_t r = 0; r < 5; r++)
@@ -369,7 +369,7 @@ static void test_allocation_failure(void **state) {
         assert_int_equal(attn_context_create(&options, &context), ATTN_OK);
         layer_pack(context, l);
         counter.fail_at = n;
-        attn_status status = attn_linear_backward(context, &l->dy.view, &l->y.view, l->activation, &l->x.view,
+        attn_status status = attn_matmul_backward(context, &l->dy.view, &l->y.view, l->activation, &l->x.view,
                                                   &l->packed[1], &l->dx.view, &l->dw.view, &l->d_bias);
         assert_int_equal(status, counter.failures ? ATTN_OUT_OF_MEMORY : ATTN_OK);
         if (counter.failures)
