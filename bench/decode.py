@@ -1,4 +1,4 @@
-"""The race of search: attn_model_generate against the same network in PyTorch (translator.py).
+"""The race of search: attn_predictor_search against the same network in PyTorch (translator.py).
 
     decode.py MODEL SOURCES [--beam 4] [--batch 64] [--threads 2] [--rounds 5] [--json FILE]
 
@@ -28,13 +28,16 @@ import attn  # noqa: E402  (it stands beside the tests of the peers)
 class ReaderOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
+        ("input", c_char_p),
         ("format", c_int),
         ("column", c_char_p),
         ("text_column", c_char_p),
         ("label_separator", ctypes.c_char),
         ("labelled", c_int),
         ("per_token", c_int),
+        ("pairs", c_int),
         ("skip_bad", c_int),
+        ("stop_at_bad", c_int),
         ("expanded_limit", c_int64),
     ]
 
@@ -47,6 +50,7 @@ class SearchOptions(ctypes.Structure):
         ("length_penalty", c_double),
         ("longest", c_int64),
         ("alignment", c_int),
+        ("lowercase", c_int),
     ]
 
 
@@ -58,17 +62,25 @@ def declare(library):
         ("dataset_read", c_int, c_void_p, c_char_p, POINTER(ReaderOptions), POINTER(c_void_p)),
         ("dataset_destroy", None, c_void_p),
         ("search_options_init", None, POINTER(SearchOptions)),
-        ("model_generate", c_int, c_void_p, c_void_p, POINTER(SearchOptions), POINTER(c_void_p)),
-        ("answers_destroy", None, c_void_p),
-        ("answers_examples", c_int64, c_void_p),
-        ("answers_symbols", c_int64, c_void_p, c_int64, c_int64),
-        ("answers_symbol", c_char_p, c_void_p, c_int64, c_int64, c_int64),
-        ("answers_ended", c_int, c_void_p, c_int64, c_int64),
-        ("answers_source_units", c_int64, c_void_p, c_int64),
-        ("answers_source_unit", c_char_p, c_void_p, c_int64, c_int64),
+        ("predictor_create", c_int, c_void_p, c_void_p, POINTER(c_void_p)),
+        ("predictor_destroy", None, c_void_p),
+        ("predictor_error", c_char_p, c_void_p),
+        ("predictor_search", c_int, c_void_p, c_void_p, POINTER(SearchOptions), POINTER(c_void_p)),
+        ("prediction_destroy", None, c_void_p),
+        ("prediction_examples", c_int64, c_void_p),
+        ("prediction_symbols", c_int64, c_void_p, c_int64, c_int64),
+        ("prediction_symbol", c_char_p, c_void_p, c_int64, c_int64, c_int64),
+        ("prediction_ended", c_int, c_void_p, c_int64, c_int64),
+        ("prediction_units", c_int64, c_void_p, c_int64),
+        ("prediction_unit", c_char_p, c_void_p, c_int64, c_int64),
     ):
         function = getattr(library, "attn_" + name)
         function.restype, function.argtypes = result, arguments
+
+
+def check_size(structure):
+    if structure.size != ctypes.sizeof(structure):
+        raise TypeError(f"{type(structure).__name__} is not the structure of the header")
 
 
 class Ours:
@@ -76,49 +88,56 @@ class Ours:
         self.library = attn.library
         declare(self.library)
         self.context = attn.Context(threads=threads)
-        self.model, self.dataset = c_void_p(), c_void_p()
+        self.model, self.dataset, self.predictor = c_void_p(), c_void_p(), c_void_p()
         self.context.call("model_load", str(model).encode(), byref(self.model))
         reader = ReaderOptions()
         self.library.attn_model_reader_options(self.model, byref(reader))
+        check_size(reader)
         reader.labelled = 0
         self.context.call("dataset_read", str(sources).encode(), byref(reader), byref(self.dataset))
-
-    def generate(self, beam):
-        options, answers = SearchOptions(), c_void_p()
-        self.library.attn_search_options_init(byref(options))
-        options.beam = beam
-        status = self.library.attn_model_generate(self.model, self.dataset, byref(options), byref(answers))
+        status = self.library.attn_predictor_create(self.model, self.context.handle, byref(self.predictor))
         if status:
-            raise RuntimeError(self.library.attn_context_error(self.context.handle).decode())
-        return answers
+            raise attn.Error(status, self.library.attn_context_error(self.context.handle).decode())
+
+    def search(self, beam):
+        options, prediction = SearchOptions(), c_void_p()
+        self.library.attn_search_options_init(byref(options))
+        check_size(options)
+        options.beam = beam
+        status = self.library.attn_predictor_search(
+            self.predictor, self.dataset, byref(options), byref(prediction))
+        if status:
+            raise attn.Error(status, self.library.attn_predictor_error(self.predictor).decode())
+        return prediction
 
     def time(self, beam):
         began = time.perf_counter()
-        answers = self.generate(beam)
+        prediction = self.search(beam)
         took = time.perf_counter() - began
-        self.library.attn_answers_destroy(answers)
+        self.library.attn_prediction_destroy(prediction)
         return took
 
     def read(self, beam, read):
-        answers = self.generate(beam)
-        result = [read(answers, example) for example in range(self.library.attn_answers_examples(answers))]
-        self.library.attn_answers_destroy(answers)
+        prediction = self.search(beam)
+        examples = self.library.attn_prediction_examples(prediction)
+        result = [read(prediction, example) for example in range(examples)]
+        self.library.attn_prediction_destroy(prediction)
         return result
 
     def units(self):
         """The units of every source, as text."""
         library = self.library
-        return self.read(1, lambda answers, e: [
-            library.attn_answers_source_unit(answers, e, i).decode()
-            for i in range(library.attn_answers_source_units(answers, e))])
+        return self.read(1, lambda prediction, e: [
+            library.attn_prediction_unit(prediction, e, i).decode()
+            for i in range(library.attn_prediction_units(prediction, e))])
 
     def answers(self, beam):
         """For every source the symbols of the answer, as text, and whether it ended."""
         library = self.library
-        return self.read(beam, lambda answers, e: (
-            [library.attn_answers_symbol(answers, e, 0, i).decode()
-             for i in range(library.attn_answers_symbols(answers, e, 0))],
-            bool(library.attn_answers_ended(answers, e, 0))))
+        return self.read(beam, lambda prediction, e: (
+            [library.attn_prediction_symbol(prediction, e, 0, i).decode()
+             for i in range(library.attn_prediction_symbols(prediction, e, 0))],
+            bool(library.attn_prediction_ended(prediction, e, 0))))
 
 
 def same_answers(ours, theirs, sources, beam, batch, names):

@@ -79,20 +79,15 @@ static dnnl_status_t reorder_weight(onednn_gemm *gemm, int64_t in, int64_t out, 
     if (status == dnnl_success)
         status = dnnl_reorder_primitive_desc_create(&description, &plain, gemm->engine, packed, gemm->engine,
                                                     NULL);
-    if (status == dnnl_success)
-        status = dnnl_primitive_create(&reorder, description);
+    if (status == dnnl_success) status = dnnl_primitive_create(&reorder, description);
     if (status == dnnl_success) {
         const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, gemm->weight}};
         status = dnnl_primitive_execute(reorder, gemm->stream, 2, arguments);
     }
-    if (status == dnnl_success)
-        status = dnnl_stream_wait(gemm->stream);
-    if (reorder)
-        dnnl_primitive_destroy(reorder);
-    if (description)
-        dnnl_primitive_desc_destroy(description);
-    if (from)
-        dnnl_memory_destroy(from);
+    if (status == dnnl_success) status = dnnl_stream_wait(gemm->stream);
+    if (reorder) dnnl_primitive_destroy(reorder);
+    if (description) dnnl_primitive_desc_destroy(description);
+    if (from) dnnl_memory_destroy(from);
     return status;
 }
 
@@ -100,8 +95,7 @@ static dnnl_status_t reorder_weight(onednn_gemm *gemm, int64_t in, int64_t out, 
 onednn_gemm *onednn_gemm_create(int64_t rows, int64_t in, int64_t out, const float *weight, float *input,
                                 float *output) {
     onednn_gemm *gemm = calloc(1, sizeof *gemm);
-    if (!gemm)
-        return NULL;
+    if (!gemm) return NULL;
     if (dnnl_engine_create(&gemm->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&gemm->stream, gemm->engine, dnnl_stream_default_flags) != dnnl_success ||
         create_product(gemm, rows, in, out) != dnnl_success ||
@@ -130,19 +124,12 @@ const char *onednn_gemm_implementation(onednn_gemm *gemm) {
 }
 
 void onednn_gemm_destroy(onednn_gemm *gemm) {
-    if (gemm->output)
-        dnnl_memory_destroy(gemm->output);
-    if (gemm->weight)
-        dnnl_memory_destroy(gemm->weight);
-    if (gemm->input)
-        dnnl_memory_destroy(gemm->input);
-    if (gemm->product)
-        dnnl_primitive_destroy(gemm->product);
-    if (gemm->description)
-        dnnl_primitive_desc_destroy(gemm->description);
-    if (gemm->stream)
-        dnnl_stream_destroy(gemm->stream);
-    if (gemm->engine)
-        dnnl_engine_destroy(gemm->engine);
+    if (gemm->output) dnnl_memory_destroy(gemm->output);
+    if (gemm->weight) dnnl_memory_destroy(gemm->weight);
+    if (gemm->input) dnnl_memory_destroy(gemm->input);
+    if (gemm->product) dnnl_primitive_destroy(gemm->product);
+    if (gemm->description) dnnl_primitive_desc_destroy(gemm->description);
+    if (gemm->stream) dnnl_stream_destroy(gemm->stream);
+    if (gemm->engine) dnnl_engine_destroy(gemm->engine);
     free(gemm);
 }

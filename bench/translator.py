@@ -1,7 +1,7 @@
 """The sequence-to-sequence network of an attn model file in PyTorch, with a key/value cache and beam search.
 
 It is the network of docs/format.md with the default choices of the task (attention, sinusoidal positions, pre-norm
-blocks with layer norms, gelu); a file with others is refused. Search follows src/model/search.c, so that both give
+blocks with layer norms, gelu); a file with others is refused. Search follows src/heads/search.c, so that both give
 the same answers but for rounding, and is written to be fast: sentences of a batch are padded, keys and values of the
 source are computed once and shared by the beams of a sentence, those of the answer are reordered by one copy a layer,
 and sentences that are done leave the batch (shrink=True; else they go on until all of them are done).

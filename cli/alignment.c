@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sequences.h"
 #include "text.h"
 
 enum {
@@ -27,7 +26,7 @@ enum {
 };
 
 typedef struct drawing {
-    const attn_answers *answered;
+    const attn_prediction *prediction;
     int64_t example, symbols, units;
     const float *weights; /* [symbols][units] */
     terminal_color color;
@@ -44,11 +43,11 @@ typedef struct drawing {
 static const char *name_of(const char *text) { return strcmp(text, " ") == 0 ? "␣" : text; }
 
 static const char *unit_name(const drawing *of, int64_t unit) {
-    return name_of(attn_answers_source_unit(of->answered, of->example, unit));
+    return name_of(attn_prediction_unit(of->prediction, of->example, unit));
 }
 
 static const char *symbol_name(const drawing *of, int64_t symbol) {
-    return name_of(attn_answers_symbol(of->answered, of->example, 0, symbol));
+    return name_of(attn_prediction_symbol(of->prediction, of->example, 0, symbol));
 }
 
 /* Prints a name, cut where it is longer than `width`; how many cells it takes. */
@@ -56,8 +55,8 @@ static int print_cut(const char *name, int width) {
     int used = 0;
     bool cut = text_width(name) > width;
     while (*name != '\0') {
-        char shown[TEXT_GLYPH];
-        int one = text_glyph(&name, shown);
+        char shown[ATTN_GLYPH_BYTES];
+        int one = attn_text_glyph(&name, shown);
         if (used + one > width - cut) break;
         fputs(shown, stdout);
         used += one;
@@ -72,10 +71,10 @@ static void print_spaces(int count) {
 
 /* Takes a character with the marks on it off a name, and prints it if that is wanted; its width. */
 static int take_character(const char **name, bool print) {
-    char shown[TEXT_GLYPH];
-    int width = text_glyph(name, shown);
+    char shown[ATTN_GLYPH_BYTES];
+    int width = attn_text_glyph(name, shown);
     if (print) fputs(shown, stdout);
-    for (const char *mark = *name; *mark != '\0' && text_glyph(&mark, shown) == 0; *name = mark)
+    for (const char *mark = *name; *mark != '\0' && attn_text_glyph(&mark, shown) == 0; *name = mark)
         if (print) fputs(shown, stdout);
     return width;
 }
@@ -141,6 +140,14 @@ static void print_names_down(const drawing *of) {
     }
 }
 
+/* The unit that a symbol looks at most. */
+static int64_t strongest(const float *weights, int64_t units) {
+    int64_t best = 0;
+    for (int64_t u = 1; u < units; u++)
+        if (weights[u] > weights[best]) best = u;
+    return best;
+}
+
 static void print_row(const drawing *of, int64_t symbol) {
     char blank[WIDEST_CELL + 1];
     const float *weights = of->weights + symbol * of->units;
@@ -155,7 +162,7 @@ static void print_row(const drawing *of, int64_t symbol) {
             fputs(terminal_shade((double)weights[u]), stdout);
     }
     if (of->beside > 0) {
-        int64_t most = sequences_strongest(of->answered, of->example, 0, symbol);
+        int64_t most = strongest(weights, of->units);
         fputs(" │ ", stdout);
         print_spaces(of->beside - print_cut(unit_name(of, most), of->beside));
         printf(" %.2f", (double)weights[most]);
@@ -191,29 +198,27 @@ static void lay_out(drawing *of, int width) {
 
 static void print_title(const drawing *of, const char *source) {
     char remark[120];
-    const char *answer = attn_answers_text(of->answered, of->example, 0);
+    const char *answer = attn_prediction_text(of->prediction, of->example, 0);
     text_print(stdout, *source != '\0' ? source : "(nothing)");
     fputs(" → ", stdout);
     text_print(stdout, *answer != '\0' ? answer : "(nothing)");
-    snprintf(remark, sizeof remark, "   score %.4f", attn_answers_score(of->answered, of->example, 0));
+    snprintf(remark, sizeof remark, "   score %.4f", attn_prediction_score(of->prediction, of->example, 0));
     terminal_remark(of->color, remark);
-    if (!attn_answers_ended(of->answered, of->example, 0)) {
+    if (!attn_prediction_ended(of->prediction, of->example, 0)) {
         snprintf(remark, sizeof remark, ", cut after %" PRId64 " symbols", of->symbols);
         terminal_remark(of->color, remark);
     }
     fputs("\n\n", stdout);
 }
 
-void alignment_print(const char *source, const attn_answers *answered, int64_t example, terminal_color color,
-                     int width) {
-    drawing of = {.answered = answered, .example = example, .color = color};
-    of.symbols = attn_answers_symbols(answered, example, 0);
-    of.units = attn_answers_source_units(answered, example);
-    of.weights = attn_answers_alignment(answered, example, 0);
+void alignment_print(const char *source, const attn_prediction *prediction, int64_t example,
+                     terminal_color color, int width) {
+    drawing of = {.prediction = prediction, .example = example, .color = color};
+    of.symbols = attn_prediction_symbols(prediction, example, 0);
+    of.units = attn_prediction_units(prediction, example);
+    of.weights = attn_prediction_alignment(prediction, example, 0);
     print_title(&of, source);
-    if (of.weights == NULL || of.symbols == 0 || of.units == 0) {
-        return; /* the title says it */
-    }
+    if (of.weights == NULL || of.symbols == 0 || of.units == 0) return; /* the title says it */
     lay_out(&of, width);
     if (of.down)
         print_names_down(&of);

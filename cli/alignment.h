@@ -10,8 +10,8 @@
 
 /* The best answer to an example: the answer with its score, then a row for each of its symbols and a column
  * for each unit of the source, as many as `width` cells hold. */
-void alignment_print(const char *source, const attn_answers *answered, int64_t example, terminal_color color,
-                     int width);
+void alignment_print(const char *source, const attn_prediction *prediction, int64_t example,
+                     terminal_color color, int width);
 /* What the shades or colours mean. */
 void alignment_legend(terminal_color color);
 

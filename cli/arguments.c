@@ -243,22 +243,46 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
     return true;
 }
 
+enum { HELP_EDGE = 80, WIDEST_TITLE = 30 };
+
 /* Width of "--name VALUE" in the help; prints it too if `print`. */
 static int flag_title(const argument_flag *flag, bool print) {
-    char title[128];
-    char letter[8] = "";
-    if (flag->letter != '\0') snprintf(letter, sizeof letter, "-%c, ", flag->letter);
-    int length = snprintf(title, sizeof title, "%s--%s", letter, flag->name);
+    char title[256];
+    size_t room = sizeof title;
+    if (flag->letter != '\0')
+        snprintf(title, room, "-%c, --%s", flag->letter, flag->name);
+    else
+        snprintf(title, room, "--%s", flag->name);
     if (flag->kind == ARGUMENT_CHOICE && flag->value == NULL) {
         for (int i = 0; flag->choices[i] != NULL; i++) {
-            length += snprintf(title + length, sizeof title - (size_t)length, "%c%s", i == 0 ? ' ' : '|',
-                               flag->choices[i]);
+            size_t used = strlen(title);
+            snprintf(title + used, room - used, "%c%s", i == 0 ? ' ' : '|', flag->choices[i]);
         }
     } else if (flag->kind != ARGUMENT_SWITCH) {
-        length += snprintf(title + length, sizeof title - (size_t)length, " %s", flag->value);
+        size_t used = strlen(title);
+        snprintf(title + used, room - used, " %s", flag->value);
     }
     if (print) fputs(title, stdout);
-    return length;
+    return (int)strlen(title);
+}
+
+/* Words from cell `column` on, where the line is already; a line that is full goes on below in that cell. */
+static void print_wrapped(const char *text, int column) {
+    int at = column;
+    for (text += strspn(text, " \n"); *text != '\0'; text += strspn(text, " \n")) {
+        char word[256];
+        size_t length = strcspn(text, " \n");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), text);
+        int cells = text_width(word);
+        if (at > column && at + 1 + cells > HELP_EDGE) {
+            printf("\n%*s", column, "");
+            at = column;
+        }
+        printf("%s%s", at > column ? " " : "", word);
+        at += (at > column) + cells;
+        text += length;
+    }
+    putchar('\n');
 }
 
 static void print_help(const argument_list *list) {
@@ -266,14 +290,22 @@ static void print_help(const argument_list *list) {
     int width = (int)strlen("--help");
     for (size_t i = 0; i < list->flag_count; i++) {
         int title = flag_title(&list->flags[i], false);
-        if (title > width) width = title;
+        if (title > width && title <= WIDEST_TITLE) width = title;
     }
     for (size_t i = 0; i < list->flag_count; i++) {
         const argument_flag *flag = &list->flags[i];
+        char help[512];
         fputs("  ", stdout);
-        printf("%*s%s", width - flag_title(flag, true) + 2, "", flag->help);
-        if (flag->initial != NULL) printf(" (default %s)", flag->initial);
-        fputc('\n', stdout);
+        int title = flag_title(flag, true);
+        if (title > width) /* its help stands below it */
+            printf("\n%*s", width + 4, "");
+        else
+            printf("%*s", width - title + 2, "");
+        if (flag->initial != NULL)
+            snprintf(help, sizeof help, "%s (default %s)", flag->help, flag->initial);
+        else
+            snprintf(help, sizeof help, "%s", flag->help);
+        print_wrapped(help, width + 4);
     }
     printf("  %-*s  %s\n\n%s\n%s", width, "--help", "this text",
            strchr(list->examples, '\n')[1] == '\0' ? "example" : "examples", list->examples);

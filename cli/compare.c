@@ -25,18 +25,35 @@ static const char *encoder_name(int choice) {
     return attn_config_choice(index, choice);
 }
 
+static int count_encoders(void) {
+    int count = 0;
+    while (encoder_name(count) != NULL) count++;
+    return count < COMPARE_ENCODERS ? count : COMPARE_ENCODERS;
+}
+
+/* All of them, with `between` between them: the library's default comes first there, and last in a
+ * comparison. */
+static void list_encoders(char *text, size_t room, const char *between) {
+    size_t used = 0;
+    *text = '\0';
+    for (int i = count_encoders() - 1; i >= 0 && used < room; i--)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", encoder_name(i), i > 0 ? between : "");
+}
+
 static bool add_encoder(comparison *what, const char *name, size_t length) {
-    char given[64];
-    const char *names[16], *found = NULL;
-    size_t count = 0;
+    char given[64], list[256];
+    const char *names[COMPARE_ENCODERS], *found = NULL;
+    int count = count_encoders();
     snprintf(given, sizeof given, "%.*s", (int)(length < 60 ? length : 60), name);
-    for (int i = 0; i < 16 && encoder_name(i) != NULL; i++) {
-        names[count++] = encoder_name(i);
-        if (strcmp(encoder_name(i), given) == 0) found = encoder_name(i);
+    for (int i = 0; i < count; i++) {
+        names[i] = encoder_name(i);
+        if (strcmp(names[i], given) == 0) found = names[i];
     }
     if (found == NULL) {
-        arguments_complain("compare", "there is no encoder ", given, ": fc, rnn, cnn, attention",
-                           arguments_nearest(given, names, count));
+        snprintf(list, sizeof list, ": ");
+        list_encoders(list + 2, sizeof list - 2, ", ");
+        arguments_complain("compare", "there is no encoder ", given, list,
+                           arguments_nearest(given, names, (size_t)count));
         return false;
     }
     for (int i = 0; i < what->encoders; i++) {
@@ -191,17 +208,20 @@ static int compare(comparison *what, const compare_arguments *given) {
 int command_compare(int count, char **arguments) {
     enum { OWN_FLAGS = 6 };
     comparison what = {.training.command = "compare"};
-    compare_arguments given = {.encoders = "fc,rnn,cnn,attention"};
+    char all[256], all_help[300];
+    list_encoders(all, sizeof all, ",");
+    snprintf(all_help, sizeof all_help, "which (default %s)", all);
+    compare_arguments given = {.encoders = all};
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
         argument_texts("test", &what.training.test.path[0], &what.training.test.path[1], "FILE",
                        "test data: each best model is tested once"),
-        argument_text("encoders", &given.encoders, "LIST", "which (default fc,rnn,cnn,attention)"),
+        argument_text("encoders", &given.encoders, "LIST", all_help),
         argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
         argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_text("keep", &given.keep, "FOLDER", "keep the models there, as ENCODER-SEED.safetensors"),
     };
-    training_flags_add(&what.training, flags + OWN_FLAGS);
+    int added = training_flags_add(&what.training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "compare",
         .usage = "TASK FILE [--dev FILE] --test FILE [flags]",
@@ -210,10 +230,10 @@ int command_compare(int count, char **arguments) {
                  "of a run is chosen by the development data and tested once. One table: scores\n"
                  "(median, lowest and highest), parameters, speed, minutes a run, peak memory.\n"
                  "No run ends early, unless --patience says so.\n",
-        .examples = "  attn compare tag train.conllu --dev dev.conllu --test test.conllu --svg compare.svg\n"
-                    "  attn compare classify train.tsv --test test.tsv --encoders rnn,attention --time 2m\n",
+        .examples = "  attn compare tag train.conllu --test test.conllu --svg compare.svg\n"
+                    "  attn compare classify train.tsv --test test.tsv --encoders rnn,attention\n",
         .flags = flags,
-        .flag_count = OWN_FLAGS + TRAINING_FLAGS,
+        .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = what.training.positional,
         .positional_limit = TRAINING_POSITIONALS,
     };

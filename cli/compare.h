@@ -8,7 +8,7 @@
 
 #include "training_flags.h"
 
-enum { COMPARE_ENCODERS = 4 };
+enum { COMPARE_ENCODERS = 8 }; /* at most */
 
 /* What a run tells; it goes through a pipe as it is. */
 typedef struct compare_figures {

@@ -89,12 +89,15 @@ static attn_status test(attn_context *context, attn_config *config, const compar
                         const char *output, compare_figures *figures) {
     attn_dataset *dataset = NULL;
     attn_model *model = NULL;
+    attn_predictor *predictor = NULL;
     attn_report *report = NULL;
     attn_status status = training_read(context, config, &what->training, &what->training.test, &dataset);
     if (status == ATTN_OK) status = attn_model_load(context, output, &model);
-    if (status == ATTN_OK) status = attn_report_create(model, dataset, &report);
+    if (status == ATTN_OK) status = attn_predictor_create(model, context, &predictor);
+    if (status == ATTN_OK) status = attn_report_create(predictor, dataset, &report);
     if (status == ATTN_OK) figures->test = attn_report_metric(report, figures->metric);
     attn_report_destroy(report);
+    attn_predictor_destroy(predictor);
     attn_model_destroy(model);
     attn_dataset_destroy(dataset);
     return status;

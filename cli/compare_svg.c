@@ -28,7 +28,8 @@ enum {
 };
 
 /* Apart for eyes that see colours differently, too. */
-static const char *const colors[COMPARE_ENCODERS] = {"#7a5195", "#0072b2", "#00896b", "#d55e00"};
+static const char *const colors[COMPARE_ENCODERS] = {"#7a5195", "#0072b2", "#00896b", "#d55e00",
+                                                     "#b8860b", "#444444", "#c2185b", "#5d8aa8"};
 
 /* Text that was given, as XML: escaped for a terminal first, which leaves no control characters. */
 static void print_xml(FILE *file, const char *text) {
@@ -159,7 +160,8 @@ static void draw_frame(FILE *file, const comparison *what, compare_value cost, i
     print_label(file, 24, 34, "title", text);
     compare_describe(what, description, sizeof description);
     print_label(file, 24, 56, "about", description);
-    snprintf(text, sizeof text, "test %s%s", metric, attn_metric_rises(metric) ? "" : " (less is better)");
+    snprintf(text, sizeof text, "test %s%s", metric,
+             attn_metric_rises(metric) == 0 ? " (less is better)" : "");
     print_label(file, SCORES_BEGIN, HEADING, "head", text);
     print_label(file, MEDIAN_END, HEADING, "headend", what->seeds > 1 ? "median" : "");
     print_label(file, COSTS_BEGIN, HEADING, "head",

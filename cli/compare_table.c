@@ -201,7 +201,8 @@ void compare_print_json(const comparison *what) {
     fputs(", \"metric\": ", stdout);
     if (any != NULL) {
         text_print_json(stdout, any->figures.metric);
-        printf(", \"rises\": %s", attn_metric_rises(any->figures.metric) ? "true" : "false");
+        int rises = attn_metric_rises(any->figures.metric); /* -1: the library has no such metric */
+        printf(", \"rises\": %s", rises < 0 ? "null" : rises ? "true" : "false");
         printf(", \"layers\": %" PRId64 ", \"columns\": %" PRId64, any->figures.layers, any->figures.columns);
     } else {
         fputs("null", stdout);

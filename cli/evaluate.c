@@ -21,12 +21,10 @@ enum {
 enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
 typedef struct eval_arguments {
     const char *positional[POSITIONALS];
-    bool json, confusion, per_class, skip_bad, lowercase;
-    int format;
-    const char *column, *text_column;
-    int64_t beam;          /* 0: not given */
-    double length_penalty; /* -1: not given */
+    bool json, confusion, per_class, skip_bad;
+    const char *format, *column, *text_column;
     int64_t threads;
+    opening_settings settings;
 } eval_arguments;
 
 /* A class by its number, with its support to sort by. */
@@ -155,29 +153,22 @@ static void print_mistakes(const attn_report *report, int output, const ranked_c
 static void print_metrics(const attn_report *report, const attn_model *model, int output) {
     const char *prefix = output > 0 ? attn_model_output_name(model, output) : "";
     size_t length = strlen(prefix);
+    bool classes = attn_report_classes(report, output) > 0;
     for (int i = 0; i < attn_report_metrics(report); i++) {
         const char *name = attn_report_metric_name(report, i), *dot = strrchr(name, '.');
         if (output == 0 ? dot != NULL : strncmp(name, prefix, length) != 0 || dot != name + length) continue;
         const char *shown = output == 0 ? name : dot + 1;
         double value = attn_report_metric(report, name);
-        if (strcmp(shown, "unknown_labels") != 0)
-            printf("%-20s %.4f\n", shown, value);
+        if (!attn_report_metric_counts(report, i))
+            printf("%-20s %*.4f\n", shown, classes ? 0 : 10, value);
+        else if (!classes)
+            printf("%-20s %10.0f\n", shown, value);
         else if (value > 0)
             printf("%-20s %.0f (the model has not learned them)\n", shown, value);
     }
 }
 
-/* Answers with sequences, and running text: all metrics, point under point. */
-static void print_all_metrics(const attn_report *report) {
-    fputc('\n', stdout);
-    for (int i = 0; i < attn_report_metrics(report); i++) {
-        const char *name = attn_report_metric_name(report, i);
-        bool counts = strcmp(name, "unknown_units") == 0;
-        printf("%-20s %10.*f\n", name, counts ? 0 : 4, attn_report_metric(report, name));
-    }
-}
-
-static void print_title(const attn_model *model, const attn_dataset *dataset, const eval_arguments *given) {
+static void print_title(const attn_dataset *dataset, const eval_arguments *given) {
     text_print(stdout, given->positional[MODEL]);
     fputs(" on ", stdout);
     text_print(stdout, given->positional[FILE_ONE]);
@@ -185,10 +176,7 @@ static void print_title(const attn_model *model, const attn_dataset *dataset, co
         fputs(" and ", stdout);
         text_print(stdout, given->positional[FILE_TWO]);
     }
-    printf(": %" PRId64 " %s", attn_dataset_examples(dataset),
-           attn_model_generates(model)   ? "pairs"
-           : attn_model_continues(model) ? "lines"
-                                         : "examples");
+    printf(": %" PRId64 " examples", attn_dataset_examples(dataset));
     if (attn_dataset_skipped(dataset) > 0)
         printf(", %" PRId64 " bad ones left out", attn_dataset_skipped(dataset));
     fputc('\n', stdout);
@@ -196,8 +184,7 @@ static void print_title(const attn_model *model, const attn_dataset *dataset, co
 
 static bool print_report(const attn_report *report, const attn_model *model, const attn_dataset *dataset,
                          const eval_arguments *given) {
-    print_title(model, dataset, given);
-    if (attn_model_outputs(model) == 0) print_all_metrics(report);
+    print_title(dataset, given);
     for (int output = 0; output < attn_model_outputs(model); output++) {
         fputc('\n', stdout);
         if (attn_model_outputs(model) > 1) {
@@ -205,12 +192,12 @@ static bool print_report(const attn_report *report, const attn_model *model, con
             fputc('\n', stdout);
         }
         print_metrics(report, model, output);
-        if (attn_model_output_kind(model, output) == ATTN_OUTPUT_NUMBER) continue;
+        if (attn_report_classes(report, output) == 0) continue;
         int64_t count = 0;
         ranked_class *ranked = rank_classes(report, output, &count);
         if (ranked == NULL) return false;
         print_classes(report, output, ranked, count, given->per_class);
-        if (attn_model_output_kind(model, output) == ATTN_OUTPUT_CLASS) {
+        if (attn_report_confused(report, output)) {
             if (given->confusion || count <= MATRIX_CLASSES) print_matrix(report, output, ranked, count);
             print_mistakes(report, output, ranked, count);
         }
@@ -219,81 +206,90 @@ static bool print_report(const attn_report *report, const attn_model *model, con
     return true;
 }
 
-/* Flags that this model cannot obey. */
-static int check_flags(attn_model *model, const eval_arguments *given) {
-    bool searches = attn_model_generates(model) != 0;
-    static const char labels[] = "models with classes", pairs[] = "models of task seq2seq";
-    if (!searches && given->positional[FILE_TWO] != NULL)
-        return opening_refuse("eval", "a second file", pairs, model);
-    if (!searches && given->beam > 0) return opening_refuse("eval", "--beam", pairs, model);
-    if (!searches && given->length_penalty >= 0)
-        return opening_refuse("eval", "--length-penalty", pairs, model);
-    if (!searches && given->lowercase) return opening_refuse("eval", "--lowercase", pairs, model);
-    if (attn_model_outputs(model) > 0) return EXIT_DONE;
-    if (given->per_class) return opening_refuse("eval", "--per-class", labels, model);
-    if (given->confusion) return opening_refuse("eval", "--confusion", labels, model);
-    return EXIT_DONE;
-}
-
+/* *misused: it has said what is wrong with the arguments. */
 static attn_status read_examples(attn_context *context, const attn_model *model, const eval_arguments *given,
-                                 attn_dataset **dataset) {
+                                 attn_dataset **dataset, bool *misused) {
     attn_reader_options options;
     attn_model_reader_options(model, &options);
-    if (given->format != ATTN_FORMAT_AUTO) options.format = (attn_format)given->format;
+    if (given->format != NULL) {
+        int format = opening_format("eval", options.input, given->format);
+        *misused = format < 0;
+        if (format < 0) return ATTN_INVALID_ARGUMENT;
+        options.format = (attn_format)format;
+    }
     if (given->column != NULL) options.column = given->column;
     if (given->text_column != NULL) options.text_column = given->text_column;
     options.skip_bad = given->skip_bad;
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
+    if (two != NULL && attn_reader_files(&options) < 2) {
+        opening_refuse("eval", "a second file", "models that learned from two", model);
+        *misused = true;
+        return ATTN_INVALID_ARGUMENT;
+    }
     return two != NULL ? attn_dataset_read_parallel(context, one, two, &options, dataset)
                        : attn_dataset_read(context, one, &options, dataset);
 }
 
+/* Flags that this report has nothing for. */
+static int check_flags(const attn_report *report, const attn_model *model, const eval_arguments *given) {
+    bool classes = attn_report_classes(report, 0) > 0;
+    if (given->per_class && !classes)
+        return opening_refuse("eval", "--per-class", "models with classes", model);
+    if (given->confusion && !classes)
+        return opening_refuse("eval", "--confusion", "models with classes", model);
+    return EXIT_DONE;
+}
+
+static int report_on(attn_predictor *predictor, const attn_model *model, const attn_dataset *dataset,
+                     const eval_arguments *given) {
+    attn_report *report = NULL;
+    if (attn_report_create(predictor, dataset, &report) != ATTN_OK)
+        return opening_fail("eval", attn_predictor_context(predictor));
+    int code = check_flags(report, model, given);
+    bool whole = true;
+    if (code == EXIT_DONE && given->json) {
+        const char *json = attn_report_json(report);
+        whole = json != NULL;
+        if (whole) puts(json);
+    } else if (code == EXIT_DONE) {
+        whole = print_report(report, model, dataset, given);
+    }
+    if (!whole) fputs("attn eval: out of memory\n", stderr);
+    attn_report_destroy(report);
+    return whole ? code : EXIT_FAILED;
+}
+
 static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
     attn_dataset *dataset = NULL;
-    attn_report *report = NULL;
-    attn_search_options search;
-    attn_search_options_init(&search);
-    if (given->beam > 0) search.beam = given->beam;
-    if (given->length_penalty >= 0) search.length_penalty = given->length_penalty;
-    attn_status status = read_examples(context, model, given, &dataset);
-    if (status == ATTN_OK)
-        status = attn_report_create_search(model, dataset, &search, given->lowercase, &report);
-    int code = EXIT_DONE;
-    if (status != ATTN_OK) {
-        code = opening_fail("eval", context);
-    } else if (given->json) {
-        const char *json = attn_report_json(report);
-        if (json != NULL)
-            puts(json);
+    attn_predictor *predictor = NULL;
+    if (attn_predictor_create(model, context, &predictor) != ATTN_OK) return opening_fail("eval", context);
+    int code = opening_set("eval", &given->settings, predictor, model);
+    if (code == EXIT_DONE) {
+        bool misused = false;
+        if (read_examples(context, model, given, &dataset, &misused) == ATTN_OK)
+            code = report_on(predictor, model, dataset, given);
         else
-            code = EXIT_FAILED;
-    } else if (!print_report(report, model, dataset, given)) {
-        code = EXIT_FAILED;
+            code = misused ? EXIT_MISUSED : opening_fail("eval", context);
     }
-    if (code == EXIT_FAILED && status == ATTN_OK) fputs("attn eval: out of memory\n", stderr);
-    attn_report_destroy(report);
     attn_dataset_destroy(dataset);
+    attn_predictor_destroy(predictor);
     return code;
 }
 
 int command_eval(int count, char **arguments) {
-    eval_arguments given = {.length_penalty = -1};
-    const argument_flag flags[] = {
+    enum { OWN_FLAGS = 8 };
+    eval_arguments given = {.json = false};
+    argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
         argument_switch("confusion", &given.confusion, "the confusion matrix of more than 12 classes, too"),
-        argument_integer("beam", &given.beam, "N", NULL, 1, 1024,
-                         "seq2seq: beginnings kept; 1 is greedy (default 4)"),
-        argument_number("length-penalty", &given.length_penalty, "A", NULL, 0, 10,
-                        "seq2seq: scores / length^A (default 1)"),
-        argument_switch("lowercase", &given.lowercase, "seq2seq: bleu and chrf in lower case"),
-        argument_choice("format", &given.format, "F", NULL, opening_formats,
-                        "conllu, columns, table, fasttext, lines or pairs"),
+        argument_text("format", &given.format, "F", "of the file (default: from its name and content)"),
         argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
         argument_text("text-column", &given.text_column, "C", "the same for the texts"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
+    int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);
     argument_list list = {
         .command = "eval",
         .usage = "MODEL FILE [FILE] [flags]",
@@ -309,7 +305,7 @@ int command_eval(int count, char **arguments) {
                     "  attn eval senti.safetensors test.tsv --json\n"
                     "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n",
         .flags = flags,
-        .flag_count = sizeof flags / sizeof flags[0],
+        .flag_count = (size_t)(OWN_FLAGS + settings),
         .positional = given.positional,
         .positional_limit = POSITIONALS,
     };
@@ -322,8 +318,7 @@ int command_eval(int count, char **arguments) {
     attn_context *context;
     attn_model *model;
     if (!opening_model("eval", given.positional[MODEL], given.threads, &context, &model)) return EXIT_FAILED;
-    int code = check_flags(model, &given);
-    if (code == EXIT_DONE) code = evaluate(context, model, &given);
+    int code = evaluate(context, model, &given);
     opening_close(context, model);
     return code;
 }

@@ -28,7 +28,8 @@ static int explain_nothing(const explain_arguments *given) {
         arguments_complain("explain", "--steps shows the built-in example, and takes no ",
                            given->positional[MODEL], "", NULL);
     else if (given->count > 0)
-        arguments_complain("explain", "which text is ", given->positional[MODEL], " to answer?", NULL);
+        arguments_complain("explain", "no text given: attn explain ", given->positional[MODEL], " TEXT",
+                           NULL);
     fputs("attn explain shows what the answer of a model looks at, or one attention step by\n"
           "step: five words with every number of their attention.\n\n"
           "  attn explain MODEL \"text\"\n"
@@ -40,12 +41,12 @@ static int explain_nothing(const explain_arguments *given) {
 /* ---- a model ---- */
 
 /* One text given as an argument. */
-static attn_status explain_text(attn_context *context, attn_model *model, const explain_arguments *given,
-                                const char *text) {
+static attn_status explain_text(attn_predictor *predictor, const attn_model *model,
+                                const explain_arguments *given, const char *text) {
     attn_reader_options reader;
     attn_search_options search;
     attn_dataset *dataset = NULL;
-    attn_answers *answered = NULL;
+    attn_prediction *prediction = NULL;
     terminal_color color = terminal_color_of_output((terminal_choice)given->color);
     attn_model_reader_options(model, &reader);
     reader.labelled = 0;
@@ -53,34 +54,43 @@ static attn_status explain_text(attn_context *context, attn_model *model, const 
     search.beam = given->beam;
     search.alignment = 1;
     if (*text == '\0') text = "\n"; /* an empty text, not an empty file */
-    attn_status status = attn_dataset_parse(context, "the text", 1, text, strlen(text), &reader, &dataset);
-    if (status == ATTN_OK) status = attn_model_generate(model, dataset, &search, &answered);
-    for (int64_t e = 0; status == ATTN_OK && e < attn_answers_examples(answered); e++)
-        alignment_print(attn_dataset_token(dataset, e, 0), answered, e, color, terminal_width());
-    attn_answers_destroy(answered);
+    attn_status status = attn_dataset_parse(attn_predictor_context(predictor), "the text", 1, text,
+                                            strlen(text), &reader, &dataset);
+    if (status == ATTN_OK) status = attn_predictor_search(predictor, dataset, &search, &prediction);
+    for (int64_t e = 0; status == ATTN_OK && e < attn_prediction_examples(prediction); e++)
+        alignment_print(attn_dataset_row_name(dataset, e, 0), prediction, e, color, terminal_width());
+    attn_prediction_destroy(prediction);
     attn_dataset_destroy(dataset);
     return status;
+}
+
+static int explain_texts(attn_predictor *predictor, const attn_model *model, const explain_arguments *given) {
+    if (!attn_predictor_has(predictor, "beam")) {
+        fprintf(
+            stderr,
+            "attn explain: this version explains models that answer with sequences, and the built-in example "
+            "(attn explain --steps); this model is of task %s\n",
+            attn_model_task(model));
+        return EXIT_MISUSED;
+    }
+    for (size_t i = FIRST_TEXT; i < given->count; i++) {
+        if (explain_text(predictor, model, given, given->positional[i]) == ATTN_OK) continue;
+        fflush(stdout);
+        return opening_fail("explain", attn_predictor_context(predictor));
+    }
+    alignment_legend(terminal_color_of_output((terminal_choice)given->color));
+    return EXIT_DONE;
 }
 
 static int explain_model(const explain_arguments *given) {
     attn_context *context;
     attn_model *model;
+    attn_predictor *predictor = NULL;
     if (!opening_model("explain", given->positional[MODEL], 0, &context, &model)) return EXIT_FAILED;
-    int code = EXIT_DONE;
-    if (!attn_model_generates(model)) {
-        fprintf(stderr,
-                "attn explain: this version explains models of task seq2seq, and the built-in example "
-                "(attn explain --steps); this model is of task %s\n",
-                attn_config_get(attn_model_config(model), "task"));
-        code = EXIT_MISUSED;
-    }
-    for (size_t i = FIRST_TEXT; i < given->count && code == EXIT_DONE; i++) {
-        if (explain_text(context, model, given, given->positional[i]) != ATTN_OK) {
-            fflush(stdout);
-            code = opening_fail("explain", context);
-        }
-    }
-    if (code == EXIT_DONE) alignment_legend(terminal_color_of_output((terminal_choice)given->color));
+    int code = attn_predictor_create(model, context, &predictor) == ATTN_OK
+                   ? explain_texts(predictor, model, given)
+                   : opening_fail("explain", context);
+    attn_predictor_destroy(predictor);
     opening_close(context, model);
     return code;
 }
@@ -103,9 +113,9 @@ int command_explain(int count, char **arguments) {
     argument_list list = {
         .command = "explain",
         .usage = "MODEL \"text\" ... | --steps [flags]",
-        .about = "With a model of task seq2seq: the answer to each text and a heat map of what its\n"
-                 "symbols (rows) look at in the text (columns): the attention of the decoder's\n"
-                 "last block, the mean of its heads.\n\n"
+        .about = "With a model that answers with sequences: the answer to each text and a heat map\n"
+                 "of what its symbols (rows) look at in the text (columns): the attention of the\n"
+                 "decoder's last block, the mean of its heads.\n\n"
                  "--steps prints one self-attention step by step: the words as vectors, their\n"
                  "queries, keys and values, and word by word the scores, the softmax weights and\n"
                  "the weighted sum; then the weights as a heat map. The sentence is built in:\n"

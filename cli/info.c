@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L /* stat, isatty */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,14 @@
 
 enum { LABELS_SHOWN = 40 };
 
-static const char *const kind_names[] = {"class", "labels", "number"}; /* as attn_output_kind */
+/* A model, and what decides which lines tell about it. */
+typedef struct described {
+    const attn_model *model;
+    const char *path;
+    attn_config *config;
+    bool writes;    /* symbols, instead of labels or numbers */
+    bool sequences; /* with a decoder, one for each example; else what comes next */
+} described;
 
 static int64_t file_bytes(const char *path) {
     struct stat state;
@@ -104,17 +111,17 @@ static void print_group_json(const char *name, size_t length, int64_t tensors, i
 
 /* ---- for people ---- */
 
-static void print_outputs(const attn_model *model) {
-    for (int o = 0; o < attn_model_outputs(model); o++) {
+static void print_outputs(const described *of) {
+    const attn_model *model = of->model;
+    for (int o = 0; o < attn_model_outputs(model) && !of->writes; o++) {
         int64_t labels = attn_model_labels(model, o);
         printf("%-12s", o == 0 ? "outputs" : "");
         text_print(stdout, attn_model_output_name(model, o));
-        if (attn_model_output_kind(model, o) == ATTN_OUTPUT_NUMBER) {
-            puts(": a number");
+        if (labels == 0) {
+            printf(": a %s\n", attn_model_output_kind(model, o));
             continue;
         }
-        bool several = attn_model_output_kind(model, o) == ATTN_OUTPUT_LABELS;
-        printf(": %s %" PRId64 " labels:", several ? "any of" : "one of", labels);
+        printf(": %s %" PRId64 " labels:", attn_model_output_several(model, o) ? "any of" : "one of", labels);
         for (int64_t l = 0; l < labels && l < LABELS_SHOWN; l++) {
             putchar(' ');
             text_print(stdout, attn_model_label(model, o, l));
@@ -136,35 +143,50 @@ static void print_encoder(attn_config *config) {
     putchar('\n');
 }
 
+/* The value that the model's kind of input has under this name, "" if it has none; good until the next call.
+ */
+static const char *input_value(const described *of, const char *name) {
+    char full[128];
+    snprintf(full, sizeof full, "%s.%s", attn_model_input(of->model), name);
+    return attn_config_get(of->config, full);
+}
+
 /* "chars, 31 in the vocabulary" */
-static void print_unit(attn_config *config, const char *unit, int64_t vocabulary) {
-    fputs(attn_config_get(config, unit), stdout);
-    if (strcmp(attn_config_get(config, "text.scheme"), "none") != 0)
-        printf(", scheme %s", attn_config_get(config, "text.scheme"));
+static void print_unit(const described *of, const char *unit, int64_t vocabulary) {
+    fputs(unit, stdout);
+    const char *scheme = input_value(of, "scheme");
+    if (*scheme != '\0' && strcmp(scheme, "none") != 0) printf(", scheme %s", scheme);
     fputs(", ", stdout);
     print_count(vocabulary);
-    fputs(" in the vocabulary", stdout);
+    fputs(" in the vocabulary\n", stdout);
 }
 
-static void print_units(attn_model *model, attn_config *config) {
-    printf("%-12s", attn_model_generates(model) ? "sources" : "unit");
-    print_unit(config, "text.unit", attn_model_vocabulary(model));
-    if (attn_model_generates(model)) {
-        char unit[32]; /* what attn_config_get gives is good until the next call */
-        printf("\n%-12s", "answers");
-        print_unit(config, "target.unit", attn_model_symbols(model));
-        snprintf(unit, sizeof unit, "%s", attn_config_get(config, "text.unit"));
-        if (strcmp(attn_config_get(config, "target.unit"), unit) == 0 &&
-            strcmp(attn_config_get(config, "target.shared"), "true") == 0)
-            fputs(" (one for both)", stdout);
+static void print_units(const described *of) {
+    char unit[64], target[64]; /* what attn_config_get gives is good until the next call */
+    snprintf(unit, sizeof unit, "%s", input_value(of, "unit"));
+    if (*unit != '\0') {
+        printf("%-12s", of->sequences ? "sources" : "unit");
+        print_unit(of, unit, attn_model_vocabulary(of->model));
     }
-    putchar('\n');
+    if (!of->sequences) return;
+    snprintf(target, sizeof target, "%s", attn_config_get(of->config, "target.unit"));
+    bool shared =
+        strcmp(target, unit) == 0 && strcmp(attn_config_get(of->config, "target.shared"), "true") == 0;
+    printf("%-12s%s, ", "answers", target);
+    print_count(attn_model_symbols(of->model));
+    printf(" in the vocabulary%s\n", shared ? " (one for both)" : "");
 }
 
-static const char *what_it_says(const attn_model *model) {
-    if (attn_model_generates(model)) return "a sequence for each text";
-    if (attn_model_continues(model)) return "what comes next in running text";
-    return attn_model_per_token(model) ? "an answer for each unit" : "an answer for each text";
+static void print_task(const described *of) {
+    const char *input = attn_model_input(of->model), *example = attn_input_example(input);
+    printf("%-12s%s, ", "task", attn_model_task(of->model));
+    if (of->sequences)
+        printf("a sequence for each %s\n", example);
+    else if (of->writes)
+        printf("what comes next in running %s\n", example);
+    else
+        printf("an answer for each %s\n", attn_model_per_token(of->model) ? attn_input_row(input) : example);
+    printf("%-12s%s\n", "input", input);
 }
 
 static void print_decoder(attn_config *config) {
@@ -173,101 +195,101 @@ static void print_decoder(attn_config *config) {
     printf(", answers of at most %s symbols\n", attn_config_get(config, "target.longest"));
 }
 
-/* A part of JSON: a number with four digits after its point, all else as it stands there. */
-static void print_value(const char *value, size_t length) {
-    char copy[64], *end;
-    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), value);
-    double number = strtod(copy, &end);
-    if (end != copy && *end == '\0' && strpbrk(copy, ".eE") != NULL)
-        printf("%10.4f", number);
-    else if (end != copy && *end == '\0')
-        printf("%10.0f", number);
-    else
-        text_print_right(stdout, copy, 10);
-    putchar('\n');
-}
-
-/* The scores, which are an object of JSON, those of objects in it among them: one a line. */
-static void print_scores(const char *json) {
-    const char *title = "scores", *name = "", *at = json, *end;
-    size_t name_length = 0;
-    while (*at != '\0') {
-        if (*at == '"') {
-            for (end = ++at; *end != '\0' && *end != '"'; end++)
-                if (*end == '\\' && end[1] != '\0') end++;
-            size_t length = (size_t)(end - at), space = *end != '\0' ? strspn(end + 1, " \t\r\n") : 0;
-            if (*end != '\0' && end[1 + space] == ':') {
-                name = at;
-                name_length = length;
-                at = end + 1;
-                continue;
-            }
-        } else if (strchr("{}[]:, \t\r\n", *at) != NULL) {
-            at++;
-            continue;
-        } else {
-            end = at + strcspn(at, ",]} \t\r\n");
-        }
-        char label[64];
-        snprintf(label, sizeof label, "%.*s",
-                 (int)(name_length < sizeof label ? name_length : sizeof label - 1), name);
-        printf("%-12s", title);
-        text_print_left(stdout, label, 24);
+static void print_scores(const attn_model *model) {
+    attn_model_score_text score;
+    for (int64_t i = 0; attn_model_score(model, i, &score); i++) {
+        printf("%-12s", i == 0 ? "scores" : "");
+        text_print_left(stdout, score.name, 24);
         putchar(' ');
-        print_value(at, (size_t)(end - at));
-        title = "";
-        at = end + (*end == '"');
+        if (isnan(score.number))
+            text_print_right(stdout, score.value, 10);
+        else
+            printf(score.whole ? "%10.0f" : "%10.4f", score.number);
+        putchar('\n');
     }
-    if (*title != '\0') printf("%-12snone\n", title);
+    if (!attn_model_score(model, 0, &score)) printf("%-12snone\n", "scores");
 }
 
-static void print_info(attn_model *model, const char *path) {
-    attn_config *config = attn_model_config(model);
-    const attn_parameters *parameters = attn_model_parameters(model);
-    text_print(stdout, path);
+static void print_info(const described *of) {
+    const attn_parameters *parameters = attn_model_parameters(of->model);
+    int networks = attn_model_networks(of->model);
+    text_print(stdout, of->path);
     fputs(": ", stdout);
-    print_bytes(file_bytes(path));
-    printf("\n\n%-12s%s, %s\n", "task", attn_config_get(config, "task"), what_it_says(model));
-    print_units(model, config);
-    print_encoder(config);
-    if (attn_model_generates(model)) print_decoder(config);
-    print_outputs(model);
+    print_bytes(file_bytes(of->path));
+    fputs("\n\n", stdout);
+    print_task(of);
+    print_units(of);
+    print_encoder(of->config);
+    if (of->sequences) print_decoder(of->config);
+    if (networks > 1) printf("%-12s%d, which answer together\n", "networks", networks);
+    print_outputs(of);
     printf("%-12s", "parameters");
     print_count(attn_parameters_size(parameters));
     putchar('\n');
     for_groups(parameters, print_group);
-    print_scores(attn_model_scores(model));
+    print_scores(of->model);
 }
 
 /* ---- JSON ---- */
 
-static void print_info_json(attn_model *model, const char *path) {
-    attn_config *config = attn_model_config(model);
-    const attn_parameters *parameters = attn_model_parameters(model);
-    fputs("{\"file\":", stdout);
-    text_print_json(stdout, path);
-    printf(",\"bytes\":%" PRId64 ",\"per_token\":%s,\"vocabulary\":%" PRId64, file_bytes(path),
-           attn_model_outputs(model) > 0 && attn_model_per_token(model) ? "true" : "false",
-           attn_model_vocabulary(model));
-    if (attn_model_symbols(model) > 0) printf(",\"symbols\":%" PRId64, attn_model_symbols(model));
+static void print_outputs_json(const attn_model *model) {
     fputs(",\"outputs\":[", stdout);
     for (int o = 0; o < attn_model_outputs(model); o++) {
         fputs(o > 0 ? ",{\"name\":" : "{\"name\":", stdout);
         text_print_json(stdout, attn_model_output_name(model, o));
-        printf(",\"kind\":\"%s\",\"labels\":[", kind_names[attn_model_output_kind(model, o)]);
+        printf(",\"kind\":\"%s\",\"labels\":[", attn_model_output_kind(model, o));
         for (int64_t l = 0; l < attn_model_labels(model, o); l++) {
             if (l > 0) putchar(',');
             text_print_json(stdout, attn_model_label(model, o, l));
         }
         fputs("]}", stdout);
     }
-    printf("],\"parameters\":%" PRId64 ",\"groups\":[", attn_parameters_size(parameters));
+    putchar(']');
+}
+
+static void print_info_json(const described *of) {
+    const attn_model *model = of->model;
+    const attn_parameters *parameters = attn_model_parameters(model);
+    fputs("{\"file\":", stdout);
+    text_print_json(stdout, of->path);
+    printf(",\"bytes\":%" PRId64 ",\"task\":\"%s\",\"input\":\"%s\",\"networks\":%d", file_bytes(of->path),
+           attn_model_task(model), attn_model_input(model), attn_model_networks(model));
+    printf(",\"per_token\":%s,\"vocabulary\":%" PRId64,
+           !of->writes && attn_model_per_token(model) ? "true" : "false", attn_model_vocabulary(model));
+    if (of->writes) printf(",\"symbols\":%" PRId64, attn_model_symbols(model));
+    print_outputs_json(model);
+    printf(",\"parameters\":%" PRId64 ",\"groups\":[", attn_parameters_size(parameters));
     for_groups(parameters, print_group_json);
     fputs("],\"scores\":", stdout);
     print_lines(attn_model_scores(model));
     fputs(",\"config\":", stdout);
-    print_lines(attn_config_print(config));
+    print_lines(attn_config_print(of->config));
     fputs("}\n", stdout);
+}
+
+/* ---- the command ---- */
+
+static int print_config(attn_context *context, const attn_model *model) {
+    const char *text = attn_config_print(attn_model_config(model));
+    if (text == NULL) return opening_fail("info", context);
+    fputs(text, stdout);
+    return EXIT_DONE;
+}
+
+static int describe(attn_context *context, const attn_model *model, const char *path, bool json) {
+    attn_predictor *predictor = NULL;
+    if (attn_predictor_create(model, context, &predictor) != ATTN_OK) return opening_fail("info", context);
+    described of = {.model = model,
+                    .path = path,
+                    .config = attn_model_config(model),
+                    .writes = attn_model_symbols(model) > 0,
+                    .sequences = attn_predictor_has(predictor, "beam")};
+    attn_predictor_destroy(predictor);
+    if (json)
+        print_info_json(&of);
+    else
+        print_info(&of);
+    return EXIT_DONE;
 }
 
 int command_info(int count, char **arguments) {
@@ -280,8 +302,9 @@ int command_info(int count, char **arguments) {
     argument_list list = {
         .command = "info",
         .usage = "MODEL [flags]",
-        .about = "Says what a model file holds: task, units and vocabularies, encoder, decoder,\n"
-                 "outputs with their labels, parameters, scores on the development data.\n",
+        .about = "Says what a model file holds: task, kind of input, units and vocabularies,\n"
+                 "encoder, decoder, outputs with their labels, parameters, scores on the\n"
+                 "development data.\n",
         .examples = "  attn info pos.safetensors\n"
                     "  attn info pos.safetensors --config > pos.json\n",
         .flags = flags,
@@ -298,12 +321,7 @@ int command_info(int count, char **arguments) {
     attn_context *context;
     attn_model *model;
     if (!opening_model("info", path[0], 1, &context, &model)) return EXIT_FAILED;
-    if (config)
-        fputs(attn_config_print(attn_model_config(model)), stdout);
-    else if (json)
-        print_info_json(model, path[0]);
-    else
-        print_info(model, path[0]);
+    int code = config ? print_config(context, model) : describe(context, model, path[0], json);
     opening_close(context, model);
-    return EXIT_DONE;
+    return code;
 }

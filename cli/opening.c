@@ -1,13 +1,11 @@
-/* opening.c: a context, a model, and what to say when there is none. */
+/* opening.c: a context, a model, a predictor with its settings, and what to say when there is none. */
 #include "opening.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include "arguments.h"
-
-const char *const opening_formats[] = {"auto",     "conllu", "columns", "table",
-                                       "fasttext", "lines",  "pairs",   NULL};
+#include <string.h>
 
 int opening_fail(const char *command, const attn_context *context) {
     arguments_complain(command, "", attn_context_error(context), "", NULL);
@@ -31,13 +29,63 @@ bool opening_model(const char *command, const char *path, int64_t threads, attn_
     return false;
 }
 
-int opening_refuse(const char *command, const char *flag, const char *whose, attn_model *model) {
-    fprintf(stderr, "attn %s: %s is for %s; this one is of task %s\n", command, flag, whose,
-            attn_config_get(attn_model_config(model), "task"));
-    return EXIT_MISUSED;
-}
-
 void opening_close(attn_context *context, attn_model *model) {
     attn_model_destroy(model);
     attn_context_destroy(context);
+}
+
+int opening_refuse(const char *command, const char *flag, const char *whose, const attn_model *model) {
+    fprintf(stderr, "attn %s: %s is for %s; this one is of task %s\n", command, flag, whose,
+            attn_model_task(model));
+    return EXIT_MISUSED;
+}
+
+int opening_setting_flags(opening_settings *settings, argument_flag *flags) {
+    attn_setting_text setting;
+    for (int i = 0; i < OPENING_SETTINGS && attn_setting(i, &setting); i++) {
+        settings->integer[i] = INT64_MIN;
+        settings->number[i] = NAN;
+        if (setting.is_switch)
+            flags[i] = argument_switch(setting.name, &settings->on[i], setting.help);
+        else if (setting.whole)
+            flags[i] = argument_integer(setting.name, &settings->integer[i], "N", NULL,
+                                        (int64_t)setting.minimum, (int64_t)setting.maximum, setting.help);
+        else
+            flags[i] = argument_number(setting.name, &settings->number[i], "X", NULL, setting.minimum,
+                                       setting.maximum, setting.help);
+        settings->count = i + 1;
+    }
+    return settings->count;
+}
+
+int opening_set(const char *command, const opening_settings *settings, attn_predictor *predictor,
+                const attn_model *model) {
+    attn_setting_text setting;
+    for (int i = 0; i < settings->count && attn_setting(i, &setting); i++) {
+        char flag[64], value[64] = "";
+        if (settings->on[i]) snprintf(value, sizeof value, "true");
+        if (settings->integer[i] != INT64_MIN)
+            snprintf(value, sizeof value, "%" PRId64, settings->integer[i]);
+        if (!isnan(settings->number[i])) snprintf(value, sizeof value, "%.17g", settings->number[i]);
+        if (value[0] == '\0') continue;
+        snprintf(flag, sizeof flag, "--%s", setting.name);
+        if (!attn_predictor_has(predictor, setting.name))
+            return opening_refuse(command, flag, setting.models, model);
+        if (attn_predictor_set(predictor, setting.name, value) == ATTN_OK) continue;
+        arguments_complain(command, "--", attn_predictor_error(predictor), "", NULL);
+        return EXIT_MISUSED;
+    }
+    return EXIT_DONE;
+}
+
+int opening_format(const char *command, const char *input, const char *format) {
+    char list[256] = "";
+    const char *name;
+    int found = attn_input_find_format(input, format);
+    if (found >= 0) return found;
+    for (int f = 0; (name = attn_input_format(input, f)) != NULL; f++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                 f > 0 ? ", " : "; it can be: ", name);
+    arguments_complain(command, "there is no --format ", format, list, NULL);
+    return -1;
 }

@@ -1,4 +1,5 @@
-/* opening.h: what commands on a model begin with: a context, the model, how files are read. */
+/* opening.h: what commands on a model begin with: a context, the model, a predictor, and its settings as
+ * flags. */
 #ifndef CLI_OPENING_H
 #define CLI_OPENING_H
 
@@ -7,8 +8,7 @@
 
 #include <attn/attn.h>
 
-/* The values of --format, in the order of attn_format. */
-extern const char *const opening_formats[];
+#include "arguments.h"
 
 /* Prints the context's error as "attn COMMAND: ..." and returns EXIT_FAILED. */
 int opening_fail(const char *command, const attn_context *context);
@@ -16,8 +16,27 @@ int opening_fail(const char *command, const attn_context *context);
 /* A context and the model in a file; false, when it has said why not. */
 bool opening_model(const char *command, const char *path, int64_t threads, attn_context **context,
                    attn_model **model);
-/* Complains that a flag is not for this model ("--beam", "models of task seq2seq"); returns EXIT_MISUSED. */
-int opening_refuse(const char *command, const char *flag, const char *whose, attn_model *model);
 void opening_close(attn_context *context, attn_model *model); /* NULLs are allowed */
+
+/* The settings of predictions, as the library lists them, as flags of a command. */
+enum { OPENING_SETTINGS = 32 };
+typedef struct opening_settings {
+    bool on[OPENING_SETTINGS];
+    int64_t integer[OPENING_SETTINGS]; /* INT64_MIN: not given */
+    double number[OPENING_SETTINGS];   /* NaN: not given */
+    int count;
+} opening_settings;
+/* Adds rows for them to `flags`, which has room for OPENING_SETTINGS; how many. */
+int opening_setting_flags(opening_settings *settings, argument_flag *flags);
+/* Gives them to a predictor. EXIT_DONE, or it has said which one this model does not have or what it can be.
+ */
+int opening_set(const char *command, const opening_settings *settings, attn_predictor *predictor,
+                const attn_model *model);
+/* "attn COMMAND: FLAG is for WHOSE; this one is of task ..."; returns EXIT_MISUSED. */
+int opening_refuse(const char *command, const char *flag, const char *whose, const attn_model *model);
+
+/* --format: its number among the formats of the model's kind of input; -1, when it has said what there are.
+ */
+int opening_format(const char *command, const char *input, const char *format);
 
 #endif

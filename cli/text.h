@@ -20,11 +20,6 @@ void text_print(FILE *file, const char *text);
 void text_print_left(FILE *file, const char *text, int width);
 void text_print_right(FILE *file, const char *text, int width);
 
-/* Takes one character off *text (not at its end), in the form in which it is
- * printed, and returns its width. */
-enum { TEXT_GLYPH = 12 }; /* bytes */
-int text_glyph(const char **text, char bytes[TEXT_GLYPH]);
-
 /* Prints `text` as a JSON string, quotes included. Bytes that are not UTF-8
  * become U+FFFD. */
 void text_print_json(FILE *file, const char *text);

@@ -81,6 +81,27 @@ static int check_use(const argument_list *list, train_arguments *given) {
     return EXIT_MISUSED;
 }
 
+/* Trains, or shows the configuration that it would train with. */
+static int train_or_show(attn_context *context, const train_arguments *given) {
+    attn_config *config;
+    if (attn_config_create(context, &config) != ATTN_OK) return fail(context);
+    int code = training_configure(context, &given->training, config);
+    if (code == EXIT_DONE && given->list) {
+        list_config(config);
+    } else if (code == EXIT_DONE && given->dump) {
+        const char *text = attn_config_print(config);
+        if (text != NULL)
+            fputs(text, stdout);
+        else
+            code = fail(context);
+    } else if (code == EXIT_DONE) {
+        code = training_check_output(&given->training, given->output);
+        if (code == EXIT_DONE) code = run_training(context, config, given);
+    }
+    attn_config_destroy(config);
+    return code;
+}
+
 int command_train(int count, char **arguments) {
     enum { OWN_FLAGS = 7 };
     train_arguments given = {.training.command = "train"};
@@ -98,16 +119,11 @@ int command_train(int count, char **arguments) {
         argument_switch("dump-config", &given.dump, "print the whole configuration and end"),
         argument_switch("list-config", &given.list, "list all that --config can say, as a Markdown table"),
     };
-    training_flags_add(training, flags + OWN_FLAGS);
+    int added = training_flags_add(training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "train",
         .usage = "TASK FILE [--dev FILE] -o MODEL [flags]",
-        .about = "Learns from labelled examples and writes a model.\n\n"
-                 "  tag        a label per token: CoNLL-U, or token TAB tag with blank lines between\n"
-                 "  classify   a class per text: TSV or CSV, label TAB text, or __label__X text\n"
-                 "  regress    a number per text or token\n"
-                 "  seq2seq    a sequence of its own length: source TAB target, or two files line by line\n"
-                 "  lm         what comes next in running text\n",
+        .about = training_tasks("Learns from labelled examples and writes a model.\n\n", ""),
         .examples =
             "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
             "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
@@ -116,7 +132,7 @@ int command_train(int count, char **arguments) {
             "  attn train seq2seq train.en train.de --dev val.en val.de --unit subwords -o ende.safetensors\n"
             "  attn train lm book.txt -o book.safetensors\n",
         .flags = flags,
-        .flag_count = OWN_FLAGS + TRAINING_FLAGS,
+        .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = training->positional,
         .positional_limit = TRAINING_POSITIONALS,
     };
@@ -131,26 +147,7 @@ int command_train(int count, char **arguments) {
         fprintf(stderr, "attn train: %s\n", attn_last_create_error());
         return EXIT_FAILED;
     }
-    attn_config *config;
-    int code = EXIT_FAILED;
-    if (attn_config_create(context, &config) != ATTN_OK) {
-        fail(context);
-    } else {
-        code = training_configure(context, training, config);
-        if (code == EXIT_DONE && given.list) {
-            list_config(config);
-        } else if (code == EXIT_DONE && given.dump) {
-            const char *text = attn_config_print(config);
-            if (text != NULL)
-                fputs(text, stdout);
-            else
-                code = fail(context);
-        } else if (code == EXIT_DONE) {
-            code = training_check_output(training, given.output);
-            if (code == EXIT_DONE) code = run_training(context, config, &given);
-        }
-        attn_config_destroy(config);
-    }
+    int code = train_or_show(context, &given);
     attn_context_destroy(context);
     return code;
 }

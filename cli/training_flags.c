@@ -10,63 +10,37 @@
 
 #include "opening.h"
 
-/* Flags that set a value of the configuration, which checks them. */
-typedef struct setting {
-    const char *flag, *name, *value, *help;
-} setting;
-
-static const setting settings[TRAINING_SETTINGS] = {
-    {"format", "reader.format", "F", "conllu, columns, table, fasttext (default: from the file)"},
-    {"column", "reader.column", "C",
-     "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,; seq2seq: 2, ..."},
-    {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
-    {"label-separator", "reader.label_separator", "S", "several labels in one field stand between these"},
-    {"unit", "text.unit", "U",
-     "words, chars, bytes, subwords, symbols (default: words; lm: chars; seq2seq: from the data)"},
-    {"target-unit", "target.unit", "U", "seq2seq: the same for the targets (default: from the data)"},
-    {"subwords", "text.subwords", "N", "symbols of --unit subwords"},
-    {"shared", "target.shared", "true",
-     "seq2seq: one vocabulary for both sides (default with subwords); or false"},
-    {"decoder-layers", "decoder.layers", "N", "seq2seq: blocks of the decoder"},
-    {"scheme", "text.scheme", "S", "bmes: with --unit chars, learn to cut text into words"},
-    {"output-kind", "output.kind", "K",
-     "class, labels (several a text), number (default: from task and data)"},
-    {"layers", "encoder.layers", "N", "blocks of the encoder"},
-    {"columns", "encoder.columns", "N", "width of the network"},
-    {"heads", "encoder.heads", "N", "attention heads"},
-    {"position", "encoder.position", "P", "none, sinusoidal, learned, one-hot, rotary, alibi, relative"},
-    {"dropout", "encoder.dropout", "P", "after the input and in the blocks"},
-    {"learning-rate", "training.learning_rate", "R", "the highest of the schedule"},
-    {"batch", "training.batch_units", "N", "rows (words, characters, ...) a batch"},
-    {"epochs", "training.epochs", "N", "passes over the data"},
-    {"steps", "training.steps", "N", "steps, instead of epochs"},
-    {"patience", "training.patience", "N", "end after N evaluations without a better score; 0: never"},
-    {"metric", "training.metric", "M", "what the best model is chosen by: accuracy, macro_f1, ..."},
-    {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
-};
-
-void training_flags_add(training_flags *given, argument_flag *flags) {
-    const argument_flag others[TRAINING_FLAGS - TRAINING_SETTINGS] = {
+int training_flags_add(training_flags *given, argument_flag *flags) {
+    const argument_flag own[TRAINING_FLAGS - TRAINING_SETTINGS] = {
         argument_texts("dev", &given->dev.path[0], &given->dev.path[1], "FILE",
-                       "development data: the best model is chosen by it; seq2seq: or two files"),
+                       "development data: the best model is chosen by it; pairs: or two files"),
         argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
-        argument_switch("crf", &given->crf, "a conditional random field over the tags"),
-        argument_switch("one-hot", &given->one_hot, "one-hot input: no features of words"),
-        argument_switch("pretokenized", &given->pretokenized, "split texts at spaces only"),
-        argument_switch("lowercase", &given->lowercase, "all text in lower case"),
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
         argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
         argument_integer("threads", &given->threads, "N", "0", 0, 1024, "0: all cores"),
         argument_switch("quiet", &given->quiet, "say nothing but errors"),
     };
-    memcpy(flags, others, sizeof others);
+    attn_config_flag_text one;
+    memcpy(flags, own, sizeof own);
     flags += TRAINING_FLAGS - TRAINING_SETTINGS;
-    for (int i = 0; i < TRAINING_SETTINGS; i++) {
-        const setting *one = &settings[i];
-        flags[i] = argument_text(one->flag, &given->setting[i], one->value, one->help);
+    for (int i = 0; i < TRAINING_SETTINGS && attn_config_flag(i, &one); i++) {
+        flags[i] = one.value != NULL ? argument_text(one.flag, &given->setting[i], one.value, one.help)
+                                     : argument_switch(one.flag, &given->on[i], one.help);
+        given->settings = i + 1;
     }
+    return TRAINING_FLAGS - TRAINING_SETTINGS + given->settings;
+}
+
+const char *training_tasks(const char *before, const char *after) {
+    static char text[4096];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
+    for (int i = 0; attn_task_name(i) != NULL && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "  %-10s %s\n", attn_task_name(i),
+                                 attn_task_help(i));
+    if (used < sizeof text) snprintf(text + used, sizeof text - used, "%s", after);
+    return text;
 }
 
 double training_duration(const char *text) {
@@ -80,26 +54,46 @@ double training_duration(const char *text) {
 }
 
 static bool is_set(const training_flags *given, const char *flag) {
-    for (int i = 0; i < TRAINING_SETTINGS; i++)
-        if (given->setting[i] != NULL && strcmp(settings[i].flag, flag) == 0) return true;
+    attn_config_flag_text one;
+    for (int i = 0; i < given->settings && attn_config_flag(i, &one); i++)
+        if (given->setting[i] != NULL && strcmp(one.flag, flag) == 0) return true;
     return false;
 }
 
+/* A task that there is; else what to say: the nearest, and all of them. */
+static const char *task_problem(const char *task) {
+    static char text[256];
+    const char *names[16];
+    size_t count = 0;
+    char list[160] = "";
+    for (; count < 16 && attn_task_name((int)count) != NULL; count++) {
+        names[count] = attn_task_name((int)count);
+        if (task != NULL && strcmp(names[count], task) == 0) return NULL;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", count > 0 ? ", " : "",
+                 names[count]);
+    }
+    if (task == NULL) {
+        snprintf(text, sizeof text, "what task? %s", list);
+        return text;
+    }
+    const char *nearest = arguments_nearest(task, names, count);
+    snprintf(text, sizeof text, "task is \"%.40s\"; it can be: %s%s%s%s", task, list,
+             nearest != NULL ? ". Did you mean " : "", nearest != NULL ? nearest : "",
+             nearest != NULL ? "?" : "");
+    return text;
+}
+
 const char *training_flags_problem(training_flags *given, const argument_list *list) {
-    if (list->positional_count < 1) return "what task? tag, classify, regress, seq2seq or lm";
+    const char *problem = task_problem(list->positional_count > 0 ? given->positional[TRAINING_TASK] : NULL);
+    if (problem != NULL) return problem;
     for (size_t i = TRAINING_FILES; i < list->positional_count; i++)
         given->train.path[i - TRAINING_FILES] = given->positional[i];
     training_files *others[] = {&given->dev, &given->test};
-    bool two = given->train.path[1] != NULL;
     for (int i = 0; i < 2; i++) {
-        if (given->train.path[0] == NULL) { /* --dev DEV TRAIN: not a second file, then */
-            given->train.path[0] = others[i]->path[1];
-            others[i]->path[1] = NULL;
-        }
-        two |= others[i]->path[1] != NULL;
+        if (given->train.path[0] != NULL) continue; /* --dev DEV TRAIN: not a second file, then */
+        given->train.path[0] = others[i]->path[1];
+        others[i]->path[1] = NULL;
     }
-    if (two && strcmp(given->positional[TRAINING_TASK], "seq2seq") != 0)
-        return "one file to learn from, not two (seq2seq takes two: sources and targets, line by line)";
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
     if (given->time != NULL && is_set(given, "steps")) return "--time chooses the steps: not both";
     return NULL;
@@ -133,16 +127,24 @@ static attn_status set_if(attn_config *config, const char *name, const char *val
 int training_configure(attn_context *context, const training_flags *given, attn_config *config) {
     if (given->config != NULL && read_config_file(context, given, config) != ATTN_OK) return EXIT_FAILED;
     attn_status status = attn_config_set(config, "task", given->positional[TRAINING_TASK]);
-    for (int i = 0; i < TRAINING_SETTINGS && status == ATTN_OK; i++)
-        status = set_if(config, settings[i].name, given->setting[i]);
+    const char *input = given->train.path[0] != NULL ? attn_input_of_file(given->train.path[0]) : NULL;
+    attn_config_flag_text one;
+    if (input != NULL && strcmp(input, attn_input_name(0)) != 0 && status == ATTN_OK)
+        status = attn_config_set(config, "input", input); /* the file's name tells; a flag wins over it */
+    for (int i = 0; i < given->settings && status == ATTN_OK && attn_config_flag(i, &one); i++)
+        status = set_if(config, one.name, given->on[i] ? "true" : given->setting[i]);
     if (status == ATTN_OK) status = set_if(config, "encoder.kind", given->encoder);
     if (status == ATTN_OK) status = set_if(config, "training.seed", given->seed);
-    if (status == ATTN_OK) status = set_if(config, "output.crf", given->crf ? "true" : NULL);
-    if (status == ATTN_OK) status = set_if(config, "text.one_hot", given->one_hot ? "true" : NULL);
-    if (status == ATTN_OK) status = set_if(config, "text.pretokenized", given->pretokenized ? "true" : NULL);
-    if (status == ATTN_OK) status = set_if(config, "text.lowercase", given->lowercase ? "true" : NULL);
     if (status == ATTN_OK) status = set_if(config, "encoder.left", given->window);
     if (status == ATTN_OK) status = set_if(config, "encoder.right", given->window);
+    attn_reader_options options;
+    bool two = given->train.path[1] || given->dev.path[1] || given->test.path[1];
+    if (status == ATTN_OK && two) status = attn_config_reader(config, &options);
+    if (status == ATTN_OK && two && attn_reader_files(&options) < 2) {
+        fprintf(stderr, "attn %s: one file to learn from, not two, for this task and kind of input\n",
+                given->command);
+        return EXIT_MISUSED;
+    }
     if (status == ATTN_OK) return EXIT_DONE;
     opening_fail(given->command, context);
     return EXIT_MISUSED;

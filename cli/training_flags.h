@@ -12,9 +12,9 @@
 #include "arguments.h"
 
 enum {
-    TRAINING_SETTINGS = 23,                  /* flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 12, /* all that training_flags_add adds */
-    TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
+    TRAINING_SETTINGS = 64,                 /* room for flags that set one value of the configuration */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 8, /* for all that training_flags_add adds */
+    TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_POSITIONALS = 3
 };
@@ -28,20 +28,26 @@ typedef struct training_files {
 typedef struct training_flags {
     const char *command; /* in messages */
     const char *positional[TRAINING_POSITIONALS];
-    training_files train, dev, test; /* test: only of commands that have it */
-    const char *encoder, *seed;      /* NULL: what the configuration says; a command sets them */
-    const char *setting[TRAINING_SETTINGS];
+    training_files train, dev, test;        /* test: only of commands that have it */
+    const char *encoder, *seed;             /* NULL: what the configuration says; a command sets them */
+    const char *setting[TRAINING_SETTINGS]; /* in the order in which the library lists them */
+    bool on[TRAINING_SETTINGS];
+    int settings;
     const char *config, *time, *vectors, *window;
     int64_t threads;
-    bool crf, pretokenized, one_hot, lowercase, quiet, skip_bad;
+    bool quiet, skip_bad;
 } training_flags;
 
-/* Puts TRAINING_FLAGS rows there. */
-void training_flags_add(training_flags *given, argument_flag *flags);
+/* Puts at most TRAINING_FLAGS rows there; how many. */
+int training_flags_add(training_flags *given, argument_flag *flags);
 
 /* Once the arguments are read: takes the files from the positionals. What is wrong with them or the flags, or
  * NULL. */
 const char *training_flags_problem(training_flags *given, const argument_list *list);
+
+/* What the help says about tasks: a line each, as the library describes them. Stays as long as the program.
+ */
+const char *training_tasks(const char *before, const char *after);
 
 /* The task, the file of --config, then the flags: what is typed wins. EXIT_DONE, or it has said why not. */
 int training_configure(attn_context *context, const training_flags *given, attn_config *config);

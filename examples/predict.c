@@ -9,11 +9,14 @@ int main(int count, char **arguments) {
     if (count != 3) return fprintf(stderr, "predict MODEL TEXT\n"), 2;
     attn_context *context;
     attn_model *model;
+    attn_predictor *predictor;
     attn_prediction *answer;
     if (attn_context_create(NULL, &context) != ATTN_OK)
         return fprintf(stderr, "%s\n", attn_last_create_error()), 1;
     if (attn_model_load(context, arguments[1], &model) != ATTN_OK ||
-        attn_model_predict_text(model, arguments[2], ATTN_PREDICT_PROBABILITIES, &answer) != ATTN_OK)
+        attn_predictor_create(model, context, &predictor) != ATTN_OK ||
+        attn_predictor_set(predictor, "probs", "true") != ATTN_OK ||
+        attn_predictor_text(predictor, arguments[2], &answer) != ATTN_OK)
         return fprintf(stderr, "%s\n", attn_context_error(context)), 1;
 
     int64_t rows = attn_model_per_token(model) ? attn_prediction_units(answer, 0) : 1;
@@ -25,6 +28,7 @@ int main(int count, char **arguments) {
     }
 
     attn_prediction_destroy(answer);
+    attn_predictor_destroy(predictor);
     attn_model_destroy(model);
     attn_context_destroy(context);
     return 0;

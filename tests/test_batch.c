@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batch.h"
+#include "data/plan.h"
+#include "inputs/text/text.h"
 #include "support/examples.h"
 #include "support/memory.h"
 #include "support/random.h"
@@ -28,37 +29,35 @@ static int teardown(void **state) {
 
 /* ---- segments ---- */
 
-/* Only the places of the units matter here. */
-static at_units units_of(const int64_t *lengths, int64_t examples, int64_t *offsets) {
-    at_units units = {.examples = examples, .offsets = offsets};
+static const int64_t *offsets_of(const int64_t *lengths, int64_t examples, int64_t *offsets) {
     offsets[0] = 0;
     for (int64_t i = 0; i < examples; i++) offsets[i + 1] = offsets[i] + lengths[i];
-    return units;
+    return offsets;
 }
 
 static void test_segments(void **state) {
     (void)state;
     static const int64_t lengths[] = {3, 0, 10, 4, 5, 1};
     int64_t offsets[7];
-    at_units units = units_of(lengths, 6, offsets);
+    offsets_of(lengths, 6, offsets);
     at_segments segments = {0};
     /* texts are cut; an empty one is there too */
-    static const at_segment cut[] = {{0, 0, 3, 0}, {1, 3, 0, 0}, {2, 3, 4, 0}, {3, 13, 4, 0}, {4, 17, 4, 0}, {5, 22, 1, 0}};
-    assert_int_equal(at_segments_make(context, &units, 4, 0, &segments), ATTN_OK);
+    static const at_segment cut[] = {{0, 0, 3, 0},  {1, 3, 0, 0},  {2, 3, 4, 0},
+                                     {3, 13, 4, 0}, {4, 17, 4, 0}, {5, 22, 1, 0}};
+    assert_int_equal(at_segments_make(context, 6, offsets, 4, 0, &segments), ATTN_OK);
     assert_int_equal(segments.count, 6);
     assert_memory_equal(segments.list, cut, sizeof cut);
     /* sequences of tokens go in pieces, and without a token there is nothing to answer */
     static const at_segment pieces[] = {{0, 0, 3, 0},  {2, 3, 4, 0},  {2, 7, 4, 0},  {2, 11, 2, 0},
                                         {3, 13, 4, 0}, {4, 17, 4, 0}, {4, 21, 1, 0}, {5, 22, 1, 0}};
-    assert_int_equal(at_segments_make(context, &units, 4, 1, &segments), ATTN_OK);
+    assert_int_equal(at_segments_make(context, 6, offsets, 4, 1, &segments), ATTN_OK);
     assert_int_equal(segments.count, 8);
     assert_memory_equal(segments.list, pieces, sizeof pieces);
-    assert_int_equal(at_segments_make(context, &units, 1, 1, &segments), ATTN_OK);
+    assert_int_equal(at_segments_make(context, 6, offsets, 1, 1, &segments), ATTN_OK);
     assert_int_equal(segments.count, 23);
-    assert_int_equal(at_segments_make(context, &units, 1000, 1, &segments), ATTN_OK);
+    assert_int_equal(at_segments_make(context, 6, offsets, 1000, 1, &segments), ATTN_OK);
     assert_int_equal(segments.count, 5);
-    units.examples = 0;
-    assert_int_equal(at_segments_make(context, &units, 4, 1, &segments), ATTN_OK);
+    assert_int_equal(at_segments_make(context, 0, offsets, 4, 1, &segments), ATTN_OK);
     assert_int_equal(segments.count, 0);
     at_segments_free(context, &segments);
 }
@@ -71,9 +70,9 @@ static at_segments random_segments(int64_t count, int64_t longest, uint64_t seed
     int64_t *offsets = calloc((size_t)count + 1, sizeof *offsets);
     assert_true(lengths && offsets);
     for (int64_t i = 0; i < count; i++) lengths[i] = random_between(&random, 0, longest);
-    at_units units = units_of(lengths, count, offsets);
+    offsets_of(lengths, count, offsets);
     at_segments segments = {0};
-    assert_int_equal(at_segments_make(context, &units, longest, 0, &segments), ATTN_OK);
+    assert_int_equal(at_segments_make(context, count, offsets, longest, 0, &segments), ATTN_OK);
     assert_int_equal(segments.count, count);
     free(lengths);
     free(offsets);
@@ -192,99 +191,110 @@ static const char *const texts[] = {"a bb a ccc", "", "bb", "a bb a ccc", "a zz"
 enum { TEXTS = 5 };
 
 typedef struct input {
-    attn_dataset dataset;
-    at_text text;
-    at_units units;
+    attn_dataset *dataset;
+    at_text_input *text;
+    at_text_encoded *units;
     at_segments segments;
 } input;
 
 static void input_create(input *made) {
     memset(made, 0, sizeof *made);
-    examples_create(context, 0, texts, TEXTS, &made->dataset);
-    made->text.context = context;
-    made->text.options = (at_text_options){.unit = AT_UNIT_WORDS,
-                                           .min_count = 2,
-                                           .ngram_min = 1,
-                                           .ngram_max = 3,
-                                           .word_features = 1,
-                                           .buckets = 50};
-    assert_int_equal(at_text_learn(&made->text, &made->dataset), ATTN_OK);
-    assert_int_equal(at_text_units(&made->text, &made->dataset, &made->units), ATTN_OK);
-    assert_int_equal(at_segments_make(context, &made->units, 100, 0, &made->segments), ATTN_OK);
+    made->dataset = examples_create(context, 0, texts, TEXTS);
+    made->text = text_create(context,
+                             &(at_text_values){.unit = AT_UNIT_WORDS,
+                                               .min_count = 2,
+                                               .ngram_min = 1,
+                                               .ngram_max = 3,
+                                               .word_features = 1,
+                                               .buckets = 50},
+                             (text_use){0});
+    assert_int_equal(text_learn(made->text, made->dataset), ATTN_OK);
+    assert_int_equal(text_encode(made->text, made->dataset, &made->units), ATTN_OK);
+    assert_int_equal(at_segments_make(context, TEXTS, made->units->encoded.offsets, 100, 0, &made->segments),
+                     ATTN_OK);
 }
 
 static void input_destroy(input *made) {
     at_segments_free(context, &made->segments);
-    at_units_free(context, &made->units);
-    at_text_free(&made->text);
-    examples_destroy(&made->dataset);
+    text_free(made->units);
+    text_destroy(made->text);
+    attn_dataset_destroy(made->dataset);
+}
+
+static at_text_batch *batch_create(void) {
+    at_batch *batch = NULL;
+    assert_int_equal(at_text_create_batch(context, &batch), ATTN_OK);
+    return (at_text_batch *)(void *)batch;
+}
+
+static attn_status batch_fill(const input *from, const int64_t *order, int64_t count, const uint64_t *seed,
+                              at_text_batch *batch) {
+    return at_text_fill(&from->text->input, &from->units->encoded, &from->segments, order, count, seed,
+                        &batch->batch);
 }
 
 static void test_batch(void **state) {
     (void)state;
     input from;
     input_create(&from);
-    at_batch batch = {0}, alone = {0};
+    at_text_batch *batch = batch_create(), *alone = batch_create();
     static const int64_t order[] = {4, 1, 0, 2};
     static const int64_t offsets[] = {0, 2, 3, 7, 8}; /* the empty text is one unknown unit */
-    assert_int_equal(at_batch_make(&from.text, NULL, &from.units, &from.segments, order, 4, NULL, &batch),
-                     ATTN_OK);
-    assert_int_equal(batch.sequences, 4);
-    assert_memory_equal(batch.offsets, offsets, sizeof offsets);
-    assert_int_equal(batch.features.rows, 8);
+    assert_int_equal(batch_fill(&from, order, 4, NULL, batch), ATTN_OK);
+    assert_int_equal(batch->batch.sequences, 4);
+    assert_memory_equal(batch->batch.offsets, offsets, sizeof offsets);
+    assert_int_equal(batch->batch.rows, 8);
     for (int64_t s = 0; s < 4; s++) { /* each as if it were alone */
-        assert_int_equal(
-            at_batch_make(&from.text, NULL, &from.units, &from.segments, order + s, 1, NULL, &alone),
-            ATTN_OK);
-        assert_int_equal(alone.features.rows, offsets[s + 1] - offsets[s]);
-        for (int64_t r = 0; r < alone.features.rows; r++) {
-            int64_t begin = batch.features.offsets[offsets[s] + r],
-                    end = batch.features.offsets[offsets[s] + r + 1];
-            assert_int_equal(alone.features.offsets[r + 1] - alone.features.offsets[r], end - begin);
-            assert_memory_equal(alone.features.ids + alone.features.offsets[r], batch.features.ids + begin,
+        assert_int_equal(batch_fill(&from, order + s, 1, NULL, alone), ATTN_OK);
+        assert_int_equal(alone->batch.rows, offsets[s + 1] - offsets[s]);
+        for (int64_t r = 0; r < alone->batch.rows; r++) {
+            int64_t begin = batch->offsets[offsets[s] + r], end = batch->offsets[offsets[s] + r + 1];
+            assert_int_equal(alone->offsets[r + 1] - alone->offsets[r], end - begin);
+            assert_memory_equal(alone->ids + alone->offsets[r], batch->ids + begin,
                                 (size_t)(end - begin) * sizeof(int32_t));
         }
     }
-    assert_int_equal(batch.features.ids[batch.features.offsets[2]], 0);
-    assert_int_equal(batch.features.offsets[3] - batch.features.offsets[2], 1);
-    int64_t a = at_vocabulary_find(&from.text.vocabulary, "a", 1);
+    assert_int_equal(batch->ids[batch->offsets[2]], 0);
+    assert_int_equal(batch->offsets[3] - batch->offsets[2], 1);
+    int64_t a = at_vocabulary_find(&from.text->symbols.vocabulary, "a", 1);
     assert_true(a > 0);
-    assert_int_equal(batch.features.ids[batch.features.offsets[0]], a);
-    assert_int_equal(batch.features.ids[batch.features.offsets[1]], 0); /* "zz" is too rare */
-    at_batch_free(context, &batch);
-    at_batch_free(context, &alone);
+    assert_int_equal(batch->ids[batch->offsets[0]], a);
+    assert_int_equal(batch->ids[batch->offsets[1]], 0); /* "zz" is too rare */
+    text_batch_free(batch);
+    text_batch_free(alone);
     input_destroy(&from);
 }
 
 static void test_vectors_of_a_batch(void **state) {
     (void)state;
     static const char *const words[] = {"A bb", "", "CCC x"};
-    attn_dataset dataset;
-    at_text text = {.context = context, .options = {.unit = AT_UNIT_WORDS, .min_count = 1}};
-    at_units units = {0};
+    attn_dataset *dataset = examples_create(context, 0, words, 3);
+    at_text_input *text =
+        text_create(context, &(at_text_values){.unit = AT_UNIT_WORDS, .min_count = 1}, (text_use){0});
+    at_text_encoded *units = NULL;
     at_segments segments = {0};
-    at_vocabulary vectors = {0};
-    at_batch batch = {0};
+    at_text_batch *batch = batch_create();
     int64_t number;
-    examples_create(context, 0, words, 3, &dataset);
-    assert_int_equal(at_text_learn(&text, &dataset), ATTN_OK);
-    assert_int_equal(at_text_units(&text, &dataset, &units), ATTN_OK);
-    assert_int_equal(at_segments_make(context, &units, 100, 0, &segments), ATTN_OK);
     static const char *const known[] = {"", "a", "A", "ccc"};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(at_vocabulary_add(context, &vectors, known[i], strlen(known[i]), 1, &number),
-                         ATTN_OK);
+        assert_int_equal(
+            at_vocabulary_add(context, &text->pretrained.words, known[i], strlen(known[i]), 1, &number),
+            ATTN_OK);
+    text->pretrained.columns = 2;
+    assert_int_equal(text_learn(text, dataset), ATTN_OK);
+    assert_int_equal(text_encode(text, dataset, &units), ATTN_OK);
+    assert_int_equal(at_segments_make(context, 3, units->encoded.offsets, 100, 0, &segments), ATTN_OK);
     static const int64_t order[] = {2, 1, 0};
-    assert_int_equal(at_batch_make(&text, &vectors, &units, &segments, order, 3, NULL, &batch), ATTN_OK);
+    assert_int_equal(at_text_fill(&text->input, &units->encoded, &segments, order, 3, NULL, &batch->batch),
+                     ATTN_OK);
     static const int32_t ids[] = {3, 0, 0, 2, 0}; /* CCC as ccc, x, the empty text, A as it is, bb */
-    assert_int_equal(batch.features.rows, 5);
-    assert_memory_equal(batch.vector_ids, ids, sizeof ids);
-    at_batch_free(context, &batch);
-    at_vocabulary_free(context, &vectors);
+    assert_int_equal(batch->batch.rows, 5);
+    assert_memory_equal(batch->vectors, ids, sizeof ids);
+    text_batch_free(batch);
     at_segments_free(context, &segments);
-    at_units_free(context, &units);
-    at_text_free(&text);
-    examples_destroy(&dataset);
+    text_free(units);
+    text_destroy(text);
+    attn_dataset_destroy(dataset);
 }
 
 /* How often hiding makes the unit 0 and features -1, over many batches. */
@@ -292,22 +302,21 @@ static void test_hiding(void **state) {
     (void)state;
     input from;
     input_create(&from);
-    at_batch plain = {0}, hidden = {0}, again = {0};
+    from.text->values.unit_dropout = 0.25;
+    from.text->values.feature_dropout = 0.5;
+    at_text_batch *plain = batch_create(), *hidden = batch_create(), *again = batch_create();
     static const int64_t order[] = {0, 3, 4};
-    at_hiding hiding = {.unit = 0.25, .feature = 0.5};
+    uint64_t seed = 0;
     int64_t units = 0, units_hidden = 0, features = 0, features_hidden = 0;
-    assert_int_equal(at_batch_make(&from.text, NULL, &from.units, &from.segments, order, 3, NULL, &plain),
-                     ATTN_OK);
-    for (uint64_t seed = 0; seed < 400; seed++) {
-        hiding.seed = seed * seed + 11;
-        assert_int_equal(
-            at_batch_make(&from.text, NULL, &from.units, &from.segments, order, 3, &hiding, &hidden),
-            ATTN_OK);
-        assert_int_equal(hidden.features.used, plain.features.used);
-        for (int64_t row = 0; row < plain.features.rows; row++) {
-            for (int64_t i = plain.features.offsets[row]; i < plain.features.offsets[row + 1]; i++) {
-                int32_t was = plain.features.ids[i], is = hidden.features.ids[i];
-                if (i > plain.features.offsets[row]) {
+    assert_int_equal(batch_fill(&from, order, 3, NULL, plain), ATTN_OK);
+    for (uint64_t round = 0; round < 400; round++) {
+        seed = round * round + 11;
+        assert_int_equal(batch_fill(&from, order, 3, &seed, hidden), ATTN_OK);
+        assert_int_equal(hidden->used, plain->used);
+        for (int64_t row = 0; row < plain->batch.rows; row++) {
+            for (int64_t i = plain->offsets[row]; i < plain->offsets[row + 1]; i++) {
+                int32_t was = plain->ids[i], is = hidden->ids[i];
+                if (i > plain->offsets[row]) {
                     assert_true(is == was || is == -1);
                     features++;
                     features_hidden += is == -1;
@@ -321,13 +330,11 @@ static void test_hiding(void **state) {
     }
     assert_in_range(units_hidden * 1000 / units, 210, 290);
     assert_in_range(features_hidden * 1000 / features, 470, 530);
-    assert_int_equal(at_batch_make(&from.text, NULL, &from.units, &from.segments, order, 3, &hiding, &again),
-                     ATTN_OK); /* the same seed, the same places */
-    assert_memory_equal(hidden.features.ids, again.features.ids,
-                        (size_t)again.features.used * sizeof(int32_t));
-    at_batch_free(context, &plain);
-    at_batch_free(context, &hidden);
-    at_batch_free(context, &again);
+    assert_int_equal(batch_fill(&from, order, 3, &seed, again), ATTN_OK); /* the same seed, the same places */
+    assert_memory_equal(hidden->ids, again->ids, (size_t)again->used * sizeof(int32_t));
+    text_batch_free(plain);
+    text_batch_free(hidden);
+    text_batch_free(again);
     input_destroy(&from);
 }
 
@@ -337,25 +344,26 @@ static void test_memory_runs_out(void **state) {
     (void)state;
     input from;
     input_create(&from);
+    assert_int_equal(at_vocabulary_add(context, &from.text->pretrained.words, "", 0, 1, NULL), ATTN_OK);
+    from.text->pretrained.columns = 1;
     int64_t live = counter.live, n = 1;
     static const int64_t order[] = {0, 1, 2, 3, 4};
     for (int done = 0; !done; n++) {
         at_segments segments = {0};
         at_plan plan = {0};
-        at_batch batch = {0};
+        at_batch *batch = NULL;
         counter.fail_at = n;
-        attn_status status = at_segments_make(context, &from.units, 1, 0, &segments);
+        attn_status status = at_segments_make(context, TEXTS, from.units->encoded.offsets, 1, 0, &segments);
         if (status == ATTN_OK) status = at_plan_make(context, &segments, 3, 1, 1, &plan);
-        if (status == ATTN_OK) {
-            status = at_batch_make(&from.text, &from.text.vocabulary, &from.units, &segments, order, 5, NULL,
-                                   &batch);
-        }
+        if (status == ATTN_OK) status = at_text_create_batch(context, &batch);
+        if (status == ATTN_OK)
+            status = at_text_fill(&from.text->input, &from.units->encoded, &segments, order, 5, NULL, batch);
         counter.fail_at = 0;
         done = status == ATTN_OK;
         if (!done) assert_int_equal(status, ATTN_OUT_OF_MEMORY);
         at_segments_free(context, &segments);
         at_plan_free(context, &plan);
-        at_batch_free(context, &batch);
+        at_text_free_batch(batch);
         assert_int_equal(counter.live, live);
     }
     assert_true(n > 8);

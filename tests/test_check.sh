@@ -179,12 +179,12 @@ check "wrong pairs: how many" line_is "5 examples are wrong and left out:"
 check "wrong pairs: no TAB" line_is "  bad.tsv:2: no TAB: a line is source TAB target"
 check "wrong pairs: no source" line_is "  bad.tsv:3: the source is empty"
 check "wrong pairs: no target" line_is "  bad.tsv:4: the target is empty"
-check "wrong pairs: columns" line_is "  bad.tsv:5: 3 columns: say which with --text-column and --column"
+check "wrong pairs: columns" line_is "  bad.tsv:5: 3 columns: say which are the source and the target"
 check "wrong pairs: bytes" line_is "  bad.tsv:6: byte 3 (0xff) is not UTF-8: convert the file with iconv"
 run 0 bad.tsv --task seq2seq --skip-bad
 printf '1\ta\tA\n2\tb\tB\n' >three.tsv
 run 1 three.tsv --task seq2seq
-check "three columns" complains "three.tsv:1: 3 columns: say which with --text-column and --column"
+check "three columns" complains "three.tsv:1: 3 columns: say which are the source and the target"
 run 0 three.tsv --task seq2seq --text-column 2 --column 3
 check "three columns: said" line_is "three.tsv: 2 pairs"
 printf 'a\n\nc\n' >b.en
@@ -213,9 +213,11 @@ check "task: texts have no tags" says "tagging needs a tag"
 run 0 a.csv --task classify
 check "task: texts have labels" line_is "label: 2 classes"
 run 2 a.en b.fr --task tag
-check "task: two files" complains "two files are sources and targets, of seq2seq"
+check "task: two files" complains "one file to learn from, not two"
 run 2 a.csv --task seq2seq --format table
-check "task: a format that has no pairs" complains "--format is to be pairs, or left out"
+check "task: a format that has no pairs" complains "reader.format has to be pairs"
+run 2 a.en a.fr.gz --format table
+check "task: two files have a format of their own" complains "two files are read as pairs"
 run 2 a.en a.fr.gz --column 2
 check "task: two files have no columns" complains "have no columns"
 run 2 a.csv --task seq2sec
@@ -236,7 +238,11 @@ check "no such column" complains "a.csv: has no column stars; its first line nam
 run 1 a.csv --text-column body
 check "no such text column" complains "a.csv: has no column body"
 run 2 a.csv --format tsv
-check "no such format" complains "--format"
+check "no such format" complains "there is no --format tsv; it can be: auto, conllu, "
+run 2 a.csv --input pictures
+check "no such kind of input" complains "pictures"
+run 0 a.csv --input text
+check "a kind of input" line_is "a.csv: table (TSV or CSV), 5 texts"
 run 0 --help
 check "help" says "attn check FILE [TARGETS]"
 

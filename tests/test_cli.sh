@@ -70,7 +70,7 @@ mistake "is a part of attention, not of graph" bench graph --only decode
 mistake "is a part of graph, not of attention" bench attention --only hub
 mistake "did you mean graph?" bench grap
 mistake "attn explain --steps" explain
-mistake "which text is missing.safetensors to answer?" explain missing.safetensors
+mistake "no text given: attn explain missing.safetensors TEXT" explain missing.safetensors
 mistake "takes no missing.safetensors" explain --steps missing.safetensors
 mistake "--window belong to --steps" explain missing.safetensors word --causal
 mistake "there is no flag -x" explain -x

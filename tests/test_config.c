@@ -11,6 +11,8 @@
 
 #include <attn/attn.h>
 
+#include "inputs/kinds.h"
+#include "inputs/text/text.h"
 #include "model/config.h"
 #include "support/examples.h"
 #include "support/memory.h"
@@ -63,81 +65,150 @@ static attn_status parse(attn_config *config, const char *json) {
 
 /* ---- the table ---- */
 
+/* The parts of a configuration, in the order of their fields. */
+static const at_fields *part_at(int part) {
+    static const at_fields *const before[] = {&at_task_fields, &at_reading_fields};
+    static const at_fields *const after[] = {&at_encoder_fields, &at_sequence_fields, &at_output_fields,
+                                             &at_training_fields};
+    if (part < 2) return before[part];
+    if (part < 2 + at_input_count()) return &at_input_at(part - 2)->fields;
+    part -= 2 + at_input_count();
+    return part < 4 ? after[part] : NULL;
+}
+
+static const at_field *field_at(int index, const at_fields **of) {
+    for (int part = 0; (*of = part_at(part)); part++) {
+        if (index < (*of)->count) return &(*of)->list[index];
+        index -= (*of)->count;
+    }
+    fail_msg("there is no such field");
+    return NULL;
+}
+
+static const at_field *field_of(int index) {
+    const at_fields *of;
+    return field_at(index, &of);
+}
+
+static const at_field *find_field(const char *name) {
+    for (int i = 0; i < attn_config_count(); i++)
+        if (strcmp(attn_config_name(i), name) == 0) return field_of(i);
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
 static void test_table(void **state) {
     (void)state;
-    assert_int_equal(attn_config_count(), AT_FIELDS);
+    int count = attn_config_count(), all = 0;
+    for (int part = 0; part_at(part); part++) all += part_at(part)->count;
+    assert_int_equal(count, all);
+    assert_true(count > 90);
     assert_null(attn_config_name(-1));
-    assert_null(attn_config_name(AT_FIELDS));
+    assert_null(attn_config_name(count));
     assert_null(attn_config_help(-1));
-    assert_null(attn_config_help(AT_FIELDS));
-    for (int i = 0; i < AT_FIELDS; i++) {
-        const at_field *field = &at_fields[i];
+    assert_null(attn_config_help(count));
+    assert_null(attn_config_choice(-1, 0));
+    assert_null(attn_config_choice(count, 0));
+    for (int i = 0; i < count; i++) {
+        const at_fields *part, *other_part;
+        const at_field *field = field_at(i, &part);
         assert_string_equal(attn_config_name(i), field->name);
         assert_ptr_equal(attn_config_help(i), field->help);
         assert_non_null(field->help);
         assert_null(strchr(field->help, '\n'));
         assert_true((field->kind == AT_FIELD_CHOICE) == (field->choices != NULL));
+        assert_null(attn_config_choice(i, -1));
+        int choices = 0;
+        for (; field->choices && field->choices[choices]; choices++)
+            assert_string_equal(attn_config_choice(i, choices), field->choices[choices]);
+        assert_null(attn_config_choice(i, choices));
+        assert_null(attn_config_choice(i, choices + 1));
         assert_true(field->minimum <= field->maximum);
+        assert_true(field->place < part->bytes);
         const char *dot = strchr(field->name, '.');
         assert_true(!dot || !strchr(dot + 1, '.'));
         for (int j = 0; j < i; j++) {
-            assert_string_not_equal(field->name, at_fields[j].name);
-            assert_true(field->place != at_fields[j].place);
+            const at_field *other = field_at(j, &other_part);
+            assert_string_not_equal(field->name, other->name);
+            assert_true(field->place != other->place || part != other_part);
         }
         /* the fields of a group stand together, as they are printed */
         size_t length = dot ? (size_t)(dot - field->name) + 1 : 0;
         int left = 0;
         for (int j = i - 1; j >= 0; j--) {
-            int same = length ? strncmp(field->name, at_fields[j].name, length) == 0
-                              : !strchr(at_fields[j].name, '.');
+            int same = length ? strncmp(field->name, field_of(j)->name, length) == 0
+                              : !strchr(field_of(j)->name, '.');
             if (same && left) fail_msg("%s stands apart from its group", field->name);
             left |= !same;
         }
     }
+    /* flags of a command line name values that there are */
+    attn_config_flag_text flag;
+    int flags = 0;
+    for (; attn_config_flag(flags, &flag); flags++) {
+        assert_true(flag.flag && flag.help);
+        assert_true(flag.value || find_field(flag.name)->kind == AT_FIELD_SWITCH);
+    }
+    assert_true(flags > 5);
+    assert_int_equal(attn_config_flag(-1, &flag), 0);
+    for (int i = 0; i < attn_task_count(); i++) {
+        assert_string_equal(attn_task_name(i), find_field("task")->choices[i]);
+        assert_non_null(attn_task_help(i));
+    }
+    assert_null(attn_task_name(attn_task_count()));
+    assert_null(attn_task_name(-1));
+    assert_null(attn_task_help(attn_task_count()));
+    assert_null(find_field("task")->choices[attn_task_count()]);
 }
 
-/* The names of a choice: task, text.unit, encoder.kind. */
-static const char *choice(const char *name, int number) {
-    for (int i = 0; i < AT_FIELDS; i++)
-        if (strcmp(at_fields[i].name, name) == 0) return at_fields[i].choices[number < 0 ? 0 : number];
-    fail_msg("there is no %s", name);
-    return "";
+/* The field and the value that a rule asks for. */
+static void condition_of(const at_default *rule, char *name, char *value) {
+    size_t length = strcspn(rule->when, "=");
+    snprintf(name, AT_FIELD_TEXT_BYTES, "%.*s", (int)length, rule->when);
+    snprintf(value, AT_FIELD_TEXT_BYTES, "%s", rule->when + length + 1);
 }
 
 /* A configuration for which a rule counts; a rule for the unit itself counts where none was typed. */
 static attn_config *fitting(const at_default *rule) {
     attn_config *config = create();
-    set(config, "task", choice("task", rule->task));
-    if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", choice("text.unit", rule->unit));
-    set(config, "encoder.kind", choice("encoder.kind", rule->encoder));
+    char name[AT_FIELD_TEXT_BYTES], value[AT_FIELD_TEXT_BYTES];
+    set(config, "task", rule->task ? rule->task : "tag");
+    if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", "words");
+    set(config, "encoder.kind", "attention");
+    if (rule->when) {
+        condition_of(rule, name, value);
+        set(config, name, value);
+    }
     char examples[32];
     snprintf(examples, sizeof examples, "%" PRId64, rule->examples);
     set(config, "training.examples", examples);
     return config;
 }
 
-static int covers(const at_default *rule, const at_default *other) {
-    return (rule->task < 0 || rule->task == (other->task < 0 ? 0 : other->task)) &&
-           (rule->unit < 0 || rule->unit == (other->unit < 0 ? 0 : other->unit)) &&
-           (rule->encoder < 0 || rule->encoder == (other->encoder < 0 ? 0 : other->encoder)) &&
-           rule->examples <= other->examples;
+/* Whether a rule counts for the configuration that fits another. */
+static int covers(const at_default *rule, const at_default *other, attn_config *fits) {
+    char name[AT_FIELD_TEXT_BYTES], value[AT_FIELD_TEXT_BYTES];
+    if (rule->task && strcmp(rule->task, other->task ? other->task : "tag") != 0) return 0;
+    if (rule->examples > other->examples) return 0;
+    if (!rule->when) return 1;
+    condition_of(rule, name, value);
+    return strcmp(attn_config_get(fits, name), value) == 0;
 }
 
 /* A default for many examples counts from the number that it names on, and not against what was typed. */
 static void test_defaults_of_sizes(void **state) {
     (void)state;
     int found = 0;
-    for (int d = 0; d < at_default_count; d++) {
-        const at_default *rule = &at_defaults[d];
+    for (int d = 0; d < AT_TEXT_DEFAULTS; d++) {
+        const at_default *rule = &at_text_defaults[d];
         if (rule->examples == 0) continue;
         attn_config *config = fitting(rule);
-        char many[AT_CONFIG_TEXT], fewer[32];
+        char many[AT_FIELD_TEXT_BYTES], fewer[32];
         strcpy(many, attn_config_get(config, rule->name));
         snprintf(fewer, sizeof fewer, "%" PRId64, rule->examples - 1);
         set(config, "training.examples", fewer);
         found += strcmp(attn_config_get(config, rule->name), many) != 0;
-        for (int i = 0; i < AT_FIELDS; i++)
-            if (strcmp(at_fields[i].name, rule->name) == 0) set(config, rule->name, at_fields[i].initial);
+        set(config, rule->name, find_field(rule->name)->initial);
         set(config, "training.examples", "1000000");
         assert_true(strcmp(attn_config_get(config, rule->name), many) != 0);
         attn_config_destroy(config);
@@ -148,23 +219,21 @@ static void test_defaults_of_sizes(void **state) {
 /* The last rule that fits counts, and none against what was typed. */
 static void test_defaults_of_tasks(void **state) {
     (void)state;
-    for (int d = 0; d < at_default_count; d++) {
-        const at_default *rule = &at_defaults[d], *last = rule;
+    for (int d = 0; d < AT_TEXT_DEFAULTS; d++) {
+        const at_default *rule = &at_text_defaults[d], *last = rule;
         attn_config *config = fitting(rule), *typed = create();
-        for (int e = d + 1; e < at_default_count; e++)
-            if (strcmp(at_defaults[e].name, rule->name) == 0 && covers(&at_defaults[e], rule))
-                last = &at_defaults[e];
+        for (int e = d + 1; e < AT_TEXT_DEFAULTS; e++)
+            if (strcmp(at_text_defaults[e].name, rule->name) == 0 &&
+                covers(&at_text_defaults[e], rule, config))
+                last = &at_text_defaults[e];
         set(typed, rule->name, last->value);
-        char value[AT_CONFIG_TEXT];
+        char value[AT_FIELD_TEXT_BYTES];
         strcpy(value, attn_config_get(typed, rule->name));
         assert_string_equal(attn_config_get(config, rule->name), value);
-        for (int i = 0; i < AT_FIELDS; i++) {
-            if (strcmp(at_fields[i].name, rule->name) != 0) continue;
-            set(config, rule->name, at_fields[i].initial);
-            set(typed, rule->name, at_fields[i].initial);
-            strcpy(value, attn_config_get(typed, rule->name));
-            assert_string_equal(attn_config_get(config, rule->name), value);
-        }
+        set(config, rule->name, find_field(rule->name)->initial);
+        set(typed, rule->name, find_field(rule->name)->initial);
+        strcpy(value, attn_config_get(typed, rule->name));
+        assert_string_equal(attn_config_get(config, rule->name), value);
         attn_config_destroy(config);
         attn_config_destroy(typed);
     }
@@ -173,16 +242,13 @@ static void test_defaults_of_tasks(void **state) {
 /* What failed was not given either: a default that depends on what is set later still counts. */
 static void test_failure_gives_nothing(void **state) {
     (void)state;
-    for (int d = 0; d < at_default_count; d++) {
-        const at_default *rule = &at_defaults[d];
+    for (int d = 0; d < AT_TEXT_DEFAULTS; d++) {
+        const at_default *rule = &at_text_defaults[d];
         attn_config *config = fitting(rule);
-        char before[AT_CONFIG_TEXT], json[512];
+        char before[AT_FIELD_TEXT_BYTES], json[512];
         strcpy(before, attn_config_get(config, rule->name));
-        for (int i = 0; i < AT_FIELDS; i++) {
-            if (strcmp(at_fields[i].name, rule->name) != 0) continue;
-            snprintf(json, sizeof json, "{\"%s\": \"%s\", \"no such name\": 1}", rule->name,
-                     at_fields[i].initial);
-        }
+        snprintf(json, sizeof json, "{\"%s\": \"%s\", \"no such name\": 1}", rule->name,
+                 find_field(rule->name)->initial);
         refused(parse(config, json), "some.json: ", "no such name");
         refused(attn_config_set(config, rule->name, "no such value"), rule->name, "");
         assert_string_equal(attn_config_get(config, rule->name), before);
@@ -193,32 +259,31 @@ static void test_failure_gives_nothing(void **state) {
 /* All defaults of every task, unit and encoder that go together are values that can be built from. */
 static void test_defaults_fit(void **state) {
     (void)state;
-    static const char *const tasks[] = {"tag", "classify", "regress", "seq2seq", "lm"};
+    enum { TAG, CLASSIFY, REGRESS, SEQ2SEQ, LM, TASKS };
+    static const char *const tasks[TASKS] = {"tag", "classify", "regress", "seq2seq", "lm"};
     static const char *const units[] = {"words", "chars", "bytes", "subwords", "symbols", "auto"};
     static const char *const encoders[] = {"attention", "rnn", "cnn", "fc"};
-    for (int task = 0; task < 5; task++) {
+    for (int task = 0; task < TASKS; task++) {
         for (int unit = 0; unit < 6; unit++) {
             for (int encoder = 0; encoder < 4; encoder++) {
                 attn_config *config = create();
-                const at_config *values = NULL;
+                at_config values;
                 set(config, "task", tasks[task]);
                 set(config, "text.unit", units[unit]);
                 set(config, "encoder.kind", encoders[encoder]);
                 attn_status status = at_config_values(config, &values);
-                if (task == AT_TASK_TAG && unit != AT_UNIT_WORDS) {
+                if (task == TAG && unit != AT_UNIT_WORDS) {
                     refused(status, "text.unit", "text.scheme");
-                    assert_null(values);
-                } else if (task != AT_TASK_SEQ2SEQ && unit == AT_UNIT_AUTO) {
+                } else if (task != SEQ2SEQ && unit == AT_UNIT_AUTO) {
                     refused(status, "text.unit auto", "seq2seq");
-                    assert_null(values);
-                } else if (task == AT_TASK_LM && (unit == AT_UNIT_WORDS || unit == AT_UNIT_SYMBOLS)) {
+                } else if (task == LM && (unit == AT_UNIT_WORDS || unit == AT_UNIT_SYMBOLS)) {
                     refused(status, "task lm", "text.unit has to be chars, bytes or subwords");
-                    assert_null(values);
                 } else {
                     assert_int_equal(status, ATTN_OK);
-                    assert_int_equal(values->task, task);
-                    assert_int_equal(values->unit, unit);
-                    assert_int_equal(values->encoder, encoder);
+                    assert_string_equal(values.task->name, tasks[task]);
+                    assert_ptr_equal(values.input, &at_text_kind);
+                    assert_int_equal(values.input->unit(values.input_values), unit);
+                    assert_int_equal(values.encoder->kind, encoder);
                 }
                 attn_config_destroy(config);
             }
@@ -239,13 +304,12 @@ static void test_sequences_together(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         for (int encoder = 0; encoder < 2; encoder++) { /* the decoder has heads, whatever the encoder is */
             attn_config *config = create();
-            const at_config *values = NULL;
+            at_config values;
             set(config, "task", wrong[i][0]);
             set(config, "encoder.kind", encoder ? "rnn" : "attention");
             set(config, wrong[i][1], wrong[i][2]);
             if (wrong[i][3]) set(config, wrong[i][3], wrong[i][4]);
             refused(at_config_values(config, &values), wrong[i][5], "");
-            assert_null(values);
             attn_config_destroy(config);
         }
     }
@@ -262,57 +326,71 @@ static void another_value(const at_field *field, char *text) {
         return;
     case AT_FIELD_TEXT: strcpy(text, "a \"b\"\\, \xc3\xb6\t\x01"); return;
     case AT_FIELD_INTEGER:
-        snprintf(text, AT_CONFIG_TEXT, "%" PRId64,
+        snprintf(text, AT_FIELD_TEXT_BYTES, "%" PRId64,
                  (int64_t)(atof(field->initial) < field->maximum ? field->maximum : field->minimum));
         return;
     case AT_FIELD_NUMBER:
-        snprintf(text, AT_CONFIG_TEXT, "%.17g", field->minimum + (field->maximum - field->minimum) / 3);
+        snprintf(text, AT_FIELD_TEXT_BYTES, "%.17g", field->minimum + (field->maximum - field->minimum) / 3);
         return;
     }
+}
+
+/* Whether a field is of a kind of input other than this one: those are not printed. */
+static int of_another(int index, int input) {
+    const at_fields *of;
+    field_at(index, &of);
+    for (int i = 0; i < at_input_count(); i++)
+        if (of == &at_input_at(i)->fields) return i != input;
+    return 0;
 }
 
 static void test_set_and_get(void **state) {
     (void)state;
-    attn_config *all = create(), *again = create();
-    for (int i = 0; i < AT_FIELDS; i++) {
-        const at_field *field = &at_fields[i];
-        attn_config *config = create();
-        char value[AT_CONFIG_TEXT], got[AT_CONFIG_TEXT];
-        if (field->kind != AT_FIELD_TEXT) assert_string_not_equal(attn_config_get(config, field->name), "");
-        set(config, field->name, field->initial);
-        another_value(field, value);
-        set(config, field->name, value);
-        strcpy(got, attn_config_get(config, field->name));
-        if (field->kind == AT_FIELD_NUMBER) {
-            assert_true(strtod(got, NULL) == strtod(value, NULL)); /* the same bits, fewer digits */
-            assert_true(strlen(got) <= strlen(value));
-        } else {
-            assert_string_equal(got, value);
+    for (int input = 0; input < at_input_count(); input++) {
+        attn_config *all = create(), *again = create();
+        for (int i = 0; i < attn_config_count(); i++) {
+            const at_field *field = field_of(i);
+            attn_config *config = create();
+            char value[AT_FIELD_TEXT_BYTES], got[AT_FIELD_TEXT_BYTES];
+            if (field->kind != AT_FIELD_TEXT)
+                assert_string_not_equal(attn_config_get(config, field->name), "");
+            set(config, field->name, field->initial);
+            another_value(field, value);
+            set(config, field->name, value);
+            strcpy(got, attn_config_get(config, field->name));
+            if (field->kind == AT_FIELD_NUMBER) {
+                assert_true(strtod(got, NULL) == strtod(value, NULL)); /* the same bits, fewer digits */
+                assert_true(strlen(got) <= strlen(value));
+            } else {
+                assert_string_equal(got, value);
+            }
+            set(config, field->name, got);
+            assert_string_equal(attn_config_get(config, field->name), got);
+            attn_config_destroy(config);
+            if (strcmp(field->name, "input") == 0) strcpy(value, at_input_at(input)->name);
+            set(all, field->name, value);
         }
-        set(config, field->name, got);
-        assert_string_equal(attn_config_get(config, field->name), got);
-        attn_config_destroy(config);
-        set(all, field->name, value);
+        char *text = printed(all);
+        assert_int_equal(parse(again, text), ATTN_OK);
+        char *text_again = printed(again);
+        assert_string_equal(text, text_again);
+        for (int i = 0; i < attn_config_count(); i++) {
+            char got[AT_FIELD_TEXT_BYTES];
+            if (of_another(i, input)) continue;
+            strcpy(got, attn_config_get(all, attn_config_name(i)));
+            assert_string_equal(got, attn_config_get(again, attn_config_name(i)));
+        }
+        free(text);
+        free(text_again);
+        attn_config_destroy(all);
+        attn_config_destroy(again);
     }
-    char *text = printed(all);
-    assert_int_equal(parse(again, text), ATTN_OK);
-    char *text_again = printed(again);
-    assert_string_equal(text, text_again);
-    for (int i = 0; i < AT_FIELDS; i++) {
-        char got[AT_CONFIG_TEXT];
-        strcpy(got, attn_config_get(all, at_fields[i].name));
-        assert_string_equal(got, attn_config_get(again, at_fields[i].name));
-    }
-    free(text);
-    free(text_again);
-    attn_config_destroy(all);
-    attn_config_destroy(again);
 }
 
 static void test_ranges(void **state) {
     (void)state;
-    for (int i = 0; i < AT_FIELDS; i++) {
-        const at_field *field = &at_fields[i];
+    for (int i = 0; i < attn_config_count(); i++) {
+        const at_field *field = field_of(i);
         if (field->kind != AT_FIELD_INTEGER && field->kind != AT_FIELD_NUMBER) continue;
         attn_config *config = create();
         char text[64];
@@ -339,8 +417,8 @@ static void test_ranges(void **state) {
 static void test_words_refused(void **state) {
     (void)state;
     attn_config *config = create();
-    for (int i = 0; i < AT_FIELDS; i++) {
-        const at_field *field = &at_fields[i];
+    for (int i = 0; i < attn_config_count(); i++) {
+        const at_field *field = field_of(i);
         if (field->kind == AT_FIELD_CHOICE) {
             for (int c = 0; field->choices[c]; c++) {
                 set(config, field->name, field->choices[c]);
@@ -353,11 +431,11 @@ static void test_words_refused(void **state) {
             refused(attn_config_set(config, field->name, "1"), field->name, "true or false");
         }
     }
-    char text[AT_CONFIG_TEXT + 1];
+    char text[AT_FIELD_TEXT_BYTES + 1];
     memset(text, 'x', sizeof text);
-    text[AT_CONFIG_TEXT] = 0;
+    text[AT_FIELD_TEXT_BYTES] = 0;
     refused(attn_config_set(config, "reader.column", text), "reader.column", "256 bytes");
-    text[AT_CONFIG_TEXT - 1] = 0;
+    text[AT_FIELD_TEXT_BYTES - 1] = 0;
     set(config, "reader.column", text);
     assert_string_equal(attn_config_get(config, "reader.column"), text);
     set(config, "reader.column", "");
@@ -506,8 +584,15 @@ static void test_together(void **state) {
         {{"text.unit", "bytes"}, "task tag", "text.unit"},
         {{"text.unit", "bytes", "task", "classify"}, NULL, NULL},
         {{"output.crf", "true", "task", "classify"}, "output.crf", "task tag"},
-        {{"output.crf", "true", "output.members", "2"}, "output.crf", "output.members"},
+        {{"output.crf", "true", "output.members", "2"}, NULL, NULL},
         {{"output.crf", "true"}, NULL, NULL},
+        {{"reader.format", "nonsense"},
+         "reader.format is \"nonsense\"",
+         "auto, conllu, columns, table, fasttext"},
+        {{"reader.format", ""}, "reader.format is \"\"", "it can be: auto"},
+        {{"reader.format", "auto"}, NULL, NULL},
+        {{"input", "nonsense"}, "input is \"nonsense\"", "it can be: text"},
+        {{"input", "text"}, NULL, NULL},
         {{"task", "lm", "reader.format", "columns"}, "task lm", "reader.format has to be lines"},
         {{"task", "lm", "reader.format", "lines"}, NULL, NULL},
         {{"task", "seq2seq", "reader.format", "table"}, "task seq2seq", "reader.format has to be pairs"},
@@ -524,7 +609,7 @@ static void test_together(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         attn_config *config = create();
-        const at_config *values = NULL;
+        at_config values;
         static const char *const basis[] = {"encoder.heads",      "4", "encoder.layers",    "2",
                                             "encoder.head_width", "0", "training.momentum", "0"};
         for (int j = 0; j < 8; j += 2) set(config, basis[j], basis[j + 1]);
@@ -538,11 +623,9 @@ static void test_together(void **state) {
         assert_int_equal(reader, status);
         if (!cases[i].part) {
             if (status != ATTN_OK) fail_msg("case %zu: %s", i, attn_context_error(context));
-            assert_non_null(values);
             assert_int_equal(options.size, sizeof options);
         } else {
             refused(status, cases[i].part, cases[i].other);
-            assert_null(values);
             assert_memory_equal(&options, &untouched, sizeof options);
         }
         attn_config_destroy(config);
@@ -569,27 +652,27 @@ static void test_meaning(void **state) {
     refused(attn_config_reader(config, NULL), "options", "NULL");
     assert_int_equal(attn_config_reader(NULL, &reader), ATTN_INVALID_ARGUMENT);
 
-    const at_config *values;
+    at_config values;
     attn_mixer_kind kinds[3];
     attn_encoder_options encoder;
     set(config, "encoder.layers", "3");
     set(config, "encoder.mix", "cnn,attention,rnn");
     set(config, "encoder.left", "7");
     assert_int_equal(at_config_values(config, &values), ATTN_OK);
-    at_config_encoder(values, &encoder, kinds);
+    at_config_encoder(values.encoder, &encoder, kinds);
     assert_ptr_equal(encoder.kinds, kinds);
     assert_int_equal(kinds[0], ATTN_MIXER_CNN);
     assert_int_equal(kinds[1], ATTN_MIXER_ATTENTION);
     assert_int_equal(kinds[2], ATTN_MIXER_RNN);
     assert_int_equal(encoder.block.mixer.attention.left, 7);
     assert_true(encoder.block.mixer.attention.right == ATTN_UNLIMITED);
-    assert_int_equal(encoder.block.inner, 4 * values->columns);
+    assert_int_equal(encoder.block.inner, 4 * values.encoder->columns);
 
     attn_optimizer_options optimizer;
     for (int64_t steps = 1; steps < 100; steps += 7) { /* any number of steps is one that can be run */
-        at_config_optimizer(values, steps, &optimizer);
+        at_config_optimizer(values.training, steps, &optimizer);
         assert_true(optimizer.total_steps > optimizer.warmup_steps);
-        assert_true(optimizer.average >= 0 && optimizer.average <= values->average);
+        assert_true(optimizer.average >= 0 && optimizer.average <= values.training->average);
     }
     attn_config *copy = NULL;
     assert_int_equal(at_config_copy(config, &copy), ATTN_OK);
@@ -613,12 +696,14 @@ static void test_longest(void **state) {
                  {"encoder.score", "fixed", 100},      {"text.longest", "50", 50}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         attn_config *config = create();
-        const at_config *values;
+        at_config values;
         set(config, "text.longest", "300");
         set(config, "encoder.longest", "100");
         set(config, cases[i].name, cases[i].value);
         assert_int_equal(at_config_values(config, &values), ATTN_OK);
-        assert_int_equal(at_config_longest(values), cases[i].longest);
+        assert_int_equal(
+            at_config_longest(values.encoder, ((const at_text_values *)values.input_values)->longest),
+            cases[i].longest);
         attn_config_destroy(config);
     }
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include <attn/attn.h>
-#include <attn/generate.h>
 
-#include "data/unicode.h"
+#include "data/symbols/unicode.h"
 #include "support/contexts.h"
+#include "support/predicting.h"
 #include "support/random.h"
 #include "support/training.h"
 
@@ -49,7 +49,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-    for (int k = 0; k < KINDS; k++) attn_model_destroy(models[k]);
+    for (int k = 0; k < KINDS; k++) model_destroy(models[k]);
     remove_folder(folder);
     return test_contexts_teardown(state);
 }
@@ -64,10 +64,10 @@ static attn_sampling_options sampling(int64_t tokens, double temperature, int64_
     return options;
 }
 
-/* To be freed with attn_text_destroy. */
+/* To be freed. */
 static char *go_on(attn_model *model, const char *prompt, attn_sampling_options options) {
     char *text = NULL;
-    attn_status status = attn_model_continue(model, prompt, &options, &text);
+    attn_status status = continue_with(model, prompt, &options, &text);
     if (status != ATTN_OK) fail_msg("\"%s\": %s", prompt, attn_context_error(test_best_context(1)));
     assert_non_null(text);
     assert_int_equal(at_unicode_check(text, strlen(text)), strlen(text));
@@ -102,7 +102,7 @@ static void test_same_again(void **state) {
             char *shorter = go_on(models[k], prompts[p], sampling(12, 1, 0, 7)); /* a longer text begins so */
             if (k != BYTES) assert_memory_equal(shorter, drawn, strlen(shorter));
             char *texts[] = {likeliest, again, top, cold, drawn, drawn_again, all, other, shorter};
-            for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) attn_text_destroy(models[k], texts[i]);
+            for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]);
         }
         assert_true(different > PROMPTS / 2); /* another seed, another text */
     }
@@ -119,13 +119,13 @@ static void test_threads(void **state) {
             char *one = go_on(models[k], prompts[p], sampling(25, 0.8, 5, 4));
             char *three = go_on(other, prompts[p], sampling(25, 0.8, 5, 4));
             assert_string_equal(one, three);
-            attn_text_destroy(models[k], one);
-            attn_text_destroy(other, three);
+            free(one);
+            free(three);
         }
-        attn_model_destroy(other);
+        model_destroy(other);
         char *known = go_on(models[k], "the cat sat on", sampling(k == SUBWORDS ? 6 : 9, 0, 0, 1));
         if (strncmp(known, " the mat.", 9) != 0) fail_msg("model %d says \"%s\"", k, known);
-        attn_text_destroy(models[k], known);
+        free(known);
     }
 }
 
@@ -145,10 +145,10 @@ static void test_long_prompts(void **state) {
         if (k == CHARS) { /* text.longest 40, and n-grams within it */
             char *end = go_on(models[k], prompt + used - 60, sampling(15, 1, 0, 5));
             assert_string_equal(whole, end);
-            attn_text_destroy(models[k], end);
+            free(end);
         }
-        attn_text_destroy(models[k], whole);
-        attn_text_destroy(models[k], again);
+        free(whole);
+        free(again);
     }
     free(prompt);
 }
@@ -187,15 +187,15 @@ static void test_watch(void **state) {
                 assert_memory_equal(stopped.text, plain, strlen(stopped.text));
                 assert_memory_equal(stopped.text, cut, strlen(stopped.text));
                 assert_true(strlen(cut) <= strlen(stopped.text) + 3);
-                attn_text_destroy(models[k], plain);
-                attn_text_destroy(models[k], watched);
-                attn_text_destroy(models[k], cut);
+                free(plain);
+                free(watched);
+                free(cut);
             }
         }
     }
     char *hot = go_on(models[BYTES], "", sampling(200, 1000, 0, 1));
     assert_non_null(strchr(hot, '?'));
-    attn_text_destroy(models[BYTES], hot);
+    free(hot);
 }
 
 /* ---- draws ---- */
@@ -208,11 +208,11 @@ static void test_draws(void **state) {
     for (uint64_t seed = 0; seed < 300; seed++) {
         char *text = go_on(models[CHARS], "\nthe cat sat on the mat.\n", sampling(1, 1, 0, seed));
         first[(unsigned char)*text]++;
-        attn_text_destroy(models[CHARS], text);
+        free(text);
         text = go_on(models[CHARS], "\nthe cat sat on the mat.\n",
                      sampling(1, 1000, 2, seed)); /* two, as likely */
         top[(unsigned char)*text]++;
-        attn_text_destroy(models[CHARS], text);
+        free(text);
     }
     /* four beginnings, in the corpus about as often as each other */
     static const unsigned char begins[] = {'t', 'a', ' ', 0xc3};
@@ -237,35 +237,63 @@ static void test_arguments(void **state) {
     attn_context *context = test_best_context(1);
     attn_model *model = models[CHARS];
     char *text = NULL;
-    assert_int_equal(attn_model_continue(NULL, "a", NULL, &text), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_continue(model, NULL, NULL, &text), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_continue(model, "a", NULL, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(continue_with(NULL, "a", NULL, &text), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(continue_with(model, NULL, NULL, &text), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(continue_with(model, "a", NULL, NULL), ATTN_INVALID_ARGUMENT);
     attn_sampling_options options = sampling(5, 1, 0, 1);
     options.size = 1;
-    expect_refused(context, attn_model_continue(model, "a", &options, &text), ATTN_INVALID_ARGUMENT, "init");
+    expect_refused(context, continue_with(model, "a", &options, &text), ATTN_INVALID_ARGUMENT, "init");
     const attn_sampling_options wrong[] = {sampling(-1, 1, 0, 1),  sampling(5, -1, 0, 1),
                                            sampling(5, NAN, 0, 1), sampling(5, 1001, 0, 1),
                                            sampling(5, 1, -1, 1),  sampling(5, INFINITY, 0, 1)};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        expect_refused(context, attn_model_continue(model, "a", &wrong[i], &text), ATTN_INVALID_ARGUMENT,
+        expect_refused(context, continue_with(model, "a", &wrong[i], &text), ATTN_INVALID_ARGUMENT,
                        "temperature");
-    expect_refused(context, attn_model_continue(model, "a\n\xff", NULL, &text), ATTN_INVALID_ARGUMENT,
+    expect_refused(context, continue_with(model, "a\n\xff", NULL, &text), ATTN_INVALID_ARGUMENT,
                    "the prompt:2");
     assert_null(text);
     text = go_on(model, "a", sampling(0, 1, 0, 1));
     assert_string_equal(text, "");
-    attn_text_destroy(model, text);
-    attn_text_destroy(model, NULL);
-    attn_text_destroy(NULL, NULL);
+    free(text);
     attn_dataset *lines = parse_corpus(attn_model_config(model), "lines", "a\n");
-    attn_answers *answers = NULL;
     attn_prediction *prediction = NULL;
-    expect_refused(context, attn_model_generate(model, lines, NULL, &answers), ATTN_UNSUPPORTED, "seq2seq");
-    expect_refused(context, attn_model_predict(model, lines, 0, &prediction), ATTN_UNSUPPORTED,
-                   "attn_model_continue");
+    expect_refused(context, search_with(model, lines, NULL, &prediction), ATTN_UNSUPPORTED, "task lm");
+    assert_null(prediction);
     attn_dataset_destroy(lines);
-    expect_ok(context, attn_model_continue(model, "a", NULL, &text)); /* the defaults */
-    attn_text_destroy(model, text);
+    expect_ok(context, continue_with(model, "a", NULL, &text)); /* the defaults */
+    free(text);
+}
+
+/* Predicting on a dataset continues its lines, each by itself, as the settings say. */
+static void test_predict(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    static const char *const values[][2] = {
+        {"tokens", "21"}, {"temperature", "0.75"}, {"top-k", "4"}, {"seed", "11"}};
+    for (int k = 0; k < KINDS; k++) {
+        attn_predictor *predictor = NULL;
+        expect_ok(context, attn_predictor_create(models[k], context, &predictor));
+        for (int i = 0; i < 4; i++)
+            expect_ok(context, attn_predictor_set(predictor, values[i][0], values[i][1]));
+        attn_dataset *lines =
+            parse_corpus(attn_model_config(models[k]), "lines", "the c\n\na dog ran\n  two\n");
+        attn_prediction *prediction = NULL;
+        expect_ok(context, attn_predictor_predict(predictor, lines, &prediction));
+        assert_int_equal(attn_prediction_examples(prediction), 4);
+        for (int64_t e = 0; e < 4; e++) {
+            char *alone = go_on(models[k], attn_dataset_token(lines, e, 0), sampling(21, 0.75, 4, 11));
+            assert_int_equal(attn_prediction_hypotheses(prediction, e), 1);
+            assert_string_equal(attn_prediction_text(prediction, e, 0), alone);
+            const char *text = NULL;
+            expect_ok(context,
+                      attn_predictor_continue(predictor, attn_dataset_token(lines, e, 0), NULL, &text));
+            assert_string_equal(text, alone);
+            free(alone);
+        }
+        attn_prediction_destroy(prediction);
+        attn_dataset_destroy(lines);
+        attn_predictor_destroy(predictor);
+    }
 }
 
 static void test_no_numbers(void **state) {
@@ -280,11 +308,11 @@ static void test_no_numbers(void **state) {
     for (int temperature = 0; temperature < 2; temperature++) {
         char *text = NULL;
         attn_sampling_options options = sampling(5, temperature, 3 * temperature, 1);
-        assert_int_equal(attn_model_continue(model, "the", &options, &text), ATTN_NOT_FINITE);
+        assert_int_equal(continue_with(model, "the", &options, &text), ATTN_NOT_FINITE);
         assert_non_null(strstr(attn_context_error(context), "not a number"));
         assert_null(text);
     }
-    attn_model_destroy(model);
+    model_destroy(model);
 }
 
 int main(void) {
@@ -292,7 +320,7 @@ int main(void) {
         cmocka_unit_test(test_same_again),   cmocka_unit_test(test_threads),
         cmocka_unit_test(test_long_prompts), cmocka_unit_test(test_watch),
         cmocka_unit_test(test_draws),        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_predict),      cmocka_unit_test(test_no_numbers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -14,6 +14,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/random.h"
 
 typedef struct network {
@@ -58,6 +59,7 @@ static void test_codes(void **state) {
     attn_variable *input = attn_tape_input(n.tape, x, rows, COLUMNS, 1);
     attn_variable *y = attn_positions_apply(n.tape, layer, input, &places);
     if (!y) fail_msg("%s", attn_tape_error(n.tape));
+    const float *coded = host_data(y);
     for (int b = 0; b < SEQUENCES; b++) {
         for (int64_t t = 0; t < heights[b] * widths[b]; t++) {
             for (int c = 0; c < COLUMNS; c++) {
@@ -65,12 +67,12 @@ static void test_codes(void **state) {
                 double place = (double)(c < HALF ? t / widths[b] : t % widths[b]);
                 double angle = place * pow(10000.0, -(double)(c % HALF / 2 * 2) / HALF);
                 double code = c % HALF % 2 ? cos(angle) : sin(angle);
-                assert_float_equal(attn_variable_data(y)[at], x[at] + code, 1e-6);
+                assert_float_equal(coded[at], x[at] + code, 1e-6);
             }
         }
     }
     assert_int_equal(attn_tape_backward(n.tape, y, x), ATTN_OK);
-    assert_memory_equal(attn_variable_gradient(input), x, (size_t)(rows * COLUMNS) * sizeof *x);
+    assert_memory_equal(host_gradient(input), x, (size_t)(rows * COLUMNS) * sizeof *x);
     free(x);
     network_destroy(&n);
 }
@@ -139,7 +141,7 @@ static void train(attn_position position, double *before, double *after) {
         attn_variable *loss =
             attn_tape_cross_entropy(n.tape, attn_linear_apply(n.tape, output, x), m.labels, NULL);
         if (attn_tape_backward(n.tape, loss, NULL) != ATTN_OK) fail_msg("%s", attn_tape_error(n.tape));
-        double now = attn_variable_data(loss)[0];
+        double now = host_data(loss)[0];
         if (step == 1) *before = now;
         if (step > STEPS - 5) *after += now / 5.0;
         assert_int_equal(attn_optimizer_step(optimizer), ATTN_OK);

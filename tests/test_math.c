@@ -82,7 +82,8 @@ static void check_special_values(const at_kernels *kernels) {
     assert_true(y[3] == 1.0f && isnan(y[4]) && y[5] == 2.0f && y[6] == 0.5f && y[7] == 1024.0f);
     float t[6] = {-INFINITY, INFINITY, 0.0f, NAN, 50.0f, -50.0f}, u[6];
     kernels->tanh_all(6, t, u);
-    assert_true(u[0] == -1.0f && u[1] == 1.0f && u[2] == 0.0f && isnan(u[3]) && u[4] == 1.0f && u[5] == -1.0f);
+    assert_true(u[0] == -1.0f && u[1] == 1.0f && u[2] == 0.0f && isnan(u[3]) && u[4] == 1.0f &&
+                u[5] == -1.0f);
     kernels->normal_cdf_all(6, t, u);
     assert_true(u[0] == 0.0f && u[1] == 1.0f && u[2] == 0.5f && isnan(u[3]) && u[4] == 1.0f && u[5] == 0.0f);
 }

@@ -7,8 +7,10 @@
 
 #include <attn/attn.h>
 
+#include "base/memory.h"
+#include "heads/metrics/classes.h"
+#include "support/examples.h"
 #include "support/memory.h"
-#include "train/metrics.h"
 
 /* The next of a fixed sequence of random numbers, 0 .. bound - 1. */
 static int next(uint32_t *seed, int bound) {
@@ -204,25 +206,95 @@ static void test_numbers_far_from_zero(void **state) {
 
 /* ---- words ---- */
 
-/* Cuts as text: | before a word, - where it goes on, space where there is none. */
-static at_word_counts words(const char *truth, const char *answers) {
-    unsigned char cuts[2][64];
-    at_word_counts counts = {0};
-    int64_t length = (int64_t)strlen(truth);
-    assert_int_equal(strlen(answers), length);
-    for (int64_t i = 0; i < length; i++) {
-        cuts[0][i] = truth[i] == '|' ? AT_WORD_BEGINS : truth[i] == '-' ? AT_WORD_GOES_ON : AT_WORD_NONE;
-        cuts[1][i] = answers[i] == '|' ? AT_WORD_BEGINS : answers[i] == '-' ? AT_WORD_GOES_ON : AT_WORD_NONE;
-    }
-    at_words_count(cuts[0], cuts[1], length, &counts);
-    return counts;
+/* What a report says about words, from the labels of characters. */
+typedef struct word_metrics {
+    double precision, recall, f1;
+} word_metrics;
+
+static attn_status take_metric(void *user, const char *name, double value) {
+    word_metrics *into = user;
+    if (strcmp(name, "word_precision") == 0)
+        into->precision = value;
+    else if (strcmp(name, "word_recall") == 0)
+        into->recall = value;
+    else if (strcmp(name, "word_f1") == 0)
+        into->f1 = value;
+    else
+        fail_msg("there is a metric %s", name);
+    return ATTN_OK;
 }
 
+/* Labels as letters, a space where there is a space (its label is S, or what `of_spaces` says). Several
+ * examples. */
+static word_metrics measure(int64_t examples, const char *const *truth, const char *const *answers,
+                            char of_spaces) {
+    static at_text_values values = {.unit = AT_UNIT_CHARS, .scheme = AT_SCHEME_BMES, .min_count = 1};
+    at_text_input *text = text_create(group_context, &values, (text_use){.exact = 1});
+    at_strings labels = {0};
+    int32_t classes[2][200];
+    int64_t rows = 0;
+    char *texts[10] = {NULL};
+    for (int l = 0; l < AT_BMES_LABELS; l++)
+        assert_int_equal(at_strings_add(group_context, &labels, at_bmes_labels[l], 1), ATTN_OK);
+    for (int64_t e = 0; e < examples; e++) {
+        size_t length = strlen(truth[e]);
+        assert_int_equal(strlen(answers[e]), length);
+        texts[e] = calloc(length + 1, 1);
+        for (size_t i = 0; i < length; i++, rows++) {
+            texts[e][i] = truth[e][i] == ' ' ? ' ' : 'x';
+            const char *both[2] = {truth[e], answers[e]};
+            for (int k = 0; k < 2; k++) {
+                char label = both[k][i] == ' ' ? of_spaces : both[k][i];
+                classes[k][rows] = -1;
+                for (int32_t l = 0; l < AT_BMES_LABELS; l++)
+                    if (at_bmes_labels[l][0] == label) classes[k][rows] = l;
+                assert_true(classes[k][rows] >= 0);
+            }
+        }
+    }
+    attn_dataset *dataset = examples_create(group_context, 0, (const char *const *)texts, examples);
+    at_text_encoded *encoded = NULL;
+    assert_int_equal(text_encode(text, dataset, &encoded), ATTN_OK);
+    assert_int_equal(encoded->encoded.rows, rows);
+    word_metrics metrics = {-1, -1, -1};
+    assert_int_equal(at_bmes_measure(&text->input, group_context, &encoded->encoded, &labels, classes[0],
+                                     classes[1], take_metric, &metrics),
+                     ATTN_OK);
+    /* the words that a prediction joins are as many as are counted */
+    at_strings words = {0};
+    int64_t *offsets = NULL;
+    assert_int_equal(
+        at_bmes_join(&text->input, group_context, &encoded->encoded, &labels, classes[1], &words, &offsets),
+        ATTN_OK);
+    assert_int_equal(offsets[examples], words.count);
+    at_strings_free(group_context, &words);
+    at_release(group_context, offsets);
+    text_free(encoded);
+    attn_dataset_destroy(dataset);
+    text_destroy(text);
+    at_strings_free(group_context, &labels);
+    for (int64_t e = 0; e < examples; e++) free(texts[e]);
+    return metrics;
+}
+
+static void check_metrics(word_metrics found, int in_truth, int in_answers, int right) {
+    near(found.precision, in_answers ? (double)right / in_answers : 0);
+    near(found.recall, in_truth ? (double)right / in_truth : 0);
+    near(found.f1, in_truth + in_answers ? 2.0 * right / (in_truth + in_answers) : 0);
+}
+
+/* Cuts as text: | before a word, - where it goes on, space where there is none: as labels, B or S, and M. */
 static void check_words(const char *truth, const char *answers, int in_truth, int in_answers, int right) {
-    at_word_counts counts = words(truth, answers);
-    assert_int_equal(counts.truth, in_truth);
-    assert_int_equal(counts.answers, in_answers);
-    assert_int_equal(counts.right, right);
+    char labels[2][64];
+    const char *given[2] = {truth, answers}, *both[2] = {labels[0], labels[1]};
+    for (int k = 0; k < 2; k++) {
+        size_t length = strlen(given[k]);
+        for (size_t i = 0; i < length; i++)
+            labels[k][i] = given[k][i] == '|' ? 'B' : given[k][i] == '-' ? 'M' : ' ';
+        labels[k][length] = 0;
+    }
+    check_metrics(measure(1, &both[0], &both[1], 'S'), in_truth, in_answers, right);
+    check_metrics(measure(1, &both[0], &both[1], 'M'), in_truth, in_answers, right);
 }
 
 static void test_words_by_hand(void **state) {
@@ -241,14 +313,16 @@ static void test_words_by_hand(void **state) {
     check_words("   ", "   ", 0, 0, 0);
 }
 
-/* All words as pairs of first and last, compared one with each other. */
-static int spans(const unsigned char *cut, int count, int (*span)[2]) {
+/* All words as pairs of first and last. A word begins at a B or an S, after an E or an S, at the start and
+ * after a space. */
+static int spans(const char *labels, char of_spaces, int from, int (*span)[2]) {
     int words_found = 0;
-    for (int i = 0; i < count; i++) {
-        if (cut[i] == AT_WORD_NONE) continue;
-        int begins = cut[i] == AT_WORD_BEGINS || i == 0 || cut[i - 1] == AT_WORD_NONE;
-        if (begins) span[words_found++][0] = i;
-        span[words_found - 1][1] = i;
+    for (int i = 0; labels[i]; i++) {
+        if (labels[i] == ' ') continue;
+        char before = i == 0 ? 'E' : labels[i - 1] == ' ' ? of_spaces : labels[i - 1];
+        int begins = i == 0 || labels[i - 1] == ' ' || strchr("BS", labels[i]) || strchr("ES", before);
+        if (begins) span[words_found++][0] = from + i;
+        span[words_found - 1][1] = from + i;
     }
     return words_found;
 }
@@ -257,21 +331,25 @@ static void test_words_by_brute_force(void **state) {
     (void)state;
     uint32_t seed = 5;
     for (int round = 0; round < 2000; round++) {
-        unsigned char truth[20], answers[20];
-        int count = next(&seed, 20), a[20][2], b[20][2], right = 0;
-        for (int i = 0; i < count; i++) {
-            int space = next(&seed, 6) == 0;
-            truth[i] = space ? AT_WORD_NONE : (unsigned char)next(&seed, 2);
-            answers[i] = space ? AT_WORD_NONE : next(&seed, 3) ? truth[i] : (unsigned char)next(&seed, 2);
+        char truth[3][20], answers[3][20];
+        const char *both[2][3];
+        int a[60][2], b[60][2], in_truth = 0, in_answers = 0, right = 0, examples = 1 + next(&seed, 3);
+        for (int e = 0; e < examples; e++) {
+            int count = next(&seed, 20);
+            for (int i = 0; i < count; i++) {
+                int space = next(&seed, 6) == 0;
+                truth[e][i] = space ? ' ' : "SBME"[next(&seed, 4)];
+                answers[e][i] = space ? ' ' : next(&seed, 3) ? truth[e][i] : "SBME"[next(&seed, 4)];
+            }
+            truth[e][count] = answers[e][count] = 0;
+            both[0][e] = truth[e];
+            both[1][e] = answers[e];
+            in_truth += spans(truth[e], 'S', 100 * e, a + in_truth);
+            in_answers += spans(answers[e], 'S', 100 * e, b + in_answers);
         }
-        int in_truth = spans(truth, count, a), in_answers = spans(answers, count, b);
         for (int i = 0; i < in_truth; i++)
             for (int j = 0; j < in_answers; j++) right += a[i][0] == b[j][0] && a[i][1] == b[j][1];
-        at_word_counts counts = {1, 2, 3}; /* it adds */
-        at_words_count(truth, answers, count, &counts);
-        assert_int_equal(counts.truth, 1 + in_truth);
-        assert_int_equal(counts.answers, 2 + in_answers);
-        assert_int_equal(counts.right, 3 + right);
+        check_metrics(measure(examples, both[0], both[1], 'S'), in_truth, in_answers, right);
     }
 }
 

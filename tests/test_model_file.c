@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 
 #include <attn/attn.h>
 
-#include "model/safetensors.h"
+#include "data/safetensors.h"
 #include "support/contexts.h"
 #include "support/examples.h"
 #include "support/memory.h"
+#include "support/predicting.h"
 #include "support/training.h"
 
 static char folder[] = "/tmp/attn_model_file_XXXXXX";
@@ -176,7 +178,7 @@ static void check_lies(kind from, const lie *lies, size_t count) {
     change_file(from, &none); /* as it is it is the same file */
     assert_true(same_files(paths[from], lying));
     expect_ok(context, attn_model_load(context, lying, &model));
-    attn_model_destroy(model);
+    model_destroy(model);
     for (size_t i = 0; i < count; i++) {
         model = NULL;
         change_file(from, &lies[i].c);
@@ -444,6 +446,35 @@ static void test_cut(void **state) {
     expect_refused(context, attn_model_load(context, vectors, &model), ATTN_INVALID_ARGUMENT, vectors);
 }
 
+/* The scores one by one: those of the object itself, then those of the object in it. */
+static void test_scores(void **state) {
+    (void)state;
+    static const char *const names[] = {"metric", "score", "step", "steps", "examples", "dev_examples"};
+    attn_context *context = test_best_context(1);
+    attn_model *model = NULL;
+    attn_model_score_text score;
+    expect_ok(context, attn_model_load(context, paths[TAGS], &model));
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(attn_model_score(model, i, &score), 1);
+        assert_string_equal(score.name, names[i]);
+        assert_int_equal(score.whole, i >= 2);
+        assert_int_equal(isnan(score.number), i == 0);
+        if (i > 0) assert_true(attn_model_metric(model, names[i]) == score.number);
+    }
+    assert_int_equal(attn_model_score(model, 0, &score), 1);
+    assert_true(attn_model_metric(model, score.value) == attn_model_metric(model, "score"));
+    assert_true(isnan(attn_model_metric(model, "metric"))); /* a word */
+    assert_true(isnan(attn_model_metric(model, "nothing")));
+    assert_true(isnan(attn_model_metric(model, NULL)));
+    assert_true(isnan(attn_model_metric(NULL, "score")));
+    assert_int_equal(attn_model_score(model, -1, &score), 0);
+    assert_int_equal(attn_model_score(model, 10000, &score), 0);
+    assert_int_equal(attn_model_score(NULL, 0, &score), 0);
+    assert_int_equal(attn_model_output_several(model, 0), 0);
+    assert_int_equal(attn_model_output_several(model, 9), 0);
+    model_destroy(model);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);
@@ -453,8 +484,8 @@ static void test_arguments(void **state) {
     assert_int_equal(attn_model_load(context, NULL, &model), ATTN_INVALID_ARGUMENT);
     assert_int_equal(attn_model_load(context, paths[0], NULL), ATTN_INVALID_ARGUMENT);
     assert_int_equal(attn_model_save(NULL, lying), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_predict_text(NULL, "a", 0, &prediction), ATTN_INVALID_ARGUMENT);
-    attn_model_destroy(NULL);
+    assert_int_equal(predict_text_with(NULL, "a", 0, &prediction), ATTN_INVALID_ARGUMENT);
+    model_destroy(NULL);
     attn_prediction_destroy(NULL);
     assert_null(attn_model_config(NULL));
     assert_null(attn_model_parameters(NULL));
@@ -463,11 +494,11 @@ static void test_arguments(void **state) {
     assert_int_equal(attn_model_vocabulary(NULL), 0);
     expect_ok(context, attn_model_load(context, paths[TAGS], &model));
     assert_int_equal(attn_model_save(model, NULL), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_predict_text(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_predict_text(model, "a", 0, NULL), ATTN_INVALID_ARGUMENT);
-    expect_refused(context, attn_model_predict_text(model, "a\nb", 0, &prediction), ATTN_INVALID_ARGUMENT,
+    assert_int_equal(predict_text_with(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(predict_text_with(model, "a", 0, NULL), ATTN_INVALID_ARGUMENT);
+    expect_refused(context, predict_text_with(model, "a\nb", 0, &prediction), ATTN_INVALID_ARGUMENT,
                    "byte 1");
-    assert_int_equal(attn_model_predict(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(predict_with(model, NULL, 0, &prediction), ATTN_INVALID_ARGUMENT);
     assert_null(prediction);
     assert_null(attn_model_output_name(model, 1));
     assert_null(attn_model_label(model, 0, -1));
@@ -475,11 +506,11 @@ static void test_arguments(void **state) {
     assert_string_equal(attn_model_vocabulary_unit(model, 0), "");
     assert_null(attn_model_vocabulary_unit(model, attn_model_vocabulary(model)));
     /* an empty text has no units, and so no tags */
-    expect_ok(context, attn_model_predict_text(model, "", ATTN_PREDICT_PROBABILITIES, &prediction));
+    expect_ok(context, predict_text_with(model, "", WITH_PROBABILITIES, &prediction));
     assert_int_equal(attn_prediction_units(prediction, 0), 0);
     assert_null(attn_prediction_label(prediction, 0, 0, 0));
     attn_prediction_destroy(prediction);
-    expect_ok(context, attn_model_predict_text(model, "ab x", ATTN_PREDICT_PROBABILITIES, &prediction));
+    expect_ok(context, predict_text_with(model, "ab x", WITH_PROBABILITIES, &prediction));
     assert_int_equal(attn_prediction_units(prediction, 0), 2);
     assert_string_equal(attn_prediction_unit(prediction, 0, 1), "x");
     assert_null(attn_prediction_unit(prediction, 0, 2));
@@ -495,35 +526,33 @@ static void test_arguments(void **state) {
     assert_int_equal(attn_prediction_words(prediction, 0), 0);
     assert_null(attn_prediction_word(prediction, 0, 0));
     attn_prediction_destroy(prediction);
-    attn_model_destroy(model);
+    model_destroy(model);
     /* one for a text, also for an empty one */
     expect_ok(context, attn_model_load(context, paths[SUBWORDS], &model));
-    expect_ok(context, attn_model_predict_text(model, "", ATTN_PREDICT_PROBABILITIES, &prediction));
+    expect_ok(context, predict_text_with(model, "", WITH_PROBABILITIES, &prediction));
     assert_non_null(attn_prediction_label(prediction, 0, 0, 0));
     attn_prediction_destroy(prediction);
-    attn_model_destroy(model);
+    model_destroy(model);
 }
 
 /* ---- memory ---- */
 
 /* An answer of any model. */
-static attn_status ask(attn_context *context, attn_model *model) {
+static attn_status ask_predictor(attn_context *context, attn_predictor *predictor, const char *task) {
     static const char sources[] = "ab\nc a b\nzz\n";
     attn_prediction *prediction = NULL;
-    attn_answers *answers = NULL;
     attn_dataset *lines = NULL;
     attn_status status;
-    if (attn_model_continues(model)) {
-        char *text = NULL;
+    if (strcmp(task, "lm") == 0) {
+        const char *text = NULL;
         attn_sampling_options options;
         attn_sampling_options_init(&options);
         options.tokens = 12;
-        status = attn_model_continue(model, "the cat\n a", &options, &text);
-        assert_int_equal(text != NULL, status == ATTN_OK);
-        attn_text_destroy(model, text);
+        status = attn_predictor_continue(predictor, "the cat\n a", &options, &text);
+        if (status == ATTN_OK) assert_non_null(text);
         return status;
     }
-    if (attn_model_generates(model)) {
+    if (strcmp(task, "seq2seq") == 0) {
         attn_reader_options reader;
         attn_search_options options;
         attn_search_options_init(&options);
@@ -533,17 +562,27 @@ static attn_status ask(attn_context *context, attn_model *model) {
         reader.format = ATTN_FORMAT_LINES;
         reader.labelled = 0;
         status = attn_dataset_parse(context, "lines", 1, sources, sizeof sources - 1, &reader, &lines);
-        if (status == ATTN_OK) status = attn_model_generate(model, lines, &options, &answers);
-        assert_int_equal(answers != NULL, status == ATTN_OK);
-        if (status == ATTN_OK) assert_int_equal(attn_answers_examples(answers), 3);
-        attn_answers_destroy(answers);
+        if (status == ATTN_OK) status = attn_predictor_search(predictor, lines, &options, &prediction);
+        assert_int_equal(prediction != NULL, status == ATTN_OK);
+        if (status == ATTN_OK) assert_int_equal(attn_prediction_examples(prediction), 3);
+        attn_prediction_destroy(prediction);
         attn_dataset_destroy(lines);
         return status;
     }
-    status = attn_model_predict_text(model, "ab x fine one nicest", ATTN_PREDICT_PROBABILITIES, &prediction);
+    status = attn_predictor_set(predictor, "probs", "true");
+    if (status == ATTN_OK) status = attn_predictor_text(predictor, "ab x fine one nicest", &prediction);
     assert_int_equal(prediction != NULL, status == ATTN_OK);
     if (status == ATTN_OK) assert_int_equal(attn_prediction_examples(prediction), 1);
     attn_prediction_destroy(prediction);
+    return status;
+}
+
+static attn_status ask(attn_context *context, attn_model *model) {
+    attn_predictor *predictor = NULL;
+    attn_status status = attn_predictor_create(model, context, &predictor);
+    assert_int_equal(predictor != NULL, status == ATTN_OK);
+    if (status == ATTN_OK) status = ask_predictor(context, predictor, attn_model_task(model));
+    attn_predictor_destroy(predictor);
     return status;
 }
 
@@ -567,7 +606,7 @@ static void test_memory_runs_out(void **state) {
                 expect_refused(context, status, ATTN_OUT_OF_MEMORY, "memory");
                 failures++;
             }
-            attn_model_destroy(model);
+            model_destroy(model);
             assert_true(counter.live <= live + 1); /* the context's own working memory may stay */
             if (status == ATTN_OK) break;
             assert_true(n < 100000);
@@ -671,7 +710,7 @@ static void test_loading_time(void **state) {
         double before = seconds(), spent;
         expect_ok(context, attn_model_load(context, lying, &model));
         spent = seconds() - before;
-        attn_model_destroy(model);
+        model_destroy(model);
         if (spent < best) best = spent;
     }
     snprintf(first, sizeof first, "a model of %.1f MB opens in %.1f ms\n", (double)length / 1e6, 1e3 * best);
@@ -686,15 +725,11 @@ static void test_loading_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_other_models),
-        cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_memory_for_training_runs_out),
+        cmocka_unit_test(test_metadata),        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_vocabulary),      cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_sequences),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_scores),          cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_memory_for_training_runs_out),
         cmocka_unit_test(test_loading_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

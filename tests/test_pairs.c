@@ -11,7 +11,7 @@
 
 #include <attn/dataset.h>
 
-#include "data/reader.h"
+#include "inputs/text/reader.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/memory.h"
@@ -76,7 +76,7 @@ static void test_columns(void **state) {
     options = pair_options("source", "target"); /* as they are called where nothing is said */
     check_read(context(), "a", "a\tA\n", &options, "a/A;");
     check_read_fails(context(), "a", three, &options,
-                     "a:1: 3 columns: say which with --text-column and --column");
+                     "a:1: 3 columns: say which are the source and the target");
     options = pair_options("2", "3");
     check_read_fails(context(), "a", "1\ta\tA\n2\tb\n", &options,
                      "a:2: 2 columns, and column 3 is the target");
@@ -105,8 +105,8 @@ static void test_bad_lines(void **state) {
         {"a\tA\n\n \tB\n", "f.tsv:3: the source is empty"},
         {"a\tA\nb\t\n", "f.tsv:2: the target is empty"},
         {"a\tA\nb\t \xe3\x80\x80\r\n", "f.tsv:2: the target is empty"},
-        {"a\tA\tx\n", "f.tsv:1: 3 columns: say which with --text-column and --column"},
-        {"a\tA\nb\tB\tx\ty\n", "f.tsv:2: 4 columns: say which with --text-column and --column"},
+        {"a\tA\tx\n", "f.tsv:1: 3 columns: say which are the source and the target"},
+        {"a\tA\nb\tB\tx\ty\n", "f.tsv:2: 4 columns: say which are the source and the target"},
         {"a\tA\n\xc3\xa9\t\xe9\n", "f.tsv:2: byte 4 (0xe9) is not UTF-8: convert the file with iconv"},
         {"\n \n\t\n", "f.tsv: has no examples"},
         {"", "f.tsv: is empty"},
@@ -137,7 +137,7 @@ static void test_skip_bad(void **state) {
     assert_string_equal(attn_dataset_problem(dataset, 3),
                         "f:6: byte 4 (0xff) is not UTF-8: convert the file with iconv");
     assert_string_equal(attn_dataset_problem(dataset, 4),
-                        "f:7: 3 columns: say which with --text-column and --column");
+                        "f:7: 3 columns: say which are the source and the target");
     assert_null(attn_dataset_problem(dataset, 5));
     attn_dataset_destroy(dataset);
     check_read_fails(context(), "f", "a\nb\n", &options,
@@ -340,8 +340,8 @@ static void test_long_names(void **state) {
     memcpy(target + sizeof target - 6, "/a.de", 6);
     attn_reader_options options = reader_options();
     attn_dataset *dataset = NULL;
-    assert_int_equal(at_parse_parallel(context(), (at_content){source, "a\n", 2}, (at_content){target, "\n\n", 2},
-                                       &options, &dataset),
+    assert_int_equal(at_parse_parallel(context(), (at_content){source, "a\n", 2},
+                                       (at_content){target, "\n\n", 2}, &options, &dataset),
                      ATTN_INVALID_ARGUMENT);
     snprintf(error, sizeof error,
              "...%s has 1 line and ...%s 2: line i of one belongs to line i of the other",

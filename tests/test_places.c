@@ -16,6 +16,7 @@
 
 #include "support/check.h"
 #include "support/contexts.h"
+#include "support/host.h"
 #include "support/network.h"
 #include "support/operation.h"
 #include "support/random.h"
@@ -230,7 +231,7 @@ static double train_step(attn_tape *tape, const attn_encoder *encoder, const att
         attn_encoder_apply(tape, encoder, attn_tape_input(tape, g.nodes, ALL, KINDS, 0), &places);
     attn_variable *loss = attn_tape_cross_entropy(tape, attn_linear_apply(tape, output, x), g.labels, NULL);
     if (attn_tape_backward(tape, loss, NULL) != ATTN_OK) fail_msg("%s", attn_tape_error(tape));
-    double before = attn_variable_data(loss)[0];
+    double before = host_data(loss)[0];
     assert_int_equal(attn_optimizer_step(optimizer), ATTN_OK);
     attn_graph_destroy(edges);
     return before;
@@ -342,14 +343,14 @@ static void test_batch(void **state) {
     attn_variable *y = attn_encoder_apply(n.tape, plain, x, &places);
     if (!y) fail_msg("%s", attn_tape_error(n.tape));
     float without[NODES * COLUMNS];
-    memcpy(without, attn_variable_data(y), sizeof without);
+    memcpy(without, host_data(y), sizeof without);
     expect_error(&n, attn_tape_pool(n.tape, y, &places.batch, ATTN_POOL_MEAN), ATTN_INVALID_ARGUMENT,
                  "pool: batch has no offsets");
 
     places = begin(&n, &x);
     places.batch = (attn_ragged){2, offsets};
     y = attn_encoder_apply(n.tape, plain, x, &places);
-    assert_memory_equal(attn_variable_data(y), without, sizeof without); /* the edges say it all */
+    assert_memory_equal(host_data(y), without, sizeof without); /* the edges say it all */
     y = attn_tape_pool(n.tape, y, &places.batch, ATTN_POOL_MEAN);
     assert_int_equal(attn_variable_rows(y), 2);
 
@@ -411,9 +412,10 @@ static void test_members(void **state) {
     attn_variable *shifted = attn_multihead_apply(n.tape, rotary, x, &places);
     if (!shifted) fail_msg("%s", attn_tape_error(n.tape));
     int same = 1;
+    const float *here = host_data(at_zero), *there = host_data(shifted);
     for (int i = 0; i < NODES * COLUMNS; i++) {
-        assert_float_equal(attn_variable_data(at_zero)[i], attn_variable_data(shifted)[i], 1e-5);
-        same &= attn_variable_data(at_zero)[i] == attn_variable_data(shifted)[i];
+        assert_float_equal(here[i], there[i], 1e-5);
+        same &= here[i] == there[i];
     }
     assert_false(same);
 

@@ -184,6 +184,11 @@ run predict "$tagger" "$folder/bad.conllu"
 check "a bad line of CoNLL-U: exit status" exits_with 1
 check "a bad line of CoNLL-U: its number" complains "bad.conllu:99: 11 columns"
 check "a bad line of CoNLL-U: the sentences before it" cmp -s "$folder/out" <(head -n 90 "$folder/train.conllu")
+gzip -k "$folder/bad.conllu"
+run predict "$tagger" "$folder/bad.conllu.gz"
+check "a bad line in gzip: exit status" exits_with 1
+check "a bad line in gzip: its number" complains "bad.conllu.gz:99: 11 columns"
+check "a bad line in gzip: the sentences before it" cmp -s "$folder/out" <(head -n 90 "$folder/train.conllu")
 run predict "$tagger" "$folder/none.txt"
 check "no such file: exit status" exits_with 1
 check "no such file: why" complains "cannot read $folder/none.txt: No such file or directory"

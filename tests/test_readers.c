@@ -5,7 +5,7 @@
 
 #include <attn/dataset.h>
 
-#include "data/dataset.h"
+#include "inputs/text/texts.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/readers.h"
@@ -67,8 +67,8 @@ static void test_conllu(void **state) {
     for (int t = 0; t < 4; t++) assert_int_equal(attn_dataset_line(dataset, 0, t), lines[t]);
     assert_int_equal(attn_dataset_line(dataset, 1, 2), 15);
     const unsigned char glued[] = {0, 1, 1, 1, 1, 0, 0}; /* do n't . by the range, x by the range, y not */
-    assert_memory_equal(dataset->glued, glued, sizeof glued);
-    assert_int_equal(dataset->any_glued, 1);
+    assert_memory_equal(at_texts_of(dataset)->glued, glued, sizeof glued);
+    assert_int_equal(at_texts_of(dataset)->any_glued, 1);
     attn_dataset_destroy(dataset);
 }
 
@@ -177,7 +177,7 @@ static void test_conllu_skip(void **state) {
             "1", "c", "C", "_", "_") "\n" WORD("1-2", "d", "D", "_", "_") WORD("1", "e", "E", "_", "_");
     attn_dataset *dataset = read_text(context(), "a.conllu", text, &options);
     check_dataset(dataset, "c/C;");
-    assert_int_equal(dataset->any_glued, 0); /* of what is left */
+    assert_int_equal(at_texts_of(dataset)->any_glued, 0); /* of what is left */
     assert_int_equal(attn_dataset_skipped(dataset), 2);
     assert_string_equal(attn_dataset_problem(dataset, 0),
                         "a.conllu:2: ID 3 after word 1: IDs count up from 1 in each sentence");

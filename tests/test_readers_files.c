@@ -13,9 +13,9 @@
 #include <attn/dataset.h>
 
 #include "base/memory.h"
-#include "data/dataset.h"
 #include "data/file.h"
-#include "data/unicode.h"
+#include "data/symbols/unicode.h"
+#include "inputs/text/texts.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/memory.h"
@@ -334,10 +334,10 @@ static void test_select(void **state) {
     assert_int_equal(attn_dataset_line(part, 1, 1), 2);
     assert_string_equal(attn_dataset_column(part, 1), "XPOS");
     const unsigned char glued[] = {0, 1, 0, 0};
-    assert_memory_equal(part->glued, glued, 4);
+    assert_memory_equal(at_texts_of(part)->glued, glued, 4);
     attn_dataset *again = NULL;
     assert_int_equal(attn_dataset_select(part, order, 1, &again), ATTN_OK); /* 1: it has the glued one */
-    assert_int_equal(again->any_glued, 1);
+    assert_int_equal(at_texts_of(again)->any_glued, 1);
     attn_dataset_destroy(again);
     again = NULL;
     assert_int_equal(attn_dataset_select(part, NULL, 0, &again), ATTN_OK);

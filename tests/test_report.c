@@ -15,6 +15,7 @@
 
 #include "model/model.h"
 #include "support/memory.h"
+#include "support/predicting.h"
 
 /* ---- data and models ---- */
 
@@ -72,8 +73,9 @@ static attn_model *make_model(const attn_dataset *dataset, const char *const *se
                 fail_msg("%s", attn_context_error(group_context));
     assert_int_equal(at_model_create(config, &model), ATTN_OK);
     attn_config_destroy(config);
-    assert_int_equal(at_outputs_learn(model, dataset), ATTN_OK);
-    assert_int_equal(at_text_learn(&model->text, dataset), ATTN_OK);
+    at_encoded *encoded = NULL;
+    assert_int_equal(at_stage_learn(at_main_stage(model), dataset, NULL, &encoded), ATTN_OK);
+    at_main_stage(model)->input->kind->free_encoded(encoded);
     if (at_model_build(model, NULL) != ATTN_OK) fail_msg("%s", attn_context_error(group_context));
     return model;
 }
@@ -84,8 +86,7 @@ static void near(double got, double wanted) {
 
 static attn_report *report_of(attn_model *model, const attn_dataset *dataset) {
     attn_report *report = NULL;
-    if (attn_report_create(model, dataset, &report) != ATTN_OK)
-        fail_msg("%s", attn_context_error(group_context));
+    if (report_with(model, dataset, &report) != ATTN_OK) fail_msg("%s", attn_context_error(group_context));
     return report;
 }
 
@@ -102,7 +103,7 @@ static int64_t find_class(const attn_report *report, int output, const char *lab
 static void check_classes(attn_model *model, const attn_dataset *dataset, const attn_report *report,
                           int output, const char *accuracy_name) {
     attn_prediction *prediction = NULL;
-    assert_int_equal(attn_model_predict(model, dataset, 0, &prediction), ATTN_OK);
+    assert_int_equal(predict_with(model, dataset, 0, &prediction), ATTN_OK);
     int64_t classes = attn_report_classes(report, output), rows = 0, right = 0;
     int64_t *matrix = calloc((size_t)(classes * classes), sizeof *matrix);
     assert_non_null(matrix);
@@ -151,7 +152,7 @@ static void test_classes(void **state) {
         assert_int_equal(attn_report_classes(report, 0), i == 0 ? 5 : 7);
         attn_report_destroy(report);
     }
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(other);
     attn_dataset_destroy(train);
 }
@@ -181,10 +182,31 @@ static void test_out_of_range(void **state) {
     assert_int_equal(attn_metric_rises("mean_squared_error"), 0);
     assert_int_equal(attn_metric_rises("HEAD.mean_absolute_error"), 0);
     assert_int_equal(attn_metric_rises("mean_squared_error.accuracy"), 1);
+    assert_int_equal(attn_metric_rises("no_such_metric"), -1);
+    assert_int_equal(attn_metric_rises("accuracy.no_such_metric"), -1);
+    assert_int_equal(attn_metric_rises(""), -1);
+    assert_int_equal(attn_metric_rises(NULL), -1);
+    static const char *const falling[] = {"bits_per_byte",      "perplexity",        "loss",
+                                          "word_error_rate",    "symbol_error_rate", "character_error_rate",
+                                          "mean_absolute_error"};
+    static const char *const rising[] = {"bleu",     "chrf",     "exact_match", "exact",
+                                         "micro_f1", "macro_f1", "correlation"};
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(attn_metric_rises(falling[i]), 0);
+        assert_int_equal(attn_metric_rises(rising[i]), 1);
+    }
+    for (int i = 0; i < attn_report_metrics(report); i++) {
+        const char *name = attn_report_metric_name(report, i);
+        assert_int_equal(attn_report_metric_rises(report, name), attn_metric_rises(name));
+        assert_int_equal(attn_report_metric_counts(report, i), strcmp(name, "unknown_labels") == 0);
+    }
+    assert_int_equal(attn_report_confused(report, 0), 1);
+    assert_int_equal(attn_report_confused(report, 1), 0);
+    assert_int_equal(attn_report_confused(report, -1), 0);
     assert_null(attn_report_json(NULL));
     attn_report_destroy(report);
     attn_report_destroy(NULL);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(train);
 }
 
@@ -195,15 +217,15 @@ static void test_refusals(void **state) {
     attn_dataset *bare = parse("1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n", ATTN_FORMAT_CONLLU, NULL, 0);
     attn_model *model = make_model(train, tag_settings);
     attn_report *report = NULL;
-    assert_int_equal(attn_report_create(NULL, train, &report), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_report_create(model, NULL, &report), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_report_create(model, train, NULL), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_report_create(model, texts, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(report_with(NULL, train, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(report_with(model, NULL, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(report_with(model, train, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(report_with(model, texts, &report), ATTN_INVALID_ARGUMENT);
     assert_non_null(strstr(attn_context_error(group_context), "data: "));
-    assert_int_equal(attn_report_create(model, bare, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(report_with(model, bare, &report), ATTN_INVALID_ARGUMENT);
     assert_non_null(strstr(attn_context_error(group_context), "data: has nothing to compare answers with"));
     assert_null(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(bare);
     attn_dataset_destroy(texts);
     attn_dataset_destroy(train);
@@ -219,7 +241,7 @@ static void test_labels(void **state) {
     attn_model *model = make_model(train, settings);
     attn_prediction *prediction = NULL;
     attn_report *report = report_of(model, other);
-    assert_int_equal(attn_model_predict(model, other, 0, &prediction), ATTN_OK);
+    assert_int_equal(predict_with(model, other, 0, &prediction), ATTN_OK);
     int64_t said[3] = {0}, right = 0, all = 0, exact = 0, support = 0;
     for (int64_t e = 0; e < 3; e++) {
         int same = e == 2; /* the others have labels that the model cannot say */
@@ -246,7 +268,7 @@ static void test_labels(void **state) {
     assert_int_equal(attn_report_class_scores(report, 0, find_class(report, 0, "new")).support, 2);
     attn_prediction_destroy(prediction);
     attn_report_destroy(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(other);
     attn_dataset_destroy(train);
 }
@@ -258,7 +280,7 @@ static void test_numbers(void **state) {
     attn_model *model = make_model(train, settings);
     attn_prediction *prediction = NULL;
     attn_report *report = report_of(model, train);
-    assert_int_equal(attn_model_predict(model, train, 0, &prediction), ATTN_OK);
+    assert_int_equal(predict_with(model, train, 0, &prediction), ATTN_OK);
     double squares = 0, absolutes = 0, rows = 0;
     for (int64_t e = 0; e < 2; e++) {
         for (int64_t t = 0; t < attn_dataset_tokens(train, e); t++) {
@@ -275,7 +297,7 @@ static void test_numbers(void **state) {
     assert_int_equal(attn_report_classes(report, 0), 0);
     attn_prediction_destroy(prediction);
     attn_report_destroy(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(train);
 }
 
@@ -298,7 +320,7 @@ static void test_words(void **state) {
     attn_model *model = make_model(train, settings);
     attn_prediction *prediction = NULL;
     attn_report *report = report_of(model, train);
-    assert_int_equal(attn_model_predict(model, train, 0, &prediction), ATTN_OK);
+    assert_int_equal(predict_with(model, train, 0, &prediction), ATTN_OK);
     int64_t in_truth = 0, in_answers = 0, right = 0;
     for (int64_t e = 0; e < 2; e++) {
         const char *truth[32], *answers[32];
@@ -325,7 +347,7 @@ static void test_words(void **state) {
     near(attn_report_metric(report, "word_f1"), 2.0 * (double)right / (double)(in_truth + in_answers));
     attn_prediction_destroy(prediction);
     attn_report_destroy(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(train);
 }
 
@@ -352,7 +374,7 @@ static void test_json(void **state) {
     assert_int_equal(json_array_size(json_object_get(confusion, "rows")), 5);
     json_decref(json);
     attn_report_destroy(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(train);
 }
 
@@ -364,10 +386,11 @@ static void test_no_memory(void **state) {
     attn_report *report = report_of(model, other); /* what the model keeps for later calls is there now */
     attn_report_destroy(report);
     report = NULL;
+    attn_predictor *predictor = predictor_of(model);
     int64_t live = group_counter.live, denied = 0;
     for (int64_t at = 1;; at++) {
         group_counter.fail_at = at;
-        attn_status status = attn_report_create(model, other, &report);
+        attn_status status = attn_report_create(predictor, other, &report);
         group_counter.fail_at = 0;
         if (status == ATTN_OK) break;
         assert_int_equal(status, ATTN_OUT_OF_MEMORY);
@@ -378,7 +401,7 @@ static void test_no_memory(void **state) {
     assert_true(denied > 20);
     attn_report_destroy(report);
     assert_int_equal(group_counter.live, live);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_dataset_destroy(other);
     attn_dataset_destroy(train);
 }

@@ -17,7 +17,7 @@
 
 #include <attn/attn.h>
 
-#include "model/safetensors.h"
+#include "data/safetensors.h"
 #include "support/memory.h"
 
 static counting_allocator counter;

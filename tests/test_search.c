@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/search.h"
+#include "heads/search.h"
 #include "support/contexts.h"
 #include "support/memory.h"
 #include "support/random.h"

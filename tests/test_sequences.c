@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include <attn/attn.h>
-#include <attn/generate.h>
 #include <attn/scores.h>
 
-#include "base/memory.h"
+#include "heads/next.h"
 #include "model/model.h"
 #include "support/contexts.h"
+#include "support/predicting.h"
 #include "support/training.h"
 #include "train/trainer.h"
 
@@ -69,7 +69,7 @@ static attn_model *train(attn_context *context, const sequence_case *given, cons
     expect_ok(context, attn_model_load(context, output, &model));
     attn_dataset *dev = parse_corpus(attn_model_config(model), "dev", dev_text);
     attn_report *report = NULL;
-    expect_ok(context, attn_report_create(model, dev, &report));
+    expect_ok(context, report_with(model, dev, &report));
     *score = attn_report_metric(report, lm ? "bits_per_byte" : "exact_match");
     attn_report_destroy(report);
     attn_dataset_destroy(dev);
@@ -104,20 +104,20 @@ static attn_search_options search_of(int64_t beam, int64_t n_best) {
 /* ---- answers ---- */
 
 /* Whether the answers to examples from .. from + count - 1 of a are those of b. */
-static int same(const attn_answers *a, int64_t from, const attn_answers *b, int64_t count) {
-    if (attn_answers_examples(b) != count) return 0;
+static int same(const attn_prediction *a, int64_t from, const attn_prediction *b, int64_t count) {
+    if (attn_prediction_examples(b) != count) return 0;
     for (int64_t e = 0; e < count; e++) {
-        int64_t answers = attn_answers_count(a, from + e), units = attn_answers_source_units(a, from + e);
-        if (answers != attn_answers_count(b, e) || units != attn_answers_source_units(b, e)) return 0;
+        int64_t answers = attn_prediction_hypotheses(a, from + e), units = attn_prediction_units(a, from + e);
+        if (answers != attn_prediction_hypotheses(b, e) || units != attn_prediction_units(b, e)) return 0;
         for (int64_t n = 0; n < answers; n++) {
-            double scores[2] = {attn_answers_score(a, from + e, n), attn_answers_score(b, e, n)};
-            int64_t symbols = attn_answers_symbols(a, from + e, n);
-            const float *rows = attn_answers_alignment(a, from + e, n),
-                        *other = attn_answers_alignment(b, e, n);
-            if (strcmp(attn_answers_text(a, from + e, n), attn_answers_text(b, e, n)) != 0 ||
+            double scores[2] = {attn_prediction_score(a, from + e, n), attn_prediction_score(b, e, n)};
+            int64_t symbols = attn_prediction_symbols(a, from + e, n);
+            const float *rows = attn_prediction_alignment(a, from + e, n),
+                        *other = attn_prediction_alignment(b, e, n);
+            if (strcmp(attn_prediction_text(a, from + e, n), attn_prediction_text(b, e, n)) != 0 ||
                 memcmp(&scores[0], &scores[1], sizeof scores[0]) != 0 ||
-                attn_answers_ended(a, from + e, n) != attn_answers_ended(b, e, n) ||
-                symbols != attn_answers_symbols(b, e, n) || !rows != !other ||
+                attn_prediction_ended(a, from + e, n) != attn_prediction_ended(b, e, n) ||
+                symbols != attn_prediction_symbols(b, e, n) || !rows != !other ||
                 (rows && memcmp(rows, other, (size_t)(symbols * units) * sizeof *rows) != 0))
                 return 0;
         }
@@ -126,27 +126,29 @@ static int same(const attn_answers *a, int64_t from, const attn_answers *b, int6
 }
 
 /* Sorted, each another one, alignments that are shares. */
-static void check_answers(const attn_answers *answers, int64_t n_best) {
-    for (int64_t e = 0; e < attn_answers_examples(answers); e++) {
-        int64_t count = attn_answers_count(answers, e), units = attn_answers_source_units(answers, e);
+static void check_answers(const attn_prediction *answers, int64_t n_best) {
+    for (int64_t e = 0; e < attn_prediction_examples(answers); e++) {
+        int64_t count = attn_prediction_hypotheses(answers, e), units = attn_prediction_units(answers, e);
         assert_true(count >= 1 && count <= n_best);
         for (int64_t n = 0; n < count; n++) {
-            int64_t symbols = attn_answers_symbols(answers, e, n);
+            int64_t symbols = attn_prediction_symbols(answers, e, n);
             if (n > 0) {
-                int ended[2] = {attn_answers_ended(answers, e, n - 1), attn_answers_ended(answers, e, n)};
+                int ended[2] = {attn_prediction_ended(answers, e, n - 1),
+                                attn_prediction_ended(answers, e, n)};
                 assert_true(ended[0] >= ended[1]);
                 if (ended[0] == ended[1])
-                    assert_true(attn_answers_score(answers, e, n - 1) >= attn_answers_score(answers, e, n));
+                    assert_true(attn_prediction_score(answers, e, n - 1) >=
+                                attn_prediction_score(answers, e, n));
             }
-            assert_true(attn_answers_score(answers, e, n) <= 0);
+            assert_true(attn_prediction_score(answers, e, n) <= 0);
             for (int64_t m = 0; m < n; m++) {
-                int differs = attn_answers_symbols(answers, e, m) != symbols;
+                int differs = attn_prediction_symbols(answers, e, m) != symbols;
                 for (int64_t s = 0; s < symbols && !differs; s++)
-                    differs = strcmp(attn_answers_symbol(answers, e, m, s),
-                                     attn_answers_symbol(answers, e, n, s)) != 0;
+                    differs = strcmp(attn_prediction_symbol(answers, e, m, s),
+                                     attn_prediction_symbol(answers, e, n, s)) != 0;
                 assert_true(differs);
             }
-            const float *rows = attn_answers_alignment(answers, e, n);
+            const float *rows = attn_prediction_alignment(answers, e, n);
             assert_true(rows || symbols == 0 || units == 0);
             for (int64_t s = 0; rows && s < symbols; s++) {
                 double sum = 0;
@@ -166,25 +168,26 @@ static void check_invariance(const char *name, attn_model *model, const char *te
     attn_search_options options = search_of(3, 3);
     options.alignment = 1;
     attn_dataset *lines = lines_of(context, text), *same_lines = lines_of(two, text);
-    attn_answers *all = NULL, *other = NULL;
+    attn_prediction *all = NULL, *other = NULL;
     attn_model *loaded = NULL;
-    expect_ok(context, attn_model_generate(model, lines, &options, &all));
+    expect_ok(context, search_with(model, lines, &options, &all));
     check_answers(all, 3);
     expect_ok(context, attn_model_save(model, copy));
     expect_ok(two, attn_model_load(two, copy, &loaded));
-    expect_ok(two, attn_model_generate(loaded, same_lines, &options, &other));
-    if (!same(all, 0, other, attn_answers_examples(all))) fail_msg("%s: another answer on two threads", name);
-    attn_answers_destroy(other);
-    attn_model_destroy(loaded);
+    expect_ok(two, search_with(loaded, same_lines, &options, &other));
+    if (!same(all, 0, other, attn_prediction_examples(all)))
+        fail_msg("%s: another answer on two threads", name);
+    attn_prediction_destroy(other);
+    model_destroy(loaded);
     for (int64_t e = 0; e < attn_dataset_examples(lines); e++) {
         attn_dataset *one = NULL;
         expect_ok(context, attn_dataset_select(lines, &e, 1, &one));
-        expect_ok(context, attn_model_generate(model, one, &options, &other));
+        expect_ok(context, search_with(model, one, &options, &other));
         if (!same(all, e, other, 1)) fail_msg("%s: example %d alone is not the same", name, (int)e);
-        attn_answers_destroy(other);
+        attn_prediction_destroy(other);
         attn_dataset_destroy(one);
     }
-    attn_answers_destroy(all);
+    attn_prediction_destroy(all);
     attn_dataset_destroy(lines);
     attn_dataset_destroy(same_lines);
 }
@@ -211,7 +214,7 @@ static void test_seq2seq_learns(void **state) {
         assert_string_equal(attn_config_get(attn_model_config(model), "target.longest"), "10");
         assert_string_equal(attn_config_get(attn_model_config(model), "training.examples"), "1000");
         check_invariance(cases[i].name, model, sources);
-        attn_model_destroy(model);
+        model_destroy(model);
     }
 }
 
@@ -278,7 +281,7 @@ static void test_seq2seq_kinds(void **state) {
         attn_model *model = train(context, &cases[i], "1", &exact);
         assert_true(exact >= 0 && exact <= 1);
         check_invariance(cases[i].name, model, sources);
-        attn_model_destroy(model);
+        model_destroy(model);
     }
 }
 
@@ -291,28 +294,28 @@ static void test_odd_sources(void **state) {
     double exact;
     attn_model *model = train(context, &one, "20", &exact);
     attn_search_options options = search_of(4, 1);
-    attn_answers *answers = NULL;
+    attn_prediction *answers = NULL;
     options.alignment = 1;
 
     attn_dataset *lines = lines_of(context, "\nab\n");
-    expect_ok(context, attn_model_generate(model, lines, &options, &answers));
-    assert_string_equal(attn_answers_text(answers, 0, 0), ""); /* nothing is answered to nothing */
-    assert_true(attn_answers_ended(answers, 0, 0) && attn_answers_symbols(answers, 0, 0) == 0);
-    assert_string_equal(attn_answers_text(answers, 1, 0), "B A");
-    assert_int_equal(attn_answers_symbols(answers, 1, 0), 2);
-    assert_string_equal(attn_answers_symbol(answers, 1, 0, 1), "A");
-    assert_string_equal(attn_answers_source_unit(answers, 1, 0), "a");
-    assert_true(attn_answers_score(answers, 1, 0) > log(0.5));
+    expect_ok(context, search_with(model, lines, &options, &answers));
+    assert_string_equal(attn_prediction_text(answers, 0, 0), ""); /* nothing is answered to nothing */
+    assert_true(attn_prediction_ended(answers, 0, 0) && attn_prediction_symbols(answers, 0, 0) == 0);
+    assert_string_equal(attn_prediction_text(answers, 1, 0), "B A");
+    assert_int_equal(attn_prediction_symbols(answers, 1, 0), 2);
+    assert_string_equal(attn_prediction_symbol(answers, 1, 0, 1), "A");
+    assert_string_equal(attn_prediction_unit(answers, 1, 0), "a");
+    assert_true(attn_prediction_score(answers, 1, 0) > log(0.5));
     /* out of range */
-    assert_null(attn_answers_text(answers, 2, 0));
-    assert_null(attn_answers_text(answers, 0, 1));
-    assert_null(attn_answers_text(answers, -1, 0));
-    assert_null(attn_answers_symbol(answers, 1, 0, 2));
-    assert_null(attn_answers_source_unit(answers, 1, 2));
-    assert_null(attn_answers_alignment(answers, 1, 1));
-    assert_int_equal(attn_answers_count(answers, 2), 0);
-    assert_true(isnan(attn_answers_score(answers, 5, 0)));
-    attn_answers_destroy(answers);
+    assert_null(attn_prediction_text(answers, 2, 0));
+    assert_null(attn_prediction_text(answers, 0, 1));
+    assert_null(attn_prediction_text(answers, -1, 0));
+    assert_null(attn_prediction_symbol(answers, 1, 0, 2));
+    assert_null(attn_prediction_unit(answers, 1, 2));
+    assert_null(attn_prediction_alignment(answers, 1, 1));
+    assert_int_equal(attn_prediction_hypotheses(answers, 2), 0);
+    assert_true(isnan(attn_prediction_score(answers, 5, 0)));
+    attn_prediction_destroy(answers);
     attn_dataset_destroy(lines);
 
     char *text = calloc(30000, 1); /* 5,000 symbols; 12,000, of which text.longest are seen; unknown ones */
@@ -322,14 +325,14 @@ static void test_odd_sources(void **state) {
     for (int i = 0; i < 12000; i++) strcat(text + 5001 + i, "b");
     strcat(text, "\n\xf0\x9f\x98\x80\xe6\x88\x91?\n");
     lines = lines_of(context, text);
-    expect_ok(context, attn_model_generate(model, lines, &options, &answers));
-    assert_int_equal(attn_answers_source_units(answers, 0), 5000);
-    assert_int_equal(attn_answers_source_units(answers, 1), 12000);
-    assert_int_equal(attn_answers_source_units(answers, 2), 3);
+    expect_ok(context, search_with(model, lines, &options, &answers));
+    assert_int_equal(attn_prediction_units(answers, 0), 5000);
+    assert_int_equal(attn_prediction_units(answers, 1), 12000);
+    assert_int_equal(attn_prediction_units(answers, 2), 3);
     check_answers(answers, 1);
-    const float *rows = attn_answers_alignment(answers, 1, 0);
+    const float *rows = attn_prediction_alignment(answers, 1, 0);
     if (rows) assert_true(rows[10000] == 0 && rows[9999] > 0); /* beyond text.longest nothing was seen */
-    attn_answers_destroy(answers);
+    attn_prediction_destroy(answers);
     attn_dataset_destroy(lines);
     free(text);
 
@@ -338,18 +341,18 @@ static void test_odd_sources(void **state) {
     for (int64_t longest = 1; longest <= 4; longest++) {
         options = search_of(longest % 2 ? 1 : 4, 1);
         options.longest = longest;
-        expect_ok(context, attn_model_generate(model, lines, &options, &answers));
-        for (int64_t e = 0; e < 2; e++) assert_true(attn_answers_symbols(answers, e, 0) <= longest);
-        if (longest == 2 || longest == 4) assert_string_equal(attn_answers_text(answers, 1, 0), "B C");
+        expect_ok(context, search_with(model, lines, &options, &answers));
+        for (int64_t e = 0; e < 2; e++) assert_true(attn_prediction_symbols(answers, e, 0) <= longest);
+        if (longest == 2 || longest == 4) assert_string_equal(attn_prediction_text(answers, 1, 0), "B C");
         if (longest == 4) {
-            assert_string_equal(attn_answers_text(answers, 0, 0), "A C B A");
-            assert_true(attn_answers_ended(answers, 0, 0));
+            assert_string_equal(attn_prediction_text(answers, 0, 0), "A C B A");
+            assert_true(attn_prediction_ended(answers, 0, 0));
         }
         if (longest == 1) {
-            assert_false(attn_answers_ended(answers, 0, 0));
-            assert_int_equal(attn_answers_symbols(answers, 0, 0), 1);
+            assert_false(attn_prediction_ended(answers, 0, 0));
+            assert_int_equal(attn_prediction_symbols(answers, 0, 0), 1);
         }
-        attn_answers_destroy(answers);
+        attn_prediction_destroy(answers);
     }
     attn_dataset_destroy(lines);
 
@@ -360,23 +363,22 @@ static void test_odd_sources(void **state) {
     attn_parameter_changed(bias);
     lines = lines_of(context, "abca\ncb\n");
     options = search_of(3, 3);
-    expect_ok(context, attn_model_generate(model, lines, &options, &answers));
+    expect_ok(context, search_with(model, lines, &options, &answers));
     for (int64_t e = 0; e < 2; e++) {
-        for (int64_t n = 0; n < attn_answers_count(answers, e); n++) {
-            assert_int_equal(attn_answers_symbols(answers, e, n), 10); /* target.longest */
-            assert_false(attn_answers_ended(answers, e, n));
+        for (int64_t n = 0; n < attn_prediction_hypotheses(answers, e); n++) {
+            assert_int_equal(attn_prediction_symbols(answers, e, n), 10); /* target.longest */
+            assert_false(attn_prediction_ended(answers, e, n));
         }
     }
-    attn_answers_destroy(answers);
+    attn_prediction_destroy(answers);
     /* and one whose numbers are none */
     ((float *)value.data)[0] = NAN;
     attn_parameter_changed(bias);
     answers = NULL;
-    expect_refused(context, attn_model_generate(model, lines, &options, &answers), ATTN_NOT_FINITE,
-                   "not a number");
+    expect_refused(context, search_with(model, lines, &options, &answers), ATTN_NOT_FINITE, "not a number");
     assert_null(answers);
     attn_dataset_destroy(lines);
-    attn_model_destroy(model);
+    model_destroy(model);
 }
 
 /* A model that knows no capitals is right where it says the small letters. */
@@ -389,11 +391,11 @@ static void test_lower_case(void **state) {
     assert_true(exact > 0.5);
     attn_dataset *pairs = pairs_of(model, "Ab\tB A\nAB\tb a\nab\tA B\n");
     attn_report *report = NULL;
-    expect_ok(context, attn_report_create(model, pairs, &report));
+    expect_ok(context, report_with(model, pairs, &report));
     assert_float_equal(attn_report_metric(report, "exact_match"), 2.0 / 3, 1e-9);
     attn_report_destroy(report);
     attn_dataset_destroy(pairs);
-    attn_model_destroy(model);
+    model_destroy(model);
 }
 
 /* Rows with the same source are held out together: what a model is chosen by, it has not learned. */
@@ -408,13 +410,13 @@ static void test_hold_out(void **state) {
     attn_dataset *pairs = parse_corpus(config, "train", text);
     attn_trainer *trainer = NULL;
     expect_ok(context, attn_trainer_create(config, pairs, NULL, NULL, &trainer));
-    int64_t out = trainer->dev->examples, in = trainer->train->examples;
+    const attn_dataset *dev = trainer->dev.dataset, *train_set = trainer->train.dataset;
+    int64_t out = attn_dataset_examples(dev), in = attn_dataset_examples(train_set);
     assert_int_equal(out + in, 300);
     assert_true(out >= 9 && out <= 75 && out % 3 == 0);
     for (int64_t d = 0; d < out; d++)
         for (int64_t t = 0; t < in; t++)
-            assert_string_not_equal(at_string(&trainer->dev->tokens, d),
-                                    at_string(&trainer->train->tokens, t));
+            assert_string_not_equal(attn_dataset_token(dev, d, 0), attn_dataset_token(train_set, t, 0));
     attn_trainer_destroy(trainer);
     attn_dataset_destroy(pairs);
     attn_config_destroy(config);
@@ -457,7 +459,8 @@ static void test_nothing_right_yet(void **state) {
     options.user = &seen;
     attn_trainer *trainer = NULL;
     expect_ok(context, attn_trainer_create(config, pairs, dev, &options, &trainer));
-    assert_int_equal(trainer->dev_longest, 22);
+    /* answers of an evaluation have twice as many symbols as the longest right one, and 10, at most */
+    assert_int_equal(((const at_sequence_targets *)(const void *)trainer->dev.targets[0])->longest, 6);
     expect_ok(context, attn_trainer_run(trainer));
     assert_true(seen > 4);
     assert_int_equal(trainer->made.step, 24);
@@ -475,42 +478,47 @@ static void test_arguments(void **state) {
     double exact;
     attn_model *model = train(context, &one, "1", &exact);
     attn_dataset *lines = lines_of(context, "ab\n"), *nothing = NULL;
-    attn_answers *answers = NULL;
+    attn_prediction *answers = NULL;
     attn_search_options options = search_of(4, 1);
-    assert_int_equal(attn_model_generate(NULL, lines, NULL, &answers), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_generate(model, NULL, NULL, &answers), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_model_generate(model, lines, NULL, NULL), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(search_with(NULL, lines, NULL, &answers), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(search_with(model, NULL, NULL, &answers), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(search_with(model, lines, NULL, NULL), ATTN_INVALID_ARGUMENT);
     options.size = 3;
-    expect_refused(context, attn_model_generate(model, lines, &options, &answers), ATTN_INVALID_ARGUMENT,
-                   "init");
+    expect_refused(context, search_with(model, lines, &options, &answers), ATTN_INVALID_ARGUMENT, "init");
     static const int64_t wrong[][3] = {{0, 1, 0},         {4, 5, 0},  {4, 0, 0},         {4, INT64_MAX, 0},
                                        {INT64_MAX, 1, 0}, {4, 1, -1}, {4, 1, INT64_MAX}, {4, 1, 1000001}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options = search_of(wrong[i][0], wrong[i][1]);
         options.longest = wrong[i][2];
-        expect_refused(context, attn_model_generate(model, lines, &options, &answers), ATTN_INVALID_ARGUMENT,
+        expect_refused(context, search_with(model, lines, &options, &answers), ATTN_INVALID_ARGUMENT,
                        wrong[i][2] ? "longest" : "beam");
         assert_null(answers);
     }
     expect_ok(context, attn_dataset_select(lines, NULL, 0, &nothing));
-    expect_ok(context, attn_model_generate(model, nothing, NULL, &answers));
-    assert_int_equal(attn_answers_examples(answers), 0);
-    attn_answers_destroy(answers);
-    attn_answers_destroy(NULL);
+    expect_ok(context, search_with(model, nothing, NULL, &answers));
+    assert_int_equal(attn_prediction_examples(answers), 0);
+    attn_prediction_destroy(answers);
+    attn_prediction_destroy(NULL);
     answers = NULL;
     char *said = NULL;
-    expect_refused(context, attn_model_continue(model, "a", NULL, &said), ATTN_UNSUPPORTED, "lm");
-    attn_prediction *prediction = NULL;
-    expect_refused(context, attn_model_predict(model, lines, 0, &prediction), ATTN_UNSUPPORTED,
-                   "attn_model_generate");
-    expect_refused(context, attn_model_predict_text(model, "ab", 0, &prediction), ATTN_UNSUPPORTED,
-                   "attn_model_generate");
+    expect_refused(context, continue_with(model, "a", NULL, &said), ATTN_UNSUPPORTED, "does not continue");
+    /* predicting is searching with the settings */
+    attn_prediction *prediction[3] = {NULL, NULL, NULL};
+    expect_ok(context, predict_with(model, lines, 0, &prediction[0]));
+    expect_ok(context, predict_text_with(model, "ab", 0, &prediction[1]));
+    expect_ok(context, search_with(model, lines, NULL, &prediction[2]));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(attn_prediction_hypotheses(prediction[i], 0), 1);
+        assert_string_equal(attn_prediction_text(prediction[i], 0, 0),
+                            attn_prediction_text(prediction[0], 0, 0));
+        assert_true(attn_prediction_score(prediction[i], 0, 0) == attn_prediction_score(prediction[0], 0, 0));
+    }
+    for (int i = 0; i < 3; i++) attn_prediction_destroy(prediction[i]);
     attn_report *report = NULL;
-    expect_refused(context, attn_report_create(model, lines, &report), ATTN_INVALID_ARGUMENT,
-                   "right answers");
+    expect_refused(context, report_with(model, lines, &report), ATTN_INVALID_ARGUMENT, "right answers");
     attn_dataset *pairs = pairs_of(model, "a\tA\n"), *no_pairs = NULL;
     expect_ok(context, attn_dataset_select(pairs, NULL, 0, &no_pairs));
-    expect_refused(context, attn_report_create(model, no_pairs, &report), ATTN_INVALID_ARGUMENT,
+    expect_refused(context, report_with(model, no_pairs, &report), ATTN_INVALID_ARGUMENT,
                    "nothing to compare");
     /* tokens */
     attn_reader_options reader;
@@ -519,9 +527,8 @@ static void test_arguments(void **state) {
     attn_reader_options_init(&reader);
     reader.format = ATTN_FORMAT_COLUMNS;
     expect_ok(context, attn_dataset_parse(context, "tokens", 1, tagged, strlen(tagged), &reader, &tokens));
-    expect_refused(context, attn_model_generate(model, tokens, NULL, &answers), ATTN_UNSUPPORTED, "tokens");
-    expect_refused(context, attn_report_create(model, tokens, &report), ATTN_INVALID_ARGUMENT,
-                   "right answers");
+    expect_refused(context, search_with(model, tokens, NULL, &answers), ATTN_UNSUPPORTED, "tokens");
+    expect_refused(context, report_with(model, tokens, &report), ATTN_INVALID_ARGUMENT, "right answers");
     static const char *const tasks[] = {"seq2seq", "lm"};
     for (int t = 0; t < 2; t++) {
         const char *sets[] = {"task", tasks[t], NULL};
@@ -538,7 +545,7 @@ static void test_arguments(void **state) {
     attn_dataset_destroy(no_pairs);
     attn_dataset_destroy(nothing);
     attn_dataset_destroy(lines);
-    attn_model_destroy(model);
+    model_destroy(model);
 }
 
 /* ---- metrics of pairs ---- */
@@ -581,11 +588,11 @@ typedef struct hand_count {
     double exact, word_errors, piece_errors;
 } hand_count;
 
-static hand_count count_by_hand(const attn_dataset *pairs, const attn_answers *answers, int symbols) {
+static hand_count count_by_hand(const attn_dataset *pairs, const attn_prediction *answers, int symbols) {
     int64_t examples = attn_dataset_examples(pairs), questions = 0, exact = 0, wrong = 0, length = 0,
             word_wrong = 0, words = 0;
     for (int64_t i = 0; i < examples; i++) {
-        const char *source = attn_dataset_token(pairs, i, 0), *answer = attn_answers_text(answers, i, 0);
+        const char *source = attn_dataset_token(pairs, i, 0), *answer = attn_prediction_text(answers, i, 0);
         int before = 0;
         for (int64_t j = 0; j < i; j++) before |= strcmp(source, attn_dataset_token(pairs, j, 0)) == 0;
         if (before) continue;
@@ -637,9 +644,9 @@ static void test_report(void **state) {
         for (int64_t beam = 1; beam <= 5; beam += 4) {
             attn_search_options options = search_of(beam, 1);
             attn_report *report = NULL;
-            attn_answers *answers = NULL;
-            expect_ok(context, attn_report_create_search(model, pairs, &options, 0, &report));
-            expect_ok(context, attn_model_generate(model, pairs, &options, &answers));
+            attn_prediction *answers = NULL;
+            expect_ok(context, report_search(model, pairs, &options, 0, &report));
+            expect_ok(context, search_with(model, pairs, &options, &answers));
             hand_count by_hand = count_by_hand(pairs, answers, k == 0);
             assert_true(attn_report_metric(report, "exact_match") == by_hand.exact);
             assert_true(attn_report_metric(report, "word_error_rate") == by_hand.word_errors);
@@ -650,7 +657,7 @@ static void test_report(void **state) {
             int64_t examples = attn_dataset_examples(pairs);
             const char *said[16], *right[16];
             for (int64_t e = 0; e < examples; e++) {
-                said[e] = attn_answers_text(answers, e, 0);
+                said[e] = attn_prediction_text(answers, e, 0);
                 right[e] = attn_dataset_target(pairs, 0, e, 0);
             }
             attn_bleu bleu;
@@ -662,19 +669,19 @@ static void test_report(void **state) {
             assert_non_null(strstr(attn_report_json(report), "\"exact_match\""));
             assert_int_equal(attn_report_metrics(report), 5);
             attn_report_destroy(report);
-            attn_answers_destroy(answers);
+            attn_prediction_destroy(answers);
         }
         attn_dataset_destroy(pairs);
         if (k == 0) { /* more spaces are no other symbols */
             attn_report *report = NULL;
             pairs = pairs_of(model, "ab\tB  A\n");
-            expect_ok(context, attn_report_create(model, pairs, &report));
+            expect_ok(context, report_with(model, pairs, &report));
             assert_true(attn_report_metric(report, "exact_match") == 1);
             assert_true(attn_report_metric(report, "word_error_rate") == 0);
             attn_report_destroy(report);
             attn_dataset_destroy(pairs);
         }
-        attn_model_destroy(model);
+        model_destroy(model);
     }
 }
 
@@ -702,40 +709,57 @@ static void test_lm_learns(void **state) {
         double bits;
         attn_model *model = train(context, &cases[i], "15", &bits);
         if (!(bits > 0 && bits < 1)) fail_msg("%s: %g bits a byte", cases[i].name, bits); /* of bytes 8 */
-        assert_true(attn_model_continues(model) && !attn_model_generates(model));
-        attn_model_destroy(model);
+        assert_string_equal(attn_model_task(model), "lm");
+        assert_int_equal(attn_model_outputs(model), 1);
+        assert_string_equal(attn_model_output_kind(model, 0), "next");
+        assert_true(attn_predictor_has(predictor_of(model), "temperature") &&
+                    !attn_predictor_has(predictor_of(model), "beam"));
+        model_destroy(model);
     }
 }
 
 /* Scores of what comes after each unit of a text, as one chunk. rows x symbols. */
 static double *scores_of(attn_model *model, const char *text, int64_t *rows, int32_t **said) {
     attn_context *context = model->context;
+    const at_stage *stage = at_main_stage(model);
+    const at_head *head = stage->heads[0];
     attn_dataset *lines = lines_of(context, text);
-    at_units units = {.examples = 0};
-    expect_ok(context, at_text_units(&model->text, lines, &units));
-    expect_ok(context, at_running_said(model, &units, said));
-    *rows = units.units.count - 1;
+    at_encoded *encoded = NULL;
+    at_targets **targets = NULL;
+    at_batch *batch = NULL;
+    attn_tape *tape = NULL;
+    expect_ok(context, at_stage_encode(stage, context, NULL, lines, NULL, &encoded));
+    expect_ok(context, at_stage_targets(stage, context, encoded, &targets));
+    *rows = encoded->rows - 1;
+    *said = calloc((size_t)*rows + 1, sizeof **said);
+    assert_non_null(*said);
+    memcpy(*said, ((const at_next_targets *)(const void *)targets[0])->symbols,
+           (size_t)(*rows + 1) * sizeof **said);
+    assert_int_equal((*said)[*rows], -1);
     at_segment whole = {0, 0, *rows, 0};
     at_segments segments = {&whole, 1, 1};
-    at_batch batch = {.sequences = 0};
-    int64_t zero = 0, symbols = model->target->vocabulary.strings.count;
-    expect_ok(context, at_batch_make(&model->text, NULL, &units, &segments, &zero, 1, NULL, &batch));
-    attn_tape_begin(model->tape, ATTN_TAPE_PREDICT, 0);
-    attn_variable *x = at_generator_scores(model, &model->networks[0], model->tape, &batch, NULL, NULL);
-    expect_ok(context, attn_tape_status(model->tape));
+    int64_t zero = 0, symbols = attn_model_symbols(model);
+    expect_ok(context, stage->forward.create_batch(&stage->forward, context, &batch));
+    expect_ok(context, stage->forward.fill(&stage->forward, encoded, &segments, &zero, 1, batch));
+    expect_ok(context, attn_tape_create(context, &tape));
+    attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
+    attn_variable *x = at_sequence_scores(head, head->layers[0], tape, at_stage_rows(stage, 0, tape, batch));
+    expect_ok(context, attn_tape_status(tape));
     double *scores = calloc((size_t)(*rows * symbols), sizeof *scores);
     assert_non_null(scores);
     for (int64_t r = 0; r < *rows; r++)
         for (int64_t s = 0; s < symbols; s++)
             scores[r * symbols + s] = (double)attn_variable_data(x)[r * attn_variable_stride(x) + s];
-    at_batch_free(context, &batch);
-    at_units_free(context, &units);
+    attn_tape_destroy(tape);
+    stage->forward.free_batch(&stage->forward, batch);
+    at_stage_free_targets(stage, context, targets);
+    stage->input->kind->free_encoded(encoded);
     attn_dataset_destroy(lines);
     return scores;
 }
 
 static double loss_by_hand(attn_model *model, const char *text, int64_t *unknown) {
-    int64_t rows, symbols = model->target->vocabulary.strings.count;
+    int64_t rows, symbols = attn_model_symbols(model);
     int32_t *said = NULL;
     double *scores = scores_of(model, text, &rows, &said), loss = 0;
     *unknown = 0;
@@ -748,7 +772,7 @@ static double loss_by_hand(attn_model *model, const char *text, int64_t *unknown
         *unknown += said[r] == 0;
     }
     free(scores);
-    at_release(model->context, said);
+    free(said);
     return loss;
 }
 
@@ -763,7 +787,7 @@ static void test_lm_report(void **state) {
         attn_model *model = train(context, &cases[k], "5", &bits);
         attn_dataset *lines = pairs_of(model, text);
         attn_report *report = NULL;
-        expect_ok(context, attn_report_create(model, lines, &report));
+        expect_ok(context, report_with(model, lines, &report));
         int64_t unknown, units = k ? (int64_t)strlen(text) : (int64_t)strlen(text) - 2;
         double loss = loss_by_hand(model, text, &unknown) + (k ? 0 : 21 * log(2.0) * (double)unknown);
         assert_int_equal(unknown, k ? 0 : 2);
@@ -775,7 +799,7 @@ static void test_lm_report(void **state) {
             1e-5);
         attn_report_destroy(report);
         attn_dataset_destroy(lines);
-        attn_model_destroy(model);
+        model_destroy(model);
     }
 }
 
@@ -791,21 +815,26 @@ static void test_lm_chunks(void **state) {
         assert_true(isfinite(bits) && bits > 0);
         char *text = corpus_running(5, 30);
         attn_dataset *lines = pairs_of(model, text);
-        at_units units = {.examples = 0};
+        const at_stage *stage = at_main_stage(model);
         at_segments segments = {.count = 0};
-        expect_ok(context, at_text_units(&model->text, lines, &units));
+        at_encoded *encoded = NULL;
+        at_targets **targets = NULL;
+        expect_ok(context, at_stage_encode(stage, context, NULL, lines, NULL, &encoded));
+        expect_ok(context, at_stage_targets(stage, context, encoded, &targets));
         int64_t longest = atoi(lengths[i]), next = 0;
-        expect_ok(context, at_running_segments(model, &units, longest, &segments));
+        expect_ok(context,
+                  at_next_segments(stage->heads[0], &stage->forward, encoded, targets[0], &segments));
         for (int64_t s = 0; s < segments.count; s++) {
             const at_segment *chunk = &segments.list[s];
             assert_true(chunk->first == next && chunk->count >= 1 && chunk->count <= longest);
             next += chunk->count;
         }
-        assert_int_equal(next, units.units.count - 1);
+        assert_int_equal(next, encoded->rows - 1);
         at_segments_free(context, &segments);
-        at_units_free(context, &units);
+        at_stage_free_targets(stage, context, targets);
+        stage->input->kind->free_encoded(encoded);
         attn_dataset_destroy(lines);
-        attn_model_destroy(model);
+        model_destroy(model);
         free(text);
     }
 }
@@ -832,7 +861,7 @@ static void test_lm_looks_back(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double bits;
         attn_model *model = train(context, &cases[i], "1", &bits);
-        int64_t rows[2], symbols = model->target->vocabulary.strings.count, same_rows = 0;
+        int64_t rows[2], symbols = attn_model_symbols(model), same_rows = 0;
         int32_t *said[2] = {NULL, NULL};
         double *a = scores_of(model, "the cat sat\n", &rows[0], &said[0]);
         double *b = scores_of(model, "the cat ran.\n", &rows[1], &said[1]);
@@ -841,10 +870,10 @@ static void test_lm_looks_back(void **state) {
                memcmp(a + same_rows * symbols, b + same_rows * symbols, (size_t)symbols * sizeof *a) == 0)
             same_rows++;
         if (same_rows != 9) fail_msg("%s: %d rows are the same, not 9", cases[i].name, (int)same_rows);
-        for (int k = 0; k < 2; k++) at_release(context, said[k]);
+        for (int k = 0; k < 2; k++) free(said[k]);
         free(a);
         free(b);
-        attn_model_destroy(model);
+        model_destroy(model);
     }
 }
 

@@ -148,11 +148,12 @@ feed 'ab\tA B\tmore\n' "$capitals"
 check "three columns: exit status" exits_with 1
 check "three columns: why" complains "standard input:1: 3 columns"
 refuses "--probs is for models that label" predict "$capitals" --probs
-refuses "--pretokenized is for models that label" predict "$capitals" --pretokenized
-refuses "--prompt is for models of task lm; this one is of task seq2seq" predict "$capitals" --prompt x
+refuses "--prompt is for models that continue text; this one is of task seq2seq" predict "$capitals" --prompt x
 refuses "--seed is for models of task lm" predict "$capitals" --seed 2
-refuses "--n-best is more than --beam" predict "$capitals" --beam 2 --n-best 3
-refuses "--beam 0: must be" predict "$capitals" --beam 0
+run predict "$capitals" "$folder/sources.txt" --beam 2 --n-best 3
+check "n-best over beam: exit status" exits_with 1
+check "n-best over beam: why" complains "n_best at most the beam"
+refuses "--beam -1: must be" predict "$capitals" --beam=-1
 
 # --- predict: language models ---------------------------------------------------
 
@@ -198,7 +199,7 @@ cp "$folder/said.txt" "$folder/targets.txt"
 paste "$folder/sources.txt" "$folder/targets.txt" >"$folder/pairs.tsv"
 run eval "$capitals" "$folder/pairs.tsv"
 check "eval: exit status" exits_with 0
-check "eval: how many" says "pairs.tsv: 400 pairs"
+check "eval: how many" says "pairs.tsv: 400 examples"
 check "eval: exact" grep -Eqx "exact_match +1\.0000" "$folder/out"
 check "eval: errors" grep -Eqx "symbol_error_rate +0\.0000" "$folder/out"
 check "eval: aligned" [ "$(sed 1,2d "$folder/out" | awk '{ print length($0) }' | sort -u | wc -l)" -eq 1 ]
@@ -217,15 +218,15 @@ check "eval: files of other lengths: exit status" exits_with 1
 check "eval: files of other lengths: both counts" complains "sources.txt has 400 lines and $folder/few.txt 7"
 awk -F'\t' '{ print NR "\t" $2 "\t" $1 }' "$folder/pairs.tsv" >"$folder/three.tsv"
 run eval "$capitals" "$folder/three.tsv"
-check "eval: three columns: which?" complains "--text-column and --column"
+check "eval: three columns: which?" complains "say which are the source and the target"
 run eval "$capitals" "$folder/three.tsv" --text-column 3 --column 2 --json
 check "eval: other columns" json 'o[0]["exact_match"] == 1'
 run eval "$book" "$folder/book.txt"
 check "eval lm: bits" grep -Eqx "bits_per_byte +0\.[0-9]{4}" "$folder/out"
-check "eval lm: how many" says "book.txt: 200 lines"
+check "eval lm: how many" says "book.txt: 200 examples"
 check "eval lm: unknown units are counted" grep -Eqx "unknown_units +0" "$folder/out"
 refuses "--beam is for models of task seq2seq" eval "$book" "$folder/book.txt" --beam 2
-refuses "a second file is for models of task seq2seq" eval "$book" "$folder/book.txt" "$folder/book.txt"
+refuses "a second file is for models that learned from two" eval "$book" "$folder/book.txt" "$folder/book.txt"
 refuses "--confusion is for models with classes" eval "$capitals" "$folder/pairs.tsv" --confusion
 
 # --- explain --------------------------------------------------------------------
@@ -247,15 +248,18 @@ check "explain: words, wide letters" says "│  小  猫 "
 check "explain: names of one width of cells" says "│  é  x "
 run explain "$folder/odd.safetensors" "$many"
 check "explain: long names are written downwards" says "│        t           s  e        l  w "
-refuses "goes on with lines of text" predict "$book" --format columns
+printf 'a b\nc d\n' >"$folder/spaced.txt"
+run predict "$book" "$folder/spaced.txt" --format columns
+check "prompts are lines: exit status" exits_with 1
+check "prompts are lines: why" complains "running text is lines of text"
 printf 'the\n\357\273\277\nBZh9\n' >"$folder/odd.txt"
 run predict "$book" "$folder/odd.txt" --tokens 3
 check "prompts: an answer a line, none twice" [ "$(wc -l <"$folder/out")" -le 3 ]
 printf 'a\tX\n\nb\tY\n' >"$folder/tokens.tsv"
 run eval "$book" "$folder/tokens.tsv" --format columns
 check "eval: tokens are not running text" complains "running text is lines of text"
-refuses "this version explains models of task seq2seq" explain "$book" word
-refuses "which text" explain "$capitals"
+refuses "this version explains models that answer with sequences" explain "$book" word
+refuses "no text given" explain "$capitals"
 run explain "$folder/pairs.tsv" word
 check "explain: not a model: exit status" exits_with 1
 run explain "$capitals" "$(printf 'a\377')"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/subwords.h"
+#include "data/symbols/subwords.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/examples.h"

@@ -54,8 +54,7 @@ static void huge_extents_are_kept(void **state) {
     static const int64_t shape[] = {INT64_MAX, INT64_MAX, INT64_MAX, -5};
     attn_tensor view = attn_tensor_view(NULL, 4, shape);
     check_common(&view, NULL, 4);
-    for (int axis = 0; axis < 4; axis++)
-        assert_int_equal(view.shape[axis], shape[axis]);
+    for (int axis = 0; axis < 4; axis++) assert_int_equal(view.shape[axis], shape[axis]);
 }
 
 static void rows_hold_their_heads_side_by_side(void **state) {
@@ -79,8 +78,7 @@ static void bhnd_swaps_rows_and_heads(void **state) {
     float data[1];
     attn_tensor view = attn_tensor_bhnd(data, 2, 3, 7, 5);
     check_common(&view, data, 4);
-    for (int axis = 0; axis < 4; axis++)
-        assert_int_equal(view.shape[axis], shape[axis]);
+    for (int axis = 0; axis < 4; axis++) assert_int_equal(view.shape[axis], shape[axis]);
     for (int64_t sequence = 0; sequence < 2; sequence++)
         for (int64_t row = 0; row < 7; row++)
             for (int64_t head = 0; head < 3; head++)

@@ -7,10 +7,10 @@
 
 #include <attn/attn.h>
 
+#include "heads/metrics/scores.h"
 #include "support/check.h"
 #include "support/memory.h"
 #include "support/random.h"
-#include "train/scores.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
 

@@ -60,6 +60,7 @@ mistake 1 "cannot read $folder" tag "$folder/train.conllu" -o "$model" --config 
 mistake 1 "$folder/no.vec" tag "$folder/train.conllu" -o "$model" --vectors "$folder/no.vec"
 mistake 1 "$folder/none/m.last.safetensors" tag "$folder/train.conllu" -o "$folder/none/m.safetensors" "${small[@]}"
 mistake 1 'there is no metric "acuracy"' tag "$folder/train.conllu" -o "$model" "${small[@]}" --metric acuracy
+mistake 1 'there is no metric "word_f1"' tag "$folder/train.conllu" -o "$model" "${small[@]}" --metric word_f1
 mistake 1 "$folder is there, and not a file" tag "$folder/train.conllu" -o "$folder"
 cp "$folder/train.conllu" "$folder/same.conllu"
 mistake 1 "same.conllu is what is read" tag "$folder/same.conllu" -o "$folder/../$(basename "$folder")/same.conllu"

@@ -13,6 +13,7 @@
 
 #include "support/contexts.h"
 #include "support/memory.h"
+#include "support/predicting.h"
 #include "support/training.h"
 #include "train/trainer.h"
 
@@ -67,17 +68,17 @@ static int watch(void *user, const attn_training_state *state) {
 static void check_alone(attn_model *model, const attn_dataset *dataset) {
     attn_context *context = test_best_context(1);
     attn_prediction *all = NULL, *one = NULL;
-    expect_ok(context, attn_model_predict(model, dataset, ATTN_PREDICT_PROBABILITIES, &all));
+    expect_ok(context, predict_with(model, dataset, WITH_PROBABILITIES, &all));
     assert_int_equal(attn_prediction_examples(all), attn_dataset_examples(dataset));
     for (int64_t e = 0; e < attn_dataset_examples(dataset); e += 7) {
         attn_dataset *alone = NULL;
         expect_ok(context, attn_dataset_select(dataset, &e, 1, &alone));
-        expect_ok(context, attn_model_predict(model, alone, ATTN_PREDICT_PROBABILITIES, &one));
+        expect_ok(context, predict_with(model, alone, WITH_PROBABILITIES, &one));
         if (!same_answers(model, all, e, 1, one)) fail_msg("example %d alone is not the same", (int)e);
         attn_prediction_destroy(one);
         if (!attn_dataset_tokenized(dataset)) {
-            expect_ok(context, attn_model_predict_text(model, attn_dataset_token(dataset, e, 0),
-                                                       ATTN_PREDICT_PROBABILITIES, &one));
+            expect_ok(context,
+                      predict_text_with(model, attn_dataset_token(dataset, e, 0), WITH_PROBABILITIES, &one));
             assert_true(same_answers(model, all, e, 1, one));
             attn_prediction_destroy(one);
         }
@@ -90,18 +91,18 @@ static void check_alone(attn_model *model, const attn_dataset *dataset) {
 static void check_file(const char *name, attn_model *model, const attn_dataset *dev, const char *dev_text) {
     attn_context *context = test_best_context(1), *other_context = test_best_context(3);
     attn_prediction *before = NULL, *after = NULL;
-    expect_ok(context, attn_model_predict(model, dev, ATTN_PREDICT_PROBABILITIES, &before));
+    expect_ok(context, predict_with(model, dev, WITH_PROBABILITIES, &before));
     expect_ok(context, attn_model_save(model, copy));
     attn_model *loaded = NULL;
     expect_ok(other_context, attn_model_load(other_context, copy, &loaded));
     attn_dataset *same = parse_corpus(attn_model_config(loaded), "dev", dev_text);
-    expect_ok(other_context, attn_model_predict(loaded, same, ATTN_PREDICT_PROBABILITIES, &after));
+    expect_ok(other_context, predict_with(loaded, same, WITH_PROBABILITIES, &after));
     if (!same_answers(model, before, 0, attn_prediction_examples(before), after))
         fail_msg("%s: the file's answers are not the model's", name);
     assert_int_equal(attn_model_outputs(loaded), attn_model_outputs(model));
     for (int o = 0; o < attn_model_outputs(model); o++) {
         assert_string_equal(attn_model_output_name(loaded, o), attn_model_output_name(model, o));
-        assert_int_equal(attn_model_output_kind(loaded, o), attn_model_output_kind(model, o));
+        assert_string_equal(attn_model_output_kind(loaded, o), attn_model_output_kind(model, o));
         assert_int_equal(attn_model_labels(loaded, o), attn_model_labels(model, o));
         for (int64_t l = 0; l < attn_model_labels(model, o); l++)
             assert_string_equal(attn_model_label(loaded, o, l), attn_model_label(model, o, l));
@@ -115,7 +116,7 @@ static void check_file(const char *name, attn_model *model, const attn_dataset *
     attn_prediction_destroy(before);
     attn_prediction_destroy(after);
     attn_dataset_destroy(same);
-    attn_model_destroy(loaded);
+    model_destroy(loaded);
 }
 
 typedef struct learning_case {
@@ -151,15 +152,16 @@ static void learn(const learning_case *given) {
     if (rises ? best < given->enough : best > given->enough)
         fail_msg("%s: %s is %g", given->name, result.state.metric, best);
     check_file(given->name, trainer->model, dev, dev_text);
+    predictor_drop(trainer->model);
 
     attn_model *model = NULL; /* the best, with its averaged weights */
     attn_report *report = NULL;
     expect_ok(context, attn_model_load(context, output, &model));
-    expect_ok(context, attn_report_create(model, dev, &report));
+    expect_ok(context, report_with(model, dev, &report));
     assert_true(attn_report_metric(report, result.state.metric) == best);
     check_alone(model, dev);
     attn_report_destroy(report);
-    attn_model_destroy(model);
+    model_destroy(model);
     attn_trainer_destroy(trainer);
     attn_dataset_destroy(train);
     attn_dataset_destroy(dev);

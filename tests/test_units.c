@@ -10,10 +10,10 @@
 #include <attn/context.h>
 
 #include "base/memory.h"
-#include "data/dataset.h"
-#include "data/text.h"
-#include "data/unicode.h"
+#include "data/symbols/unicode.h"
+#include "inputs/text/text.h"
 #include "support/contexts.h"
+#include "support/examples.h"
 #include "support/memory.h"
 #include "support/random.h"
 
@@ -71,19 +71,19 @@ static void random_text(test_random *random, int most, char *text) {
 
 /* Texts as they are, without what a reader does to them. */
 static attn_dataset *dataset_of(char (*texts)[2048], int64_t count) {
-    attn_dataset *made = NULL;
-    ok(at_dataset_create(context, "texts", ATTN_FORMAT_LINES, 0, &made));
-    for (int64_t i = 0; i < count; i++) {
-        ok(at_dataset_token(made, texts[i], strlen(texts[i]), i + 1, 0));
-        ok(at_dataset_end(made, "", 0));
-    }
+    const char **list = calloc((size_t)count, sizeof *list);
+    assert_non_null(list);
+    for (int64_t i = 0; i < count; i++) list[i] = texts[i];
+    attn_dataset *made = examples_create(context, 0, list, count);
+    free(list);
     return made;
 }
 
-static char *join(const at_text *text, const at_units *units, int64_t first, int64_t end) {
+static char *join(const at_text_input *text, const at_text_encoded *units, int64_t first, int64_t end) {
     at_joined joined = {0};
     for (int64_t u = first; u < end; u++)
-        ok(at_text_append(text, at_string(&units->units, u), at_string_length(&units->units, u), &joined));
+        ok(at_symbols_append(&text->symbols, context, text_unit(units, u), strlen(text_unit(units, u)),
+                             &joined));
     char *copy = calloc((size_t)joined.count + 1, 1);
     assert_non_null(copy);
     if (joined.count) {
@@ -113,9 +113,10 @@ static void fill(uint64_t seed, char (*list)[2048]) {
 
 static const at_unit exact_units[] = {AT_UNIT_CHARS, AT_UNIT_BYTES, AT_UNIT_SUBWORDS};
 
-static void learn(at_text *text, attn_dataset *from) {
-    text->context = context;
-    ok(at_text_learn(text, from));
+static at_text_input *learn(at_text_values values, text_use use, attn_dataset *from) {
+    at_text_input *text = text_create(context, &values, use);
+    ok(text_learn(text, from));
+    return text;
 }
 
 static void test_exact(void **state) {
@@ -125,30 +126,36 @@ static void test_exact(void **state) {
         fill(2 * seed + 1, texts);
         attn_dataset *known = dataset_of(learned_texts, TEXTS), *others_set = dataset_of(texts, TEXTS);
         for (int u = 0; u < 3; u++) {
-            at_text text = {.options = {.unit = exact_units[u],
-                                        .exact = 1,
-                                        .min_count = 1,
-                                        .pretokenized = seed % 2 == 0,
-                                        .subwords = seed == 6 ? 1 : 120}};
-            learn(&text, known);
-            if (u == 2) assert_true((text.subwords.merges.count > 10) == (seed != 6));
-            at_units units = {.examples = 0};
-            ok(at_text_units(&text, others_set, &units));
-            assert_int_equal(units.examples, TEXTS);
+            at_text_values values = {.unit = (int)exact_units[u],
+                                     .min_count = 1,
+                                     .pretokenized = seed % 2 == 0,
+                                     .subwords = seed == 6 ? 1 : 120};
+            at_text_input *text = learn(values, (text_use){.exact = 1}, known);
+            if (u == 2) assert_true((text->symbols.subwords.merges.count > 10) == (seed != 6));
+            at_text_encoded *units = NULL;
+            ok(text_encode(text, others_set, &units));
+            assert_int_equal(units->encoded.examples, TEXTS);
             int64_t joined_units = 0;
             for (int64_t e = 0; e < TEXTS; e++) {
-                char *again = join(&text, &units, units.offsets[e], units.offsets[e + 1]);
+                char *again = join(text, units, units->encoded.offsets[e], units->encoded.offsets[e + 1]);
                 assert_string_equal(again, texts[e]);
-                joined_units += units.offsets[e + 1] - units.offsets[e];
+                joined_units += units->encoded.offsets[e + 1] - units->encoded.offsets[e];
                 free(again);
             }
             assert_true(joined_units > 5 * TEXTS);
-            at_units_free(context, &units);
-            at_text_free(&text);
+            text_free(units);
+            text_destroy(text);
         }
         attn_dataset_destroy(known);
         attn_dataset_destroy(others_set);
     }
+}
+
+static attn_status note_token(void *user, const char *unit, size_t length, int64_t token) {
+    int64_t **at = user;
+    (void)unit, (void)length;
+    *(*at)++ = token;
+    return ATTN_OK;
 }
 
 /* Merges that were learned make the units fewer, and never reach over a space. */
@@ -156,19 +163,60 @@ static void test_subwords_of_words(void **state) {
     (void)state;
     static char list[3][2048] = {"the the theme", "the them", " the"};
     attn_dataset *set = dataset_of(list, 3);
-    at_text text = {.options = {.unit = AT_UNIT_SUBWORDS, .exact = 1, .min_count = 1, .subwords = 100}};
-    learn(&text, set);
-    at_units units = {.examples = 0};
-    ok(at_text_units(&text, set, &units));
-    assert_string_equal(at_string(&units.units, 0), "\xe2\x96\x81the");
-    assert_string_equal(at_string(&units.units, 1), "\xe2\x96\x81the");
-    assert_int_equal(units.tokens[1], 1);
-    for (int64_t u = 0; u < units.units.count; u++) {
-        const char *mark = strstr(at_string(&units.units, u) + 1, "\xe2\x96\x81");
+    at_text_input *text = learn((at_text_values){.unit = AT_UNIT_SUBWORDS, .min_count = 1, .subwords = 100},
+                                (text_use){.exact = 1}, set);
+    at_text_encoded *units = NULL;
+    ok(text_encode(text, set, &units));
+    assert_string_equal(text_unit(units, 0), "\xe2\x96\x81the");
+    assert_string_equal(text_unit(units, 1), "\xe2\x96\x81the");
+    int64_t tokens[64], *at = tokens;
+    at_splitter splitter = at_splitter_of(&text->symbols, context, note_token, &at);
+    ok(at_split_text(&splitter, list[0], strlen(list[0])));
+    at_splitter_free(&splitter);
+    assert_true(at - tokens >= 3);
+    assert_int_equal(tokens[0], 0);
+    assert_int_equal(tokens[1], 1);
+    for (int64_t u = 0; u < units->encoded.rows; u++) {
+        const char *mark = strstr(text_unit(units, u) + 1, "\xe2\x96\x81");
         assert_null(mark); /* it stands first or not at all */
     }
-    at_units_free(context, &units);
-    at_text_free(&text);
+    text_free(units);
+    text_destroy(text);
+    attn_dataset_destroy(set);
+}
+
+/* Pieces of a text join to the text, wherever it is cut: no space is thought before a piece that goes on. */
+static void test_pieces(void **state) {
+    (void)state;
+    static char list[2][2048] = {"the cat the hat", "a cat"};
+    attn_dataset *set = dataset_of(list, 2);
+    for (int subwords = 0; subwords < 2; subwords++) {
+        at_text_input *text = learn((at_text_values){.unit = subwords ? AT_UNIT_SUBWORDS : AT_UNIT_CHARS,
+                                                     .min_count = 1,
+                                                     .subwords = 60},
+                                    (text_use){.exact = 1}, set);
+        for (size_t cut = 1; cut < strlen(list[0]); cut++) {
+            char pieces[2][2048];
+            snprintf(pieces[0], sizeof pieces[0], "%.*s", (int)cut, list[0]);
+            snprintf(pieces[1], sizeof pieces[1], "%s", list[0] + cut);
+            at_joined joined = {0};
+            for (int p = 0; p < 2; p++) {
+                attn_dataset *one = dataset_of(&pieces[p], 1);
+                at_encode_options options = {.goes_on = p};
+                at_encoded *made = NULL;
+                ok(at_text_kind.encode(&text->input, context, NULL, one, &options, &made));
+                at_text_encoded *units = (at_text_encoded *)(void *)made;
+                for (int64_t u = 0; u < made->rows; u++)
+                    ok(at_symbols_append(&text->symbols, context, text_unit(units, u),
+                                         strlen(text_unit(units, u)), &joined));
+                at_text_kind.free_encoded(made);
+                attn_dataset_destroy(one);
+            }
+            assert_string_equal(joined.bytes, list[0]);
+            at_release(context, joined.bytes);
+        }
+        text_destroy(text);
+    }
     attn_dataset_destroy(set);
 }
 
@@ -185,26 +233,22 @@ static void test_running(void **state) {
         }
         attn_dataset *set = dataset_of(texts, TEXTS);
         for (int u = 0; u < 3; u++) {
-            at_text text = {.options = {.unit = exact_units[u],
-                                        .exact = 1,
-                                        .running = 1,
-                                        .backward = 1,
-                                        .min_count = 1,
-                                        .subwords = 100}};
-            learn(&text, set);
-            at_units units = {.examples = 0};
-            ok(at_text_units(&text, set, &units));
-            assert_string_equal(at_string(&units.units, 0), "\n"); /* before the first */
-            char *again = join(&text, &units, 1, units.units.count);
+            at_text_input *text =
+                learn((at_text_values){.unit = (int)exact_units[u], .min_count = 1, .subwords = 100},
+                      (text_use){.exact = 1, .running = 1}, set);
+            at_text_encoded *units = NULL;
+            ok(text_encode(text, set, &units));
+            assert_string_equal(text_unit(units, 0), "\n"); /* before the first */
+            char *again = join(text, units, 1, units->encoded.rows);
             assert_string_equal(again, whole);
             free(again);
             for (int64_t e = 0; e < TEXTS; e++) {
-                assert_string_equal(at_string(&units.units, units.offsets[e + 1] - 1), "\n");
-                assert_true(units.offsets[e + 1] > units.offsets[e]);
+                assert_string_equal(text_unit(units, units->encoded.offsets[e + 1] - 1), "\n");
+                assert_true(units->encoded.offsets[e + 1] > units->encoded.offsets[e]);
             }
-            assert_true(at_vocabulary_find(&text.vocabulary, "\n", 1) > 0);
-            at_units_free(context, &units);
-            at_text_free(&text);
+            assert_true(at_vocabulary_find(&text->symbols.vocabulary, "\n", 1) > 0);
+            text_free(units);
+            text_destroy(text);
         }
         attn_dataset_destroy(set);
     }
@@ -218,18 +262,18 @@ static void test_joined_by_spaces(void **state) {
     static const char *const symbols[] = {"AH0 B, c.", "x y", "", "one"};
     attn_dataset *set = dataset_of(list, 4);
     for (int kind = 0; kind < 2; kind++) {
-        at_text text = {
-            .options = {.unit = kind ? AT_UNIT_SYMBOLS : AT_UNIT_WORDS, .exact = 1, .min_count = 1}};
-        learn(&text, set);
-        at_units units = {.examples = 0};
-        ok(at_text_units(&text, set, &units));
+        at_text_input *text =
+            learn((at_text_values){.unit = kind ? AT_UNIT_SYMBOLS : AT_UNIT_WORDS, .min_count = 1},
+                  (text_use){.exact = 1}, set);
+        at_text_encoded *units = NULL;
+        ok(text_encode(text, set, &units));
         for (int e = 0; e < 4; e++) {
-            char *again = join(&text, &units, units.offsets[e], units.offsets[e + 1]);
+            char *again = join(text, units, units->encoded.offsets[e], units->encoded.offsets[e + 1]);
             assert_string_equal(again, kind ? symbols[e] : words[e]);
             free(again);
         }
-        at_units_free(context, &units);
-        at_text_free(&text);
+        text_free(units);
+        text_destroy(text);
     }
     attn_dataset_destroy(set);
 }
@@ -309,7 +353,7 @@ static at_unit guess(int64_t count, void (*write)(test_random *, char *), uint64
         write(&random, text);
         ok(at_strings_add(context, &list, text, strlen(text)));
     }
-    ok(at_text_guess(context, &list, &unit));
+    ok(at_symbols_guess(context, &list, &unit));
     at_strings_free(context, &list);
     return unit;
 }
@@ -378,48 +422,59 @@ static void test_backward(void **state) {
     attn_dataset *set = dataset_of(texts, TEXTS);
     for (int u = 0; u < 3; u++) {
         for (int backward = 0; backward < 2; backward++) {
-            at_text text = {.options = {.unit = exact_units[u],
-                                        .exact = 1,
-                                        .running = 1,
-                                        .backward = backward,
-                                        .min_count = 1,
-                                        .word_features = 1,
-                                        .context = 3,
-                                        .neighbours = 2,
-                                        .buckets = 100000,
-                                        .subwords = 100}};
-            learn(&text, set);
-            at_units units = {.examples = 0}, changed = {.examples = 0};
-            ok(at_text_units(&text, set, &units));
+            at_text_values values = {.unit = (int)exact_units[u],
+                                     .min_count = 1,
+                                     .word_features = 1,
+                                     .context = 3,
+                                     .neighbours = 2,
+                                     .buckets = 100000,
+                                     .subwords = 100};
+            at_text_input *text = learn(values, (text_use){.exact = 1, .running = backward}, set);
+            at_text_encoded *units = NULL;
+            at_encoded *made = NULL;
+            ok(text_encode(text, set, &units));
+            ok(at_text_kind.begin(&text->input, context, &made));
             enum { COUNT = 40, AT = 20 };
             for (int64_t i = 0; i < COUNT; i++) {
-                const char *unit = i == AT ? "\xc2\xbf" : at_string(&units.units, i);
-                ok(at_strings_add(context, &changed.units, unit, strlen(unit)));
+                const char *unit = i == AT ? "\xc2\xbf" : text_unit(units, i);
+                ok(at_text_kind.extend(&text->input, made, unit, strlen(unit)));
             }
-            at_features before = {0}, after = {0};
-            ok(at_text_features(&text, &units, 0, COUNT, &before));
-            ok(at_text_features(&text, &changed, 0, COUNT, &after));
-            assert_int_equal(before.rows, COUNT);
+            at_text_encoded *changed = (at_text_encoded *)(void *)made;
+            at_text_batch *before = NULL, *after = NULL, *beginning = NULL;
+            ok(text_features(text, units, 0, COUNT, &before));
+            ok(text_features(text, changed, 0, COUNT, &after));
+            assert_int_equal(before->batch.rows, COUNT);
             int64_t first = -1;
             for (int64_t r = 0; r < COUNT && first < 0; r++) {
-                int64_t ids = before.offsets[r + 1] - before.offsets[r];
-                if (ids != after.offsets[r + 1] - after.offsets[r] ||
-                    memcmp(before.ids + before.offsets[r], after.ids + after.offsets[r],
-                           (size_t)ids * sizeof *before.ids) != 0)
+                int64_t ids = before->offsets[r + 1] - before->offsets[r];
+                if (ids != after->offsets[r + 1] - after->offsets[r] ||
+                    memcmp(before->ids + before->offsets[r], after->ids + after->offsets[r],
+                           (size_t)ids * sizeof *before->ids) != 0)
                     first = r;
             }
             assert_int_equal(first, backward ? AT : AT - 2);
             /* and the rows of a beginning alone are those of the whole, but for what lies beyond it */
-            at_features beginning = {0};
-            ok(at_text_features(&text, &units, 0, AT, &beginning));
-            int same = memcmp(before.ids, beginning.ids, (size_t)beginning.used * sizeof *before.ids) == 0;
+            ok(text_features(text, units, 0, AT, &beginning));
+            int same =
+                memcmp(before->ids, beginning->ids, (size_t)beginning->used * sizeof *before->ids) == 0;
             assert_int_equal(same, backward);
-            at_features_free(context, &before);
-            at_features_free(context, &after);
-            at_features_free(context, &beginning);
-            at_units_free(context, &units);
-            at_strings_free(context, &changed.units);
-            at_text_free(&text);
+            /* rows that come one by one are the same, too */
+            at_batch *one = NULL;
+            ok(at_text_create_batch(context, &one));
+            at_text_batch *row = (at_text_batch *)(void *)one;
+            for (int64_t r = 0; r < COUNT && backward; r++) {
+                ok(at_text_kind.fill_tail(&text->input, &units->encoded, 0, r, 1, one));
+                assert_int_equal(row->used, before->offsets[r + 1] - before->offsets[r]);
+                assert_memory_equal(row->ids, before->ids + before->offsets[r],
+                                    (size_t)row->used * sizeof *row->ids);
+            }
+            at_text_free_batch(one);
+            text_batch_free(before);
+            text_batch_free(after);
+            text_batch_free(beginning);
+            text_free(units);
+            text_free(changed);
+            text_destroy(text);
         }
     }
     attn_dataset_destroy(set);
@@ -428,23 +483,24 @@ static void test_backward(void **state) {
 /* ---- memory ---- */
 
 static attn_status work_through(attn_dataset *set, at_unit unit) {
-    at_text text = {
-        .context = context,
-        .options = {
-            .unit = unit, .exact = 1, .running = unit != AT_UNIT_SYMBOLS, .min_count = 1, .subwords = 40}};
-    at_units units = {.examples = 0};
+    at_text_values values = {.unit = (int)unit, .min_count = 1, .subwords = 40};
+    at_input_use use = {.task = "test", .per_row = -1, .writes_text = 1, .running = unit != AT_UNIT_SYMBOLS};
+    at_input *made = NULL;
+    at_text_encoded *units = NULL;
     at_joined joined = {0};
     at_unit guessed = AT_UNIT_AUTO;
-    attn_status status = at_text_learn(&text, set);
-    if (status == ATTN_OK) status = at_text_units(&text, set, &units);
-    for (int64_t u = 0; u < units.units.count && status == ATTN_OK; u++)
-        status =
-            at_text_append(&text, at_string(&units.units, u), at_string_length(&units.units, u), &joined);
-    if (status == ATTN_OK) status = at_text_guess(context, &set->tokens, &guessed);
+    attn_status status = at_text_kind.create(context, &values, &use, &made);
+    at_text_input *text = (at_text_input *)(void *)made;
+    if (status == ATTN_OK) status = text_learn(text, set);
+    if (status == ATTN_OK) status = text_encode(text, set, &units);
+    for (int64_t u = 0; status == ATTN_OK && u < units->encoded.rows; u++)
+        status = at_symbols_append(&text->symbols, context, text_unit(units, u), strlen(text_unit(units, u)),
+                                   &joined);
+    if (status == ATTN_OK) status = at_symbols_guess(context, &at_texts_of(set)->tokens, &guessed);
     if (status == ATTN_OK) assert_true(joined.count > 0 && guessed != AT_UNIT_AUTO);
     at_release(context, joined.bytes);
-    at_units_free(context, &units);
-    at_text_free(&text);
+    text_free(units);
+    text_destroy(text);
     return status;
 }
 
@@ -480,10 +536,15 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),     cmocka_unit_test(test_subwords_of_words),
-        cmocka_unit_test(test_running),   cmocka_unit_test(test_joined_by_spaces),
-        cmocka_unit_test(test_mend),      cmocka_unit_test(test_mend_in_pieces),
-        cmocka_unit_test(test_guess),     cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_subwords_of_words),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_joined_by_spaces),
+        cmocka_unit_test(test_mend),
+        cmocka_unit_test(test_mend_in_pieces),
+        cmocka_unit_test(test_guess),
+        cmocka_unit_test(test_backward),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, test_contexts_teardown);

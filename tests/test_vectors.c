@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
-#include "data/vectors.h"
+#include "inputs/text/pretrained.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/examples.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/unicode.h"
-#include "data/vocabulary.h"
+#include "data/symbols/unicode.h"
+#include "data/symbols/vocabulary.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/examples.h"

@@ -3,8 +3,8 @@
  *     attn/core.h        operators, tape, layers, optimisers: what libattn_core has too
  *     attn/dataset.h     examples read from files
  *     attn/config.h      everything that decides what a model is, by name
- *     attn/model.h       a trained network in one file, and what it predicts
- *     attn/generate.h    answers of their own length: search, and the continuation of a text
+ *     attn/model.h       trained networks in one file
+ *     attn/predictor.h   what a model predicts: labels, numbers, sequences, continuations, vectors
  *     attn/report.h      how right it is
  *     attn/scores.h      how close texts are: edit distance, BLEU, chrF
  *     attn/trainer.h     from examples to a model file
@@ -15,10 +15,11 @@
 #include <attn/config.h>
 #include <attn/core.h>
 #include <attn/dataset.h>
-#include <attn/generate.h>
 #include <attn/model.h>
+#include <attn/predictor.h>
 #include <attn/report.h>
 #include <attn/scores.h>
+#include <attn/text.h>
 #include <attn/trainer.h>
 
 #endif

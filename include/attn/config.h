@@ -44,6 +44,18 @@ ATTN_API const char *attn_config_print(attn_config *config);
  * configuration for its texts. */
 ATTN_API attn_status attn_config_reader(attn_config *config, attn_reader_options *options);
 
+/* The tasks there are: name and a line of help; NULL out of range. */
+ATTN_API int attn_task_count(void);
+ATTN_API const char *attn_task_name(int index);
+ATTN_API const char *attn_task_help(int index);
+
+/* Flags of a command line that set a value: 0, 1, ... until it returns 0. value NULL: a switch, which sets
+ * "true". */
+typedef struct attn_config_flag_text {
+    const char *flag, *name, *value, *help;
+} attn_config_flag_text;
+ATTN_API int attn_config_flag(int index, attn_config_flag_text *flag);
+
 /* The names there are, with one line of help each, and the words that a value can be (NULL after the last,
  * and for values that are not such a choice); NULL out of range. */
 ATTN_API int attn_config_count(void);

@@ -1,11 +1,12 @@
-/* dataset.h: examples read from a file: sequences of tokens, or texts, with what is to be learned of them.
+/* dataset.h: examples with what is to be learned of them, from files or from memory.
  *
  *     attn_reader_options options;
  *     attn_reader_options_init(&options);
  *     if (attn_dataset_read(context, "train.conllu", &options, &train) != ATTN_OK)
  *         puts(attn_context_error(context));       "train.conllu:17: 9 columns, a token line has 10"
  *
- * Formats:
+ * An example is a run of rows: the tokens of a sentence, the vectors of a sequence; a text is one row. What a
+ * row is depends on the kind of input (attn_input_name): options.input says which. Formats of text:
  *
  *     CONLLU    ten columns a token, blank lines between sentences. Multi-word ranges (1-2) and empty
  *               nodes (1.1) are not tokens; they and the comments stay in the source text.
@@ -60,9 +61,22 @@ typedef enum attn_format {
     ATTN_FORMAT_PAIRS = 6
 } attn_format;
 
+/* The kinds of input there are: name and a line of help; NULL out of range. By name: what its rows and
+ * examples are called. Names of the formats of a kind (input NULL: the first), and the number of one, -1 if
+ * there is no such format; number 0 is "auto". The kind that a file's name tells: never NULL. */
+ATTN_API int attn_input_count(void);
+ATTN_API const char *attn_input_name(int index);
+ATTN_API const char *attn_input_help(int index);
+ATTN_API const char *attn_input_row(const char *input);     /* what a row is called: "unit" */
+ATTN_API const char *attn_input_example(const char *input); /* and an example: "text" */
+ATTN_API const char *attn_input_format(const char *input, int format);
+ATTN_API int attn_input_find_format(const char *input, const char *format);
+ATTN_API const char *attn_input_of_file(const char *path);
+
 typedef struct attn_reader_options {
-    size_t size; /* sizeof(attn_reader_options), set by the init function */
-    attn_format format;
+    size_t size;             /* sizeof(attn_reader_options), set by the init function */
+    const char *input;       /* NULL or "": text */
+    attn_format format;      /* a number of the kind's formats; attn_format names those of text */
     const char *column;      /* NULL or "": the format's default; several with commas between them */
     const char *text_column; /* TABLE: NULL or "": `text`, `sentence`, `review`, or the only other column.
                                 PAIRS: the number of the source's column */
@@ -71,7 +85,10 @@ typedef struct attn_reader_options {
     int labelled;            /* 1 after init: targets must be there. 0: they may be missing, for prediction */
     int per_token;           /* -1 after init: what the format says. Tasks that want tags say 1, and then a
                                 labelled file of texts is an error that says so; 0: the other way round */
-    int skip_bad;
+    int pairs; /* -1 after init. Tasks that learn from pairs say 1; 0: two files are an error that says so */
+    int skip_bad;    /* bad lines (sentences) are left out and counted */
+    int stop_at_bad; /* reading ends before the first bad one, and what was read stays: attn_dataset_stopped
+                      */
     int64_t expanded_limit; /* bytes that a file may have after expansion: 2^32 after init */
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
@@ -103,7 +120,14 @@ ATTN_API void attn_dataset_destroy(attn_dataset *dataset); /* NULL is allowed */
 ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
                                          const attn_reader_options *options);
 
+/* How files of options.input and options.format can be cut into pieces that are parsed by themselves: 0: at
+ * every line; 1: at blank lines; -1: not at all. */
+ATTN_API int attn_reader_pieces(const attn_reader_options *options);
+/* How many files can be read together: 2 for pairs (sources and targets) and the like, else 1. */
+ATTN_API int attn_reader_files(const attn_reader_options *options);
+
 ATTN_API const char *attn_dataset_name(const attn_dataset *dataset);
+ATTN_API const char *attn_dataset_input(const attn_dataset *dataset);  /* the kind */
 ATTN_API attn_format attn_dataset_format(const attn_dataset *dataset); /* never AUTO */
 ATTN_API int64_t attn_dataset_examples(const attn_dataset *dataset);
 ATTN_API int64_t attn_dataset_skipped(const attn_dataset *dataset); /* bad lines or sentences left out */
@@ -111,9 +135,17 @@ ATTN_API int64_t attn_dataset_skipped(const attn_dataset *dataset); /* bad lines
  */
 ATTN_API const char *attn_dataset_problem(const attn_dataset *dataset, int64_t index);
 
-/* Whether examples are sequences of tokens (CONLLU, COLUMNS); else each is one text, and counts as having
- * one token. */
+/* OK, or, with stop_at_bad, why reading ended early: the last problem has the text. */
+ATTN_API attn_status attn_dataset_stopped(const attn_dataset *dataset);
+/* Then: how many bytes of the text the examples before were read from. */
+ATTN_API size_t attn_dataset_consumed(const attn_dataset *dataset);
+
+/* Whether targets stand with rows (tokens; CONLLU, COLUMNS); else with examples. */
 ATTN_API int attn_dataset_tokenized(const attn_dataset *dataset);
+/* Rows of an example. */
+ATTN_API int64_t attn_dataset_rows(const attn_dataset *dataset, int64_t example);
+/* What a row is called: the token or the text itself; NULL out of range, or if rows have no names. */
+ATTN_API const char *attn_dataset_row_name(const attn_dataset *dataset, int64_t example, int64_t row);
 
 /* Token t of an example, and the line where it (or the text) stands. NULL and 0 out of range. */
 ATTN_API int64_t attn_dataset_tokens(const attn_dataset *dataset, int64_t example);
@@ -131,6 +163,40 @@ ATTN_API const char *attn_dataset_target(const attn_dataset *dataset, int column
 /* The lines of an example as they stand in the file (CONLLU, comments included, each line ended by '\n');
  * "" for other formats. NULL out of range. */
 ATTN_API const char *attn_dataset_source(const attn_dataset *dataset, int64_t example);
+
+/* ---- from memory ---- */
+
+/* Texts: offsets NULL: each is an example; else text offsets[e] .. offsets[e + 1] - 1 are the tokens of
+ * example e ([examples + 1], rising from 0). They are copied, and brought to NFC. Errors: INVALID_ARGUMENT
+ * (NULL or not UTF-8: which one), OUT_OF_MEMORY. */
+ATTN_API attn_status attn_dataset_from_texts(attn_context *context, const char *const *texts,
+                                             const int64_t *offsets, int64_t examples,
+                                             attn_dataset **dataset);
+/* The targets of a dataset, instead of those that it has: value of column c at place i is values[i * columns
+ * + c]; NULL or "" is missing. A place is a row with per_row, else an example. */
+ATTN_API attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns, const char *const *names,
+                                              const char *const *values, int per_row);
+/* The same with numbers; NaN is missing. */
+ATTN_API attn_status attn_dataset_set_numbers(attn_dataset *dataset, int columns, const char *const *names,
+                                              const double *values, int per_row);
+
+/* ---- what is in it ---- */
+
+typedef struct attn_describe_options {
+    size_t size;            /* sizeof(attn_describe_options), set by the init function */
+    int json;               /* one object of JSON, else lines of text */
+    int bold;               /* headings are bold, as terminals show it */
+    const char *names[2];   /* of the files, as the user gave them; NULL: the dataset's, and no second */
+    const char *unlabelled; /* NULL, or why the data cannot be learned from */
+    const char *task;       /* NULL, or what it is to be good for */
+} attn_describe_options;
+ATTN_API void attn_describe_options_init(attn_describe_options *options);
+/* How many examples and how long, classes, what is missing, what occurs twice, which lines are wrong: text
+ * that is to be released with attn_text_release. Control characters are escaped. options NULL: after init.
+ * *text is untouched on failure. */
+ATTN_API attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_describe_options *options,
+                                           char **text);
+ATTN_API void attn_text_release(attn_context *context, char *text); /* NULL is allowed */
 
 /* The examples whose numbers are in `examples` (each in range), in that order, as a set of its own. */
 ATTN_API attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *examples, int64_t count,

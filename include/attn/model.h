@@ -1,12 +1,11 @@
-/* model.h: a trained network with all that belongs to it, in one file.
+/* model.h: trained networks with all that belongs to them, in one file.
  *
  *     attn_model_load(context, "pos.safetensors", &model);
- *     attn_model_predict_text(model, "The cat sat.", 0, &prediction);
- *     for (int64_t i = 0; i < attn_prediction_units(prediction, 0); i++)
- *         printf("%s\t%s\n", attn_prediction_unit(prediction, 0, i),
- *                attn_prediction_label(prediction, 0, 0, i));
+ *     attn_predictor_create(model, context, &predictor);        attn/predictor.h goes on from here
  *
- * The file is specified in docs/format.md. A model belongs to its context.
+ * A model does not change after it is loaded: threads may share it, each with a predictor of its own. Its
+ * memory is that of the context it was loaded with, which must outlive it. The file is specified in
+ * docs/format.md.
  */
 #ifndef ATTN_MODEL_H
 #define ATTN_MODEL_H
@@ -30,73 +29,59 @@ typedef struct attn_model attn_model;
  * is wrong), SYSTEM_ERROR, OUT_OF_MEMORY. */
 ATTN_API attn_status attn_model_load(attn_context *context, const char *path, attn_model **model);
 /* Writes it: to a temporary name beside `path`, synced, then renamed. */
-ATTN_API attn_status attn_model_save(attn_model *model, const char *path);
+ATTN_API attn_status attn_model_save(const attn_model *model, const char *path);
 ATTN_API void attn_model_destroy(attn_model *model); /* NULL is allowed */
 
-ATTN_API attn_config *attn_model_config(attn_model *model);
-ATTN_API attn_parameters *attn_model_parameters(attn_model *model);
+/* How it was made; not to be set. Asking it for a value writes the text into it: one thread at a time. */
+ATTN_API attn_config *attn_model_config(const attn_model *model);
+ATTN_API attn_parameters *attn_model_parameters(const attn_model *model);
 
 /* Scores on the development data when it was saved, and how far training was: a JSON object; "{}" if none. */
 ATTN_API const char *attn_model_scores(const attn_model *model);
+/* The same one by one, those of objects in it among them: index 0, 1, ... until it returns 0. The texts
+ * belong to the model. */
+typedef struct attn_model_score_text {
+    const char *name, *value; /* value: a number, a word, true, false or null */
+    double number;            /* NaN: the value is no number */
+    int whole;                /* an integer */
+} attn_model_score_text;
+ATTN_API int attn_model_score(const attn_model *model, int64_t index, attn_model_score_text *score);
+/* The number of that name; NaN if there is none. */
+ATTN_API double attn_model_metric(const attn_model *model, const char *name);
 
 /* How many units its vocabulary has (0: none); unit `index`, NULL out of range. */
 ATTN_API int64_t attn_model_vocabulary(const attn_model *model);
 ATTN_API const char *attn_model_vocabulary_unit(const attn_model *model, int64_t index);
 
-/* What it answers: one output a target column. */
-typedef enum attn_output_kind {
-    ATTN_OUTPUT_CLASS = 0,  /* one of its labels */
-    ATTN_OUTPUT_LABELS = 1, /* any number of its labels */
-    ATTN_OUTPUT_NUMBER = 2
-} attn_output_kind;
+/* The task that it learned, and the kind of input that it reads. */
+ATTN_API const char *attn_model_task(const attn_model *model);
+ATTN_API const char *attn_model_input(const attn_model *model);
+
+/* Its networks, by name ("main", "member.1", ...): several answer together. The parameters of all but the
+ * first begin with their name. */
+ATTN_API int attn_model_networks(const attn_model *model);
+ATTN_API const char *attn_model_network(const attn_model *model, int index);
+
+/* What it answers: one output a target column ("class": one of its labels, "labels": any number of them,
+ * "number", "crf": a class that depends on its neighbours'), or one that writes symbols ("sequence", "next").
+ */
 ATTN_API int attn_model_outputs(const attn_model *model);
 ATTN_API const char *attn_model_output_name(const attn_model *model, int output);
-ATTN_API attn_output_kind attn_model_output_kind(const attn_model *model, int output);
+ATTN_API const char *attn_model_output_kind(const attn_model *model, int output);
+ATTN_API int attn_model_output_several(const attn_model *model,
+                                       int output);         /* any number of its labels applies */
 ATTN_API int attn_model_per_token(const attn_model *model); /* an answer a unit, else one a text */
 ATTN_API int64_t attn_model_labels(const attn_model *model, int output);
 ATTN_API const char *attn_model_label(const attn_model *model, int output, int64_t label);
 
-/* How the model reads files: format AUTO, its columns, its unit. */
+/* How many symbols it can write, number 0 being the end of an answer (language models: what is unknown); 0
+ * for models that write none. Symbol `index`, NULL out of range. */
+ATTN_API int64_t attn_model_symbols(const attn_model *model);
+ATTN_API const char *attn_model_symbol(const attn_model *model, int64_t index);
+
+/* How the model reads files: its kind of input, format AUTO unless its task has one, its columns. The texts
+ * in it belong to the model. */
 ATTN_API void attn_model_reader_options(const attn_model *model, attn_reader_options *options);
-
-/* ---- prediction ---- */
-
-typedef struct attn_prediction attn_prediction;
-
-enum {
-    ATTN_PREDICT_PROBABILITIES = 1, /* also compute those (marginals with a CRF) */
-    ATTN_PREDICT_PRETOKENIZED = 2   /* texts are split at spaces only, whatever the model does by itself */
-};
-
-/* For every example of a dataset, whose targets are not looked at. Sequences are the same bits whatever else
- * is in the dataset. */
-ATTN_API attn_status attn_model_predict(attn_model *model, const attn_dataset *dataset, int flags,
-                                        attn_prediction **prediction);
-/* For one text, split as the model splits. */
-ATTN_API attn_status attn_model_predict_text(attn_model *model, const char *text, int flags,
-                                             attn_prediction **prediction);
-ATTN_API void attn_prediction_destroy(attn_prediction *prediction); /* NULL is allowed */
-
-ATTN_API int64_t attn_prediction_examples(const attn_prediction *prediction);
-
-/* The units of an example: what the model's rows stand for. NULL and 0 out of range. */
-ATTN_API int64_t attn_prediction_units(const attn_prediction *prediction, int64_t example);
-ATTN_API const char *attn_prediction_unit(const attn_prediction *prediction, int64_t example, int64_t unit);
-
-/* The answer of an output for a unit (per text: unit 0): the label's text, its number, the number predicted.
- * LABELS: whether label l applies is attn_prediction_probability(...) >= 0.5, which is there always. */
-ATTN_API const char *attn_prediction_label(const attn_prediction *prediction, int output, int64_t example,
-                                           int64_t unit);
-ATTN_API int64_t attn_prediction_class(const attn_prediction *prediction, int output, int64_t example,
-                                       int64_t unit);
-ATTN_API double attn_prediction_number(const attn_prediction *prediction, int output, int64_t example,
-                                       int64_t unit);
-ATTN_API double attn_prediction_probability(const attn_prediction *prediction, int output, int64_t example,
-                                            int64_t unit, int64_t label);
-
-/* Word segmentation (scheme bmes): the words that the labels make. 0 and NULL for other models. */
-ATTN_API int64_t attn_prediction_words(const attn_prediction *prediction, int64_t example);
-ATTN_API const char *attn_prediction_word(const attn_prediction *prediction, int64_t example, int64_t word);
 
 ATTN_END_DECLS
 

@@ -1,6 +1,6 @@
 /* report.h: how right a model is on labelled data.
  *
- *     attn_report_create(model, test, &report);
+ *     attn_report_create(predictor, test, &report);
  *     printf("%.4f\n", attn_report_metric(report, "accuracy"));
  *
  * Metrics by name, those of the first output without a prefix, of further outputs as "NAME.accuracy":
@@ -27,28 +27,28 @@
 
 #include <attn/dataset.h>
 #include <attn/export.h>
-#include <attn/generate.h>
-#include <attn/model.h>
+#include <attn/predictor.h>
 #include <attn/status.h>
 
 ATTN_BEGIN_DECLS
 
 typedef struct attn_report attn_report;
 
-/* Predicts and compares. Errors: INVALID_ARGUMENT (the dataset has no such targets, or nothing to compare).
- */
-ATTN_API attn_status attn_report_create(attn_model *model, const attn_dataset *dataset, attn_report **report);
-/* The same with options of the search (seq2seq; NULL: the defaults), and BLEU and chrF in lower case. */
-ATTN_API attn_status attn_report_create_search(attn_model *model, const attn_dataset *dataset,
-                                               const attn_search_options *search, int lowercase,
-                                               attn_report **report);
+/* Predicts with the settings of the predictor and compares. Errors: INVALID_ARGUMENT (the dataset has no such
+ * targets, or nothing to compare), and those of attn_predictor_predict. */
+ATTN_API attn_status attn_report_create(attn_predictor *predictor, const attn_dataset *dataset,
+                                        attn_report **report);
 ATTN_API void attn_report_destroy(attn_report *report); /* NULL is allowed */
 
 ATTN_API int attn_report_metrics(const attn_report *report);
 ATTN_API const char *attn_report_metric_name(const attn_report *report, int index);
 /* By name; NaN if there is none. */
 ATTN_API double attn_report_metric(const attn_report *report, const char *name);
-/* Whether more of it is better (accuracy) or less (errors). */
+/* Whether it counts things. */
+ATTN_API int attn_report_metric_counts(const attn_report *report, int index);
+/* Whether more of it is better (accuracy) or less (errors); of any metric that there is: -1 if there is none
+ * of that name. */
+ATTN_API int attn_report_metric_rises(const attn_report *report, const char *name);
 ATTN_API int attn_metric_rises(const char *name);
 
 /* The labels of a class (or labels) output, those of the data that the model does not know after its own. */
@@ -60,7 +60,9 @@ typedef struct attn_class_scores {
 } attn_class_scores;
 ATTN_API attn_class_scores attn_report_class_scores(const attn_report *report, int output,
                                                     int64_t class_number);
-/* Class outputs: how many rows of class `truth` were called `answer`. */
+/* Whether an output has a confusion matrix (one class a row), and how many rows of class `truth` were called
+ * `answer`. */
+ATTN_API int attn_report_confused(const attn_report *report, int output);
 ATTN_API int64_t attn_report_confusion(const attn_report *report, int output, int64_t truth, int64_t answer);
 
 /* All of it as one JSON object; valid as long as the report. NULL without memory.

@@ -239,3 +239,10 @@ attn_status at_context_memory(attn_context *context, const at_layout *layout, un
     if (status == ATTN_OK) *memory = context->memory;
     return status;
 }
+
+int at_threads_for(const attn_context *context, double operations) {
+    const double worth_a_thread =
+        120e3; /* about a microsecond of work: what joining costs a thread that still spins */
+    double threads = 1.0 + operations / worth_a_thread;
+    return threads < context->threads ? (int)threads : context->threads;
+}

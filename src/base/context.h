@@ -51,4 +51,7 @@ size_t at_layout_add(at_layout *layout, int64_t count, size_t element_bytes);
  * OVERFLOW, OUT_OF_MEMORY. */
 attn_status at_context_memory(attn_context *context, const at_layout *layout, unsigned char **memory);
 
+/* How many threads a job of that many operations is worth waking. */
+int at_threads_for(const attn_context *context, double operations);
+
 #endif

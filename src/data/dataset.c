@@ -1,19 +1,26 @@
-/* dataset.c: examples in memory: how readers add them, how they are asked for, and parts of them. */
+/* dataset.c: examples in memory: how they are added, asked for and selected. */
 #include "data/dataset.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/symbols/unicode.h"
+#include "data/symbols/vocabulary.h"
 
-attn_status at_dataset_create(attn_context *context, const char *name, attn_format format, int tokenized,
-                              attn_dataset **dataset) {
+attn_status at_dataset_create(attn_context *context, const char *name, const at_content_kind *kind,
+                              void *content, attn_dataset **dataset) {
     attn_dataset *made = at_allocate(context, 1, sizeof *made, "a dataset");
-    if (made == NULL) return ATTN_OUT_OF_MEMORY;
+    if (made == NULL) {
+        kind->destroy(context, content);
+        return ATTN_OUT_OF_MEMORY;
+    }
     made->context = context;
-    made->format = format;
-    made->tokenized = tokenized;
+    made->kind = kind;
+    made->content = content;
     attn_status status = at_strings_add(context, &made->name, name, strlen(name));
     if (status == ATTN_OK)
         status = at_grow(context, &made->offsets, &made->offset_room, 1, sizeof *made->offsets, "a dataset");
@@ -29,98 +36,79 @@ attn_status at_dataset_create(attn_context *context, const char *name, attn_form
 void attn_dataset_destroy(attn_dataset *dataset) {
     if (dataset == NULL) return;
     attn_context *context = dataset->context;
+    dataset->kind->destroy(context, dataset->content);
     at_strings_free(context, &dataset->name);
     at_strings_free(context, &dataset->problems);
-    at_strings_free(context, &dataset->tokens);
     at_strings_free(context, &dataset->columns);
     at_strings_free(context, &dataset->targets);
-    at_strings_free(context, &dataset->sources);
     at_release(context, dataset->offsets);
     at_release(context, dataset->lines);
-    at_release(context, dataset->glued);
     at_release(context, dataset);
 }
 
-attn_status at_dataset_token(attn_dataset *dataset, const char *text, size_t length, int64_t line,
-                             int glued) {
-    attn_context *context = dataset->context;
-    int64_t token = dataset->tokens.count;
-    attn_status status = at_grow(context, &dataset->lines, &dataset->line_room, token + 1,
-                                 sizeof *dataset->lines, "the lines of tokens");
-    if (status != ATTN_OK) return status;
-    status = at_grow(context, &dataset->glued, &dataset->glued_room, token + 1, sizeof *dataset->glued,
-                     "the spaces between tokens");
-    if (status != ATTN_OK) return status;
-    dataset->lines[token] = line;
-    dataset->glued[token] = glued != 0;
-    return at_strings_add(context, &dataset->tokens, text, length);
+attn_status at_dataset_row(attn_dataset *dataset, int64_t line) {
+    attn_status status = at_grow(dataset->context, &dataset->lines, &dataset->line_room, dataset->rows + 1,
+                                 sizeof *dataset->lines, "the lines of rows");
+    if (status == ATTN_OK) dataset->lines[dataset->rows++] = line;
+    return status;
 }
 
-attn_status at_dataset_end(attn_dataset *dataset, const char *source, size_t source_length) {
-    attn_context *context = dataset->context;
-    attn_status status = at_grow(context, &dataset->offsets, &dataset->offset_room, dataset->examples + 2,
-                                 sizeof *dataset->offsets, "the examples of a dataset");
-    if (status == ATTN_OK && dataset->format == ATTN_FORMAT_CONLLU)
-        status = at_strings_add(context, &dataset->sources, source, source_length);
-    if (status != ATTN_OK) return status;
-    for (int64_t t = dataset->offsets[dataset->examples]; t < dataset->tokens.count; t++)
-        dataset->any_glued |= dataset->glued[t];
-    dataset->offsets[++dataset->examples] = dataset->tokens.count;
-    return ATTN_OK;
-}
-
-void at_dataset_undo(attn_dataset *dataset) {
-    dataset->tokens.count = dataset->offsets[dataset->examples];
-    dataset->targets.count = dataset->tokens.count * dataset->columns.count;
+attn_status at_dataset_end(attn_dataset *dataset) {
+    attn_status status =
+        at_grow(dataset->context, &dataset->offsets, &dataset->offset_room, dataset->examples + 2,
+                sizeof *dataset->offsets, "the examples of a dataset");
+    if (status == ATTN_OK) dataset->offsets[++dataset->examples] = dataset->rows;
+    return status;
 }
 
 /* ---- questions ---- */
 
-const char *attn_dataset_name(const attn_dataset *dataset) { return at_string(&dataset->name, 0); }
-attn_format attn_dataset_format(const attn_dataset *dataset) { return dataset->format; }
-int64_t attn_dataset_examples(const attn_dataset *dataset) { return dataset->examples; }
-int64_t attn_dataset_skipped(const attn_dataset *dataset) { return dataset->skipped; }
-int attn_dataset_tokenized(const attn_dataset *dataset) { return dataset->tokenized; }
-int attn_dataset_columns(const attn_dataset *dataset) { return (int)dataset->columns.count; }
+const char *attn_dataset_name(const attn_dataset *dataset) {
+    return dataset ? at_string(&dataset->name, 0) : NULL;
+}
+const char *attn_dataset_input(const attn_dataset *dataset) { return dataset ? dataset->kind->input : NULL; }
+attn_format attn_dataset_format(const attn_dataset *dataset) {
+    return dataset ? dataset->format : ATTN_FORMAT_AUTO;
+}
+int64_t attn_dataset_examples(const attn_dataset *dataset) { return dataset ? dataset->examples : 0; }
+int64_t attn_dataset_skipped(const attn_dataset *dataset) { return dataset ? dataset->skipped : 0; }
+int attn_dataset_tokenized(const attn_dataset *dataset) { return dataset ? dataset->per_row : 0; }
+int attn_dataset_columns(const attn_dataset *dataset) { return dataset ? (int)dataset->columns.count : 0; }
+
+attn_status attn_dataset_stopped(const attn_dataset *dataset) { return dataset ? dataset->stopped : ATTN_OK; }
+size_t attn_dataset_consumed(const attn_dataset *dataset) { return dataset ? dataset->consumed : 0; }
 
 const char *attn_dataset_problem(const attn_dataset *dataset, int64_t index) {
-    return index >= 0 && index < dataset->problems.count ? at_string(&dataset->problems, index) : NULL;
+    if (!dataset || index < 0 || index >= dataset->problems.count) return NULL;
+    return at_string(&dataset->problems, index);
 }
 
 const char *attn_dataset_column(const attn_dataset *dataset, int column) {
-    return column >= 0 && column < dataset->columns.count ? at_string(&dataset->columns, column) : NULL;
+    return column >= 0 && column < attn_dataset_columns(dataset) ? at_string(&dataset->columns, column)
+                                                                 : NULL;
 }
 
-int64_t attn_dataset_tokens(const attn_dataset *dataset, int64_t example) {
-    if (example < 0 || example >= dataset->examples) return 0;
+int64_t attn_dataset_rows(const attn_dataset *dataset, int64_t example) {
+    if (!dataset || example < 0 || example >= dataset->examples) return 0;
     return dataset->offsets[example + 1] - dataset->offsets[example];
 }
 
-/* The token's number in the whole set, -1 out of range. */
-static int64_t place_of(const attn_dataset *dataset, int64_t example, int64_t token) {
-    if (token < 0 || token >= attn_dataset_tokens(dataset, example)) return -1;
-    return dataset->offsets[example] + token;
+const char *attn_dataset_row_name(const attn_dataset *dataset, int64_t example, int64_t row) {
+    if (row < 0 || row >= attn_dataset_rows(dataset, example) || !dataset->kind->row_name) return NULL;
+    return dataset->kind->row_name(dataset->content, dataset->offsets[example] + row);
 }
 
-const char *attn_dataset_token(const attn_dataset *dataset, int64_t example, int64_t token) {
-    int64_t place = place_of(dataset, example, token);
-    return place < 0 ? NULL : at_string(&dataset->tokens, place);
+int64_t attn_dataset_line(const attn_dataset *dataset, int64_t example, int64_t row) {
+    if (row < 0 || row >= attn_dataset_rows(dataset, example)) return 0;
+    return dataset->lines[dataset->offsets[example] + row];
 }
 
-int64_t attn_dataset_line(const attn_dataset *dataset, int64_t example, int64_t token) {
-    int64_t place = place_of(dataset, example, token);
-    return place < 0 ? 0 : dataset->lines[place];
-}
-
-const char *attn_dataset_target(const attn_dataset *dataset, int column, int64_t example, int64_t token) {
-    int64_t place = place_of(dataset, example, token);
-    if (place < 0 || column < 0 || column >= dataset->columns.count) return NULL;
+const char *attn_dataset_target(const attn_dataset *dataset, int column, int64_t example, int64_t row) {
+    if (row < 0 || row >= attn_dataset_rows(dataset, example) || column < 0 ||
+        column >= attn_dataset_columns(dataset))
+        return NULL;
+    int64_t place = dataset->per_row ? dataset->offsets[example] + row : example;
     return at_string(&dataset->targets, place * dataset->columns.count + column);
-}
-
-const char *attn_dataset_source(const attn_dataset *dataset, int64_t example) {
-    if (example < 0 || example >= dataset->examples) return NULL;
-    return dataset->format == ATTN_FORMAT_CONLLU ? at_string(&dataset->sources, example) : "";
 }
 
 /* ---- parts ---- */
@@ -134,22 +122,19 @@ static attn_status copy_strings(attn_context *context, const at_strings *from, i
 }
 
 static attn_status copy_example(const attn_dataset *from, int64_t example, attn_dataset *to) {
-    int64_t first = from->offsets[example], end = from->offsets[example + 1];
-    int64_t columns = from->columns.count;
-    attn_status status = ATTN_OK;
-    for (int64_t t = first; status == ATTN_OK && t < end; t++)
-        status = at_dataset_token(to, at_string(&from->tokens, t), at_string_length(&from->tokens, t),
-                                  from->lines[t], from->glued[t]);
+    int64_t first = from->offsets[example], end = from->offsets[example + 1], columns = from->columns.count;
+    attn_status status = from->kind->append(from->context, to->content, from->content, example, first, end);
+    for (int64_t row = first; status == ATTN_OK && row < end; row++)
+        status = at_dataset_row(to, from->lines[row]);
+    int64_t place = from->per_row ? first : example, places = from->per_row ? end - first : 1;
     if (status == ATTN_OK)
-        status = copy_strings(from->context, &from->targets, first * columns, (end - first) * columns,
-                              &to->targets);
-    if (status != ATTN_OK) return status;
-    if (from->format != ATTN_FORMAT_CONLLU) return at_dataset_end(to, "", 0);
-    return at_dataset_end(to, at_string(&from->sources, example), at_string_length(&from->sources, example));
+        status = copy_strings(from->context, &from->targets, place * columns, places * columns, &to->targets);
+    return status == ATTN_OK ? at_dataset_end(to) : status;
 }
 
 attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *examples, int64_t count,
                                 attn_dataset **selected) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
     attn_context *context = dataset->context;
     if (selected == NULL || count < 0 || (examples == NULL && count > 0))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
@@ -163,9 +148,13 @@ attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *exam
                            i, examples[i], dataset->examples);
     }
     attn_dataset *made = NULL;
-    attn_status status =
-        at_dataset_create(context, attn_dataset_name(dataset), dataset->format, dataset->tokenized, &made);
+    void *content;
+    attn_status status = dataset->kind->create(context, dataset->content, &content);
+    if (status == ATTN_OK)
+        status = at_dataset_create(context, attn_dataset_name(dataset), dataset->kind, content, &made);
     if (status != ATTN_OK) return status;
+    made->format = dataset->format;
+    made->per_row = dataset->per_row;
     status = copy_strings(context, &dataset->columns, 0, dataset->columns.count, &made->columns);
     for (int64_t i = 0; status == ATTN_OK && i < count; i++)
         status = copy_example(dataset, examples[i], made);
@@ -173,7 +162,92 @@ attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *exam
         attn_dataset_destroy(made);
         return status;
     }
-    made->any_glued = dataset->any_glued; /* the file marks spaces, whichever part of it this is */
     *selected = made;
     return ATTN_OK;
+}
+
+static uint64_t hash_strings(const at_strings *list, uint64_t seed) {
+    return at_hash(list->bytes, (size_t)(list->count ? list->offsets[list->count] : 0), seed);
+}
+
+uint64_t at_dataset_fingerprint(const attn_dataset *dataset, uint64_t seed) {
+    seed = dataset->kind->hash(dataset->content, 0, dataset->rows, seed);
+    seed = hash_strings(&dataset->targets, seed);
+    seed = hash_strings(&dataset->columns, seed);
+    return at_hash((const char *)dataset->offsets, (size_t)(dataset->examples + 1) * sizeof(int64_t), seed);
+}
+
+/* ---- targets from memory ---- */
+
+/* Targets that are being made: those of the dataset stay until these are whole. */
+typedef struct making {
+    at_strings columns, targets;
+    int64_t count; /* values that there must be */
+    char *buffer;  /* for NFC */
+    int64_t room;
+} making;
+
+static attn_status begin_targets(attn_dataset *dataset, int columns, const char *const *names,
+                                 const void *values, int per_row, making *made) {
+    attn_context *context = dataset->context;
+    if (columns < 1 || !names || !values)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "targets: names or values is NULL, or columns is %d",
+                       columns);
+    attn_status status = ATTN_OK;
+    for (int c = 0; c < columns && status == ATTN_OK; c++) {
+        if (!names[c]) return at_fail(context, ATTN_INVALID_ARGUMENT, "targets: names[%d] is NULL", c);
+        status = at_strings_add(context, &made->columns, names[c], strlen(names[c]));
+    }
+    made->count = (per_row ? dataset->rows : dataset->examples) * columns;
+    return status;
+}
+
+static attn_status finish_targets(attn_dataset *dataset, attn_status status, int per_row, making *made) {
+    if (status == ATTN_OK) {
+        at_strings columns = dataset->columns, targets = dataset->targets;
+        dataset->columns = made->columns;
+        dataset->targets = made->targets;
+        dataset->per_row = per_row != 0;
+        made->columns = columns;
+        made->targets = targets;
+    }
+    at_strings_free(dataset->context, &made->columns);
+    at_strings_free(dataset->context, &made->targets);
+    at_release(dataset->context, made->buffer);
+    return status;
+}
+
+static attn_status add_target(attn_context *context, const char *value, int64_t place, making *made) {
+    size_t length = strlen(value);
+    if (at_unicode_check(value, length) != length)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "targets: value %" PRId64 " is not UTF-8", place);
+    attn_status status = at_unicode_nfc(context, value, length, &made->buffer, &made->room, &value, &length);
+    return status == ATTN_OK ? at_strings_add(context, &made->targets, value, length) : status;
+}
+
+attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns, const char *const *names,
+                                     const char *const *values, int per_row) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
+    making made = {.count = 0};
+    attn_status status = begin_targets(dataset, columns, names, values, per_row, &made);
+    for (int64_t i = 0; i < made.count && status == ATTN_OK; i++)
+        status = add_target(dataset->context, values[i] ? values[i] : "", i, &made);
+    return finish_targets(dataset, status, per_row, &made);
+}
+
+attn_status attn_dataset_set_numbers(attn_dataset *dataset, int columns, const char *const *names,
+                                     const double *values, int per_row) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
+    making made = {.count = 0};
+    attn_status status = begin_targets(dataset, columns, names, values, per_row, &made);
+    for (int64_t i = 0; i < made.count && status == ATTN_OK; i++) {
+        char text[64] = "";
+        if (isinf(values[i]))
+            status =
+                at_fail(dataset->context, ATTN_INVALID_ARGUMENT, "targets: value %" PRId64 " is infinite", i);
+        else if (!isnan(values[i]))
+            snprintf(text, sizeof text, "%.17g", values[i]);
+        if (status == ATTN_OK) status = at_strings_add(dataset->context, &made.targets, text, strlen(text));
+    }
+    return finish_targets(dataset, status, per_row, &made);
 }

@@ -1,4 +1,9 @@
-/* dataset.h (private): what a dataset holds. Readers fill it example by example. */
+/* dataset.h (private): examples with their targets, whatever kind of input they are.
+ *
+ * An example is a run of rows (the tokens of a sentence, the vectors of a sequence; a text is one row). What
+ * the rows hold is the kind's own: `content`, with the functions that treat it. Targets are strings, one for
+ * every column and every row, or one for every column and every example.
+ */
 #ifndef AT_DATA_DATASET_H
 #define AT_DATA_DATASET_H
 
@@ -8,46 +13,49 @@
 
 enum { AT_PROBLEMS = 100 };
 
+/* What a kind of input keeps of its rows. */
+typedef struct at_content_kind {
+    const char *input; /* the name of the kind of input */
+    void (*destroy)(attn_context *context, void *content);
+    /* *content = an empty one like `like`: what does not depend on rows is copied. */
+    attn_status (*create)(attn_context *context, const void *like, void **content);
+    /* Appends rows first .. end - 1, which are example `example` of `from`. */
+    attn_status (*append)(attn_context *context, void *content, const void *from, int64_t example,
+                          int64_t first, int64_t end);
+    /* A number that tells rows apart; of an example, or of all of it. */
+    uint64_t (*hash)(const void *content, int64_t first, int64_t end, uint64_t seed);
+    const char *(*row_name)(const void *content, int64_t row); /* NULL: rows have no names */
+} at_content_kind;
+
 struct attn_dataset {
     attn_context *context;
     at_strings name; /* one string */
     attn_format format;
-    int tokenized;
+    int per_row; /* a target for every row, else one for every example */
     int64_t examples, skipped;
     at_strings problems; /* why the first AT_PROBLEMS of the skipped ones were bad */
+    attn_status stopped; /* OK, or why reading ended early: the last of `problems` has the text */
+    size_t consumed;     /* then: the bytes that the examples before were read from */
 
-    /* Tokens (or one text) of all examples, one after another; [examples + 1] says where each begins. */
-    at_strings tokens;
-    int64_t *offsets, offset_room;
-    int64_t *lines, line_room; /* [tokens.count] */
-
-    /* CONLLU: glued[t] is 1 where no space follows token t (SpaceAfter=No). any_glued 0: the file does
-     * not mark spaces at all. */
-    unsigned char *glued;
-    int64_t glued_room;
-    int any_glued;
+    const at_content_kind *kind;
+    void *content;
+    int64_t rows;
+    int64_t *offsets, offset_room; /* [examples + 1]: the rows of each example */
+    int64_t *lines, line_room;     /* [rows]: where each stands in its file */
 
     at_strings columns; /* names of the targets */
-    at_strings targets; /* target c of token t (not tokenized: example t) is string t * columns.count + c */
-    at_strings sources; /* CONLLU: [examples] */
+    at_strings targets; /* of column c at place i: string i * columns.count + c */
 };
 
-/* An empty one. */
-attn_status at_dataset_create(attn_context *context, const char *name, attn_format format, int tokenized,
-                              attn_dataset **dataset);
-/* Adds a token (or the text) to the example that is being read, then, in the order of the columns, all
- * its targets with at_strings_add(&dataset->targets). */
-attn_status at_dataset_token(attn_dataset *dataset, const char *text, size_t length, int64_t line, int glued);
-/* Ends the example that is being read. */
-attn_status at_dataset_end(attn_dataset *dataset, const char *source, size_t source_length);
-/* Takes back what was added since the last end: the example was bad. */
-void at_dataset_undo(attn_dataset *dataset);
+/* An empty one. `content` belongs to it, even on failure. */
+attn_status at_dataset_create(attn_context *context, const char *name, const at_content_kind *kind,
+                              void *content, attn_dataset **dataset);
+/* The content has got one more row, which stands in line `line`. */
+attn_status at_dataset_row(attn_dataset *dataset, int64_t line);
+/* Ends the example whose rows were added. */
+attn_status at_dataset_end(attn_dataset *dataset);
 
-/* The sources of pairs, their targets, or both (sources first), as a set of texts. */
-attn_status at_dataset_sides(const attn_dataset *pairs, int sources, int targets, attn_dataset **texts);
-
-static inline int64_t at_dataset_first(const attn_dataset *dataset, int64_t example) {
-    return dataset->offsets[example];
-}
+/* All that a network sees of it, as one number. */
+uint64_t at_dataset_fingerprint(const attn_dataset *dataset, uint64_t seed);
 
 #endif

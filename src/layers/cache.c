@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/attention.h"
 #include "tape/tape.h"
 
 struct attn_cache {
@@ -23,7 +22,7 @@ struct attn_cache {
     int64_t have;        /* rows that there is room for now, at most `room` */
     int64_t width;       /* key (and value) numbers of a row */
     int64_t slots;       /* rows of a step: odd, so that those of a sequence are in different cache sets */
-    float *rows;         /* [layers][have][slots][key, value][width] */
+    float *rows;         /* tensor memory, as source is: [layers][have][slots][key, value][width] */
     int32_t *places[2];  /* [most][have]: the rows of each sequence, as step * slots + slot */
     int now;             /* which of the two */
     int64_t *source_of;  /* [most] */
@@ -41,11 +40,11 @@ static int allocate_steps(const attn_cache *c, int64_t have, float **rows, int32
     double numbers =
         2.0 * (double)c->decoder->options.layers * (double)c->slots * (double)have * (double)c->width;
     int fits = numbers < 1e15 && (double)c->slots * (double)have < INT32_MAX;
-    *rows = fits ? at_allocate(c->context, (int64_t)numbers, sizeof(float), "a cache") : NULL;
+    *rows = fits ? at_numbers_allocate(c->context, (int64_t)numbers, "a cache") : NULL;
     for (int i = 0; i < 2; i++)
         places[i] = fits ? at_allocate(c->context, c->most * have, sizeof(int32_t), "a cache") : NULL;
     if (*rows && places[0] && places[1]) return 1;
-    at_release(c->context, *rows);
+    at_numbers_release(c->context, *rows);
     for (int i = 0; i < 2; i++) at_release(c->context, places[i]);
     return 0;
 }
@@ -94,12 +93,12 @@ attn_status at_cache_create(attn_context *context, const attn_decoder *decoder, 
 void attn_cache_destroy(attn_cache *cache) {
     if (!cache) return;
     attn_context *context = cache->context;
-    at_release(context, cache->rows);
+    at_numbers_release(context, cache->rows);
     at_release(context, cache->places[0]);
     at_release(context, cache->places[1]);
     at_release(context, cache->source_of);
     at_release(context, cache->other);
-    at_release(context, cache->source);
+    at_numbers_release(context, cache->source);
     at_release(context, cache->source_offsets);
     at_release(context, cache);
 }
@@ -113,16 +112,25 @@ static int64_t source_width(const attn_cache *c) {
     return o->kv_heads * o->head_width;
 }
 
+/* Room for so many numbers, of which none need to stay. */
+static attn_status make_source_room(attn_cache *c, int64_t numbers) {
+    if (numbers <= c->source_room) return ATTN_OK;
+    int64_t room = numbers > 2 * c->source_room ? numbers : 2 * c->source_room;
+    float *made = at_numbers_allocate(c->context, room, "the keys and values of the source");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    at_numbers_release(c->context, c->source);
+    c->source = made;
+    c->source_room = room;
+    return ATTN_OK;
+}
+
 /* Keys and values of the source for every block. */
 static attn_status keep_source(attn_tape *tape, attn_cache *c, attn_variable *source,
                                const attn_ragged *batch) {
     int64_t width = source_width(c), layers = c->decoder->options.layers;
     attn_status status = at_grow(c->context, &c->source_offsets, &c->offsets_room, batch->sequences + 1,
                                  sizeof(int64_t), "the sources of a cache");
-    if (status == ATTN_OK) {
-        status = at_grow(c->context, &c->source, &c->source_room, layers * source->rows * 2 * width,
-                         sizeof(float), "the keys and values of the source");
-    }
+    if (status == ATTN_OK) status = make_source_room(c, layers * source->rows * 2 * width);
     if (status != ATTN_OK) return status;
     c->sources = batch->sequences;
     c->source_rows = source->rows;
@@ -134,10 +142,8 @@ static attn_status keep_source(attn_tape *tape, attn_cache *c, attn_variable *so
         }
         for (int p = 0; p < 2; p++) {
             float *target = c->source + (2 * l + p) * source->rows * width;
-            for (int64_t i = 0; i < source->rows; i++) {
-                memcpy(target + i * width, part[p]->data + i * part[p]->stride,
-                       (size_t)width * sizeof(float));
-            }
+            status = at_numbers_copy(c->context, at_data_of(part[p]), target, width);
+            if (status != ATTN_OK) return status;
         }
     }
     return ATTN_OK;
@@ -185,13 +191,21 @@ static attn_status make_room(attn_cache *cache) {
                        have);
     }
     int64_t step = cache->slots * 2 * cache->width;
-    for (int64_t l = 0; l < cache->decoder->options.layers; l++)
-        memcpy(rows + l * have * step, cache->rows + l * cache->have * step,
-               (size_t)(cache->length * step) * sizeof(float));
+    attn_status status = ATTN_OK;
+    for (int64_t l = 0; l < cache->decoder->options.layers && status == ATTN_OK; l++) {
+        const float *from = cache->rows + l * cache->have * step;
+        status = at_numbers_copy(cache->context, at_view_of(from, cache->length, step, step),
+                                 rows + l * have * step, step);
+    }
+    if (status != ATTN_OK) {
+        at_numbers_release(cache->context, rows);
+        for (int i = 0; i < 2; i++) at_release(cache->context, places[i]);
+        return status;
+    }
     for (int64_t b = 0; b < cache->sequences; b++)
         memcpy(places[0] + b * have, cache->places[cache->now] + b * cache->have,
                (size_t)cache->length * sizeof(int32_t));
-    at_release(cache->context, cache->rows);
+    at_numbers_release(cache->context, cache->rows);
     for (int i = 0; i < 2; i++) {
         at_release(cache->context, cache->places[i]);
         cache->places[i] = places[i];
@@ -258,9 +272,8 @@ static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_
     float *rows = c->rows + l * c->have * c->slots * 2 * c->width;
     for (int p = 0; p < 2; p++) {
         float *now = rows + (2 * c->length * c->slots + p) * c->width;
-        for (int64_t b = 0; b < c->sequences; b++)
-            memcpy(now + 2 * b * c->width, part[p]->data + b * part[p]->stride,
-                   (size_t)c->width * sizeof(float));
+        if (!at_tape_did(tape, at_numbers_copy(c->context, at_data_of(part[p]), now, 2 * c->width)))
+            return NULL;
         cached[p] = four(rows + p * c->width, c->sequences, c->length + 1, o->kv_heads, o->head_width, 0,
                          2 * c->width);
     }
@@ -279,9 +292,14 @@ static attn_variable *step_self(attn_tape *tape, attn_cache *c, int64_t l, attn_
     attn_tensor q = four(query->data, c->sequences, 1, o->heads, o->head_width, query->stride, query->stride);
     attn_tensor output = four(y->data, c->sequences, 1, o->heads, o->head_width, y->stride, y->stride);
     at_key_places places = {c->places[c->now], c->have};
-    attn_status status = at_attention_forward(c->context, &pattern, &options, &q, &cached[0], &cached[1],
-                                              &output, NULL, NULL, &places);
-    if (status != ATTN_OK) return at_tape_failed(tape, status);
+    at_attention_forward_call call = {.pattern = &pattern,
+                                      .options = &options,
+                                      .query = &q,
+                                      .key = &cached[0],
+                                      .value = &cached[1],
+                                      .output = &output,
+                                      .places = &places};
+    if (!at_tape_did(tape, at_tape_run(tape)->attention(c->context, &call))) return NULL;
     return at_multihead_output(tape, layer, y);
 }
 
@@ -339,8 +357,14 @@ static attn_variable *step_cross(attn_tape *tape, attn_cache *c, int64_t l, attn
     }
     attn_tensor ragged_view = attn_tensor_view(ragged, 1, &count);
     if (status == ATTN_OK) {
-        status = attn_attention_forward(c->context, &pattern, &options, &q, &part[0], &part[1], &output, NULL,
-                                        ragged ? &ragged_view : NULL);
+        at_attention_forward_call call = {.pattern = &pattern,
+                                          .options = &options,
+                                          .query = &q,
+                                          .key = &part[0],
+                                          .value = &part[1],
+                                          .output = &output,
+                                          .weights = ragged ? &ragged_view : NULL};
+        status = at_tape_run(tape)->attention(c->context, &call);
     }
     if (status != ATTN_OK) return at_tape_failed(tape, status);
     if (ragged) spread_weights(c, o->heads, query_offsets, ragged, weights);

@@ -80,7 +80,8 @@ static void make_rnn(attn_parameters *set, const char *name, attn_mixer *mixer) 
         if (o->recurrence != ATTN_RNN_LSTM) { /* one bias does for an LSTM: they are added */
             w->hidden_bias = at_add_vector(set, name, part[1], rows, ATTN_PARAMETER_BIAS, 0.0f);
         } else if (w->input_bias && at_parameters_start(set)) {
-            for (int64_t i = o->hidden; i < 2 * o->hidden; i++) w->input_bias->value[i] = 1.0f;
+            /* the forget gate begins open */
+            at_parameters_did(set, at_parameter_fill(w->input_bias, o->hidden, o->hidden, 1.0f));
         }
     }
     mixer->out = o->directions * o->hidden;

@@ -20,8 +20,8 @@ struct attn_mixer {
  *
  *     attention   keys, then values: room x (kv_heads * head_width) each
  *     rnn         h, then c (of an LSTM): [hidden] each
- *     cnn, fc     the last rows of the input, (width - 1) * dilation of them: that of position t at
- *                 t modulo their number; 0 before the sequence begins
+ *     cnn, fc     the last rows of the input, at least the (width - 1) * dilation that a next one sees:
+ *                 that of position t at t modulo the number of rows there is room for
  */
 struct attn_mixer_state {
     attn_context *context; /* whose memory it is */
@@ -29,7 +29,7 @@ struct attn_mixer_state {
     int64_t room, rows;
     int broken; /* a step failed on its way: what is kept is that of no position */
     int64_t count;
-    float *numbers;
+    float *numbers; /* tensor memory */
 };
 
 /* How a kind takes rows one after another. */

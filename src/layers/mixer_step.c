@@ -11,11 +11,9 @@
 #include "layers/mixer.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/memory.h"
-#include "kernels/rows.h"
-#include "tape/product.h"
+#include "tape/recurrent.h"
 
 /* ---- attention ---- */
 
@@ -57,60 +55,18 @@ static int64_t rnn_numbers(const attn_mixer *mixer, int64_t room) {
     return 2 * mixer->options.hidden;
 }
 
-/* b + c, but for r_2 of a GRU, which is multiplied by a gate. NULL with the error set. */
-static const float *rnn_bias(attn_tape *tape, const attn_mixer *mixer) {
-    const attn_recurrent_weights *w = &mixer->direction[0];
-    int64_t gates = w->hidden->rows;
-    if (!w->hidden_bias) return w->input_bias->value;
-    int64_t added = mixer->options.recurrence == ATTN_RNN_GRU ? gates / 3 * 2 : gates;
-    float *sum = at_scratch_memory(tape, gates, sizeof(float));
-    for (int64_t g = 0; sum && g < gates; g++) {
-        sum[g] = w->input_bias->value[g] + (g < added ? w->hidden_bias->value[g] : 0.0f);
-    }
-    return sum;
-}
-
 static attn_variable *rnn_step(attn_tape *tape, const attn_mixer *mixer, attn_mixer_state *state,
                                attn_variable *x) {
-    const attn_recurrent_weights *w = &mixer->direction[0];
-    attn_recurrence kind = mixer->options.recurrence;
-    int64_t hidden = w->hidden->columns, gates = w->hidden->rows;
-    float *h = state->numbers, *c = h + hidden;
-    if (state->rows == 0) memset(h, 0, 2 * (size_t)hidden * sizeof(float));
-    attn_variable *y = at_result(tape, x->rows, hidden);
-    at_scratch mark = at_scratch_mark(tape);
-    float *u = at_scratch_memory(tape, x->rows * gates, sizeof(float));
-    float *r = at_scratch_memory(tape, gates, sizeof(float));
-    float *kept = at_scratch_memory(tape, x->rows * hidden, sizeof(float));
-    float *before = at_scratch_memory(tape, hidden, sizeof(float));
-    const float *bias = rnn_bias(tape, mixer);
-    if (!at_tape_ready(tape)) return NULL;
-    memcpy(before, h, (size_t)hidden * sizeof(float));
-    at_product_forward(tape, at_view_of(x->data, x->rows, x->columns, x->stride), w->input, bias,
-                       ATTN_IDENTITY, at_view_of(u, x->rows, gates, gates), NULL);
-    for (int64_t i = 0; i < x->rows; i++) {
-        at_product_forward(tape, at_view_of(h, 1, hidden, hidden), w->hidden, NULL, ATTN_IDENTITY,
-                           at_view_of(r, 1, gates, gates), NULL);
-        if (!at_tape_ready(tape)) return NULL;
-        at_cell cell = {.hidden = hidden,
-                        .gates = u + i * gates,
-                        .recurrent = r,
-                        .state = h,
-                        .h = y->data + i * y->stride,
-                        .kept = kept + i * hidden,
-                        .h_before = i > 0 ? y->data + (i - 1) * y->stride : before,
-                        .kept_before = i > 0 ? kept + (i - 1) * hidden : c,
-                        .bias = kind == ATTN_RNN_GRU ? w->hidden_bias->value + 2 * hidden : NULL};
-        at_row_kernels_for(at_tape_context(tape)->isa)->cell_forward[kind](&cell);
-    }
-    if (kind == ATTN_RNN_LSTM) memcpy(c, kept + (x->rows - 1) * hidden, (size_t)hidden * sizeof(float));
-    at_scratch_release(tape, mark);
-    return y;
+    at_fill_call begin = {at_view_of(state->numbers, 1, state->count, state->count), 0.0f};
+    if (state->rows == 0) at_tape_did(tape, at_tape_run(tape)->fill(at_tape_context(tape), &begin));
+    return at_tape_recurrent_on(tape, x, mixer->options.recurrence, mixer->direction, state->numbers);
 }
 
 const at_mixer_steps at_rnn_steps = {rnn_refuses, rnn_numbers, rnn_step};
 
 /* ---- cnn and fc ---- */
+
+enum { AT_ONCE = 16 }; /* rows: two or three calls for so many */
 
 static const char *window_refuses(const attn_mixer *mixer) {
     int64_t width = mixer->options.width, right = mixer->options.causal ? 0 : width - 1 - width / 2;
@@ -125,35 +81,53 @@ static int64_t window_rows(const attn_mixer *mixer) {
     return (mixer->options.width - 1) * dilation_of(mixer);
 }
 
-static int64_t window_numbers(const attn_mixer *mixer, int64_t room) {
-    int64_t rows = window_rows(mixer);
-    return (rows < room ? rows : room) * mixer->options.columns;
+/* How many rows there is room for: those that the next ones see, and some next ones. */
+static int64_t ring_rows(const attn_mixer *mixer, int64_t room) {
+    int64_t rows = window_rows(mixer) + AT_ONCE;
+    return rows < room ? rows : room;
 }
 
-/* What is kept: a ring of `size` rows. */
+static int64_t window_numbers(const attn_mixer *mixer, int64_t room) {
+    return ring_rows(mixer, room) * mixer->options.columns;
+}
+
+/* Rows from .. to - 1 of the sequence into the ring: they fit, but may go over its end. */
+static void put_rows(attn_tape *tape, attn_mixer_state *state, const attn_variable *x, int64_t from,
+                     int64_t to) {
+    int64_t columns = x->columns, size = state->count / columns;
+    while (from < to && at_tape_ready(tape)) {
+        int64_t place = from % size, count = to - from < size - place ? to - from : size - place;
+        at_view rows = at_view_of(x->data + (from - state->rows) * x->stride, count, columns, x->stride);
+        at_tape_did(tape,
+                    at_numbers_copy(at_tape_context(tape), rows, state->numbers + place * columns, columns));
+        from += count;
+    }
+}
+
+/* What is kept: a ring of rows. New rows are put there, and with them the rows that they see are taken from
+ * it. */
 static attn_variable *window_step(attn_tape *tape, const attn_mixer *mixer, attn_mixer_state *state,
                                   attn_variable *x) {
     int64_t columns = x->columns, width = mixer->options.width, dilation = dilation_of(mixer);
     int64_t size = state->count / columns, end = state->rows + x->rows;
-    size_t bytes = (size_t)columns * sizeof(float);
+    int64_t most =
+        size < state->room ? AT_ONCE : x->rows; /* a ring with room for all rows never comes around */
     attn_variable *window = at_result(tape, x->rows, width * columns);
-    if (!window) return NULL;
-    for (int64_t i = 0; i < x->rows; i++) {
-        for (int64_t s = 0; s < width; s++) {
-            int64_t t = state->rows + i - (width - 1 - s) * dilation;
-            float *part = window->data + i * window->stride + s * columns;
-            if (t < 0) {
-                memset(part, 0, bytes);
-            } else if (t >= state->rows) {
-                memcpy(part, x->data + (t - state->rows) * x->stride, bytes);
-            } else {
-                memcpy(part, state->numbers + t % size * columns, bytes);
-            }
+    at_scratch mark = at_scratch_mark(tape);
+    int64_t *from = at_scratch_memory(tape, most * width, sizeof *from);
+    for (int64_t first = state->rows, count; first < end && at_tape_ready(tape); first += count) {
+        count = end - first < most ? end - first : most;
+        put_rows(tape, state, x, first, first + count);
+        for (int64_t i = 0; i < count * width; i++) {
+            int64_t t = first + i / width - (width - 1 - i % width) * dilation;
+            from[i] = t < 0 ? -1 : t % size;
         }
+        float *to = window->data + (first - state->rows) * window->stride;
+        at_gather_call call = {from, at_view_of(state->numbers, size, columns, columns),
+                               at_view_of(to, count * width, columns, columns)};
+        at_tape_did(tape, at_tape_run(tape)->gather(at_tape_context(tape), &call));
     }
-    for (int64_t t = x->rows > size ? end - size : state->rows; t < end; t++) {
-        memcpy(state->numbers + t % size * columns, x->data + (t - state->rows) * x->stride, bytes);
-    }
+    at_scratch_release(tape, mark);
     return attn_tape_linear(tape, window, mixer->weight, mixer->bias, mixer->options.activation);
 }
 
@@ -182,7 +156,7 @@ attn_status at_mixer_state_create(attn_context *context, const char *name, const
     s->mixer = mixer;
     s->room = room;
     s->count = steps->numbers(mixer, room);
-    s->numbers = at_allocate(context, s->count, sizeof(float), "the state of a mixer");
+    s->numbers = at_numbers_allocate(context, s->count, "the state of a mixer");
     if (!s->numbers) {
         attn_mixer_state_destroy(s);
         return ATTN_OUT_OF_MEMORY;
@@ -199,7 +173,7 @@ attn_status attn_mixer_state_create(attn_context *context, const attn_mixer *mix
 
 void attn_mixer_state_destroy(attn_mixer_state *state) {
     if (!state) return;
-    at_release(state->context, state->numbers);
+    at_numbers_release(state->context, state->numbers);
     at_release(state->context, state);
 }
 

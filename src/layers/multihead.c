@@ -426,10 +426,13 @@ static attn_tensor heads_of(const attn_variable *x, int64_t heads) {
     return t;
 }
 
-static void append(const attn_variable *x, int64_t first, float *kept) {
-    for (int64_t i = 0; i < x->rows; i++) {
-        memcpy(kept + (first + i) * x->columns, x->data + i * x->stride, (size_t)x->columns * sizeof(float));
-    }
+static void append(attn_tape *tape, const attn_variable *x, int64_t first, float *kept) {
+    at_tape_did(tape,
+                at_numbers_copy(at_tape_context(tape), at_data_of(x), kept + first * x->columns, x->columns));
+}
+
+static attn_tensor tensor_of(const attn_parameter *parameter) {
+    return attn_tensor_view(parameter->value, parameter->rank, parameter->shape);
 }
 
 /* The operator's options for queries from position `first` on; 0 with the error set. */
@@ -441,8 +444,8 @@ static int step_options(attn_tape *tape, const attn_multihead *layer, int64_t fi
     if (distance) {
         options->distance_bias = attn_tensor_matrix(distance->data, distance->rows, distance->columns);
     }
-    if (layer->score) options->score_vector = attn_parameter_value(layer->score);
-    if (layer->key_score) options->key_score_vector = attn_parameter_value(layer->key_score);
+    if (layer->score) options->score_vector = tensor_of(layer->score);
+    if (layer->key_score) options->key_score_vector = tensor_of(layer->key_score);
     if (layer->fixed) { /* the weights of these queries are further down */
         if (rows > o->longest) {
             at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
@@ -470,8 +473,8 @@ attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, a
         !project_self(tape, layer, x, &places, &query, &key, &value)) {
         return NULL;
     }
-    append(value, first, values);
-    if (keys != values) append(key, first, keys);
+    append(tape, value, first, values);
+    if (keys != values) append(tape, key, first, keys);
     attn_variable *y = at_result(tape, x->rows, o->heads * o->head_width);
     if (!y) return NULL;
     attn_pattern pattern;
@@ -482,8 +485,8 @@ attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, a
     attn_tensor q = heads_of(query, o->heads), output = heads_of(y, o->heads);
     attn_tensor k = attn_tensor_rows(keys, rows, o->kv_heads, o->head_width);
     attn_tensor v = attn_tensor_rows(values, rows, o->kv_heads, o->head_width);
-    attn_status status =
-        attn_attention_forward(attn_tape_context(tape), &pattern, &options, &q, &k, &v, &output, NULL, NULL);
-    if (status != ATTN_OK) return at_tape_failed(tape, status);
+    at_attention_forward_call call = {
+        .pattern = &pattern, .options = &options, .query = &q, .key = &k, .value = &v, .output = &output};
+    if (!at_tape_did(tape, at_tape_run(tape)->attention(at_tape_context(tape), &call))) return NULL;
     return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
 }

@@ -79,18 +79,52 @@ static int check_grids(attn_tape *tape, const attn_places *places, int64_t rows)
     return 1;
 }
 
+/* The codes of the places along the longest side, as tensor memory; NULL with the error set. */
+static float *codes_of_sides(attn_tape *tape, const at_grid *grid, int64_t sides) {
+    const float *codes = grid->codes;
+    if (sides > TABLE_ROWS) {
+        float *more = at_scratch_memory(tape, sides * grid->half, sizeof *more);
+        for (int64_t t = 0; more && t < sides; t++) write_code(grid, t, more + t * grid->half);
+        codes = more;
+    }
+    float *numbers = at_scratch_numbers(tape, sides * grid->half);
+    if (!codes || !numbers) return NULL;
+    at_view view = at_view_of(numbers, sides, grid->half, grid->half);
+    return at_tape_did(tape, at_host_write(at_tape_context(tape), view, codes)) ? numbers : NULL;
+}
+
+/* Where each row stands: down, and along. Returns how many places there are along the longest side. */
+static int64_t find_places(const attn_places *places, int64_t *down, int64_t *along) {
+    int64_t sides = 1;
+    for (int64_t b = 0; b < places->batch.sequences; b++) {
+        int64_t width = places->widths[b], first = places->batch.offsets[b];
+        for (int64_t t = first; t < places->batch.offsets[b + 1]; t++) {
+            down[t] = (t - first) / width;
+            along[t] = (t - first) % width;
+            if (sides <= down[t]) sides = down[t] + 1;
+            if (sides <= along[t]) sides = along[t] + 1;
+        }
+    }
+    return sides;
+}
+
 attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
                              const attn_places *places) {
     if (!check_grids(tape, places, x->rows)) return NULL;
     attn_variable *code = at_result(tape, x->rows, 2 * grid->half);
-    if (!code) return NULL;
-    for (int64_t b = 0; b < places->batch.sequences; b++) {
-        int64_t width = places->widths[b], first = places->batch.offsets[b];
-        for (int64_t t = 0; t < places->batch.offsets[b + 1] - first; t++) {
-            float *row = code->data + (first + t) * code->stride;
-            write_code(grid, t / width, row);
-            write_code(grid, t % width, row + grid->half);
-        }
-    }
+    at_scratch mark = at_scratch_mark(tape);
+    int64_t *down = at_scratch_memory(tape, x->rows, sizeof *down);
+    int64_t *along = at_scratch_memory(tape, x->rows, sizeof *along);
+    if (!code || !down || !along) return NULL;
+    int64_t sides = find_places(places, down, along);
+    const float *codes = codes_of_sides(tape, grid, sides);
+    if (!codes) return NULL;
+    at_view table = at_view_of(codes, sides, grid->half, grid->half);
+    at_gather_call rows = {down, table, at_view_of(code->data, x->rows, grid->half, code->stride)};
+    at_gather_call columns = {along, table,
+                              at_view_of(code->data + grid->half, x->rows, grid->half, code->stride)};
+    at_tape_did(tape, at_tape_run(tape)->gather(at_tape_context(tape), &rows));
+    at_tape_did(tape, at_tape_run(tape)->gather(at_tape_context(tape), &columns));
+    at_scratch_release(tape, mark);
     return attn_tape_add(tape, x, code);
 }

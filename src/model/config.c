@@ -1,32 +1,102 @@
-/* config.c: reads, checks and prints configurations, all through the table of config_fields.c.
+/* config.c: reads, checks and prints configurations, all through the tables of their parts.
  *
  * A value that was set stays as it was set; the others get their defaults when the values are asked for,
- * since those depend on the task, the unit and the encoder, which may be set later.
+ * since those depend on the task, the kind of input and other values, which may be set later.
  */
 #include "model/config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
-#include "data/unicode.h"
 
-_Static_assert(sizeof(at_fields) / sizeof(at_fields[0]) == AT_FIELDS, "the table has AT_FIELDS rows");
+/* The parts in the order in which they are printed. Kinds of input stand between reading and the encoder. */
+enum { TASK_PART, READING_PART, FIRST_INPUT_PART, OTHER_PARTS = 4, MOST_PARTS = 32 };
+
+static int encoder_part(void) { return FIRST_INPUT_PART + at_input_count(); }
+static int part_count(void) { return encoder_part() + OTHER_PARTS; }
+
+static const at_fields *part_at(int part) {
+    const at_fields *const others[OTHER_PARTS] = {&at_encoder_fields, &at_sequence_fields, &at_output_fields,
+                                                  &at_training_fields};
+    if (part == TASK_PART) return &at_task_fields;
+    if (part == READING_PART) return &at_reading_fields;
+    if (part < encoder_part()) return &at_input_at(part - FIRST_INPUT_PART)->fields;
+    return others[part - encoder_part()];
+}
 
 struct attn_config {
     attn_context *context;
-    at_config values;
-    unsigned char given[AT_FIELDS];
-    char text[AT_CONFIG_TEXT]; /* of attn_config_get */
-    char *printed;             /* of attn_config_print */
+    void *values[MOST_PARTS];
+    unsigned char *given;           /* [attn_config_count()] */
+    int filled;                     /* values that were not given have their defaults */
+    char text[AT_FIELD_TEXT_BYTES]; /* of attn_config_get */
+    char *printed;                  /* of attn_config_print */
     int64_t printed_room;
 };
+
+/* ---- fields by number ---- */
+
+int attn_config_count(void) {
+    int count = 0;
+    for (int p = 0; p < part_count(); p++) count += part_at(p)->count;
+    return count;
+}
+
+/* The field of a number, and its part; NULL out of range. */
+static const at_field *field_at(int index, int *part) {
+    for (*part = 0; index >= 0 && *part < part_count(); index -= part_at((*part)++)->count)
+        if (index < part_at(*part)->count) return &part_at(*part)->list[index];
+    return NULL;
+}
+
+static int find(const char *name) {
+    int index = 0, parts = part_count();
+    for (int p = 0; p < parts; p++) {
+        const at_fields *fields = part_at(p);
+        for (int i = 0; i < fields->count; i++, index++)
+            if (strcmp(fields->list[i].name, name) == 0) return index;
+    }
+    return -1;
+}
+
+const char *attn_config_name(int index) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    return field ? field->name : NULL;
+}
+
+const char *attn_config_help(int index) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    return field ? field->help : NULL;
+}
+
+const char *attn_config_choice(int index, int choice) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    if (!field || !field->choices || choice < 0) return NULL;
+    for (int c = 0; c < choice; c++) {
+        if (!field->choices[c]) return NULL;
+    }
+    return field->choices[choice];
+}
+
+int attn_config_flag(int index, attn_config_flag_text *flag) {
+    for (int p = 0; index >= 0 && p < part_count(); index -= part_at(p++)->flag_count) {
+        if (index >= part_at(p)->flag_count) continue;
+        const at_flag *found = &part_at(p)->flags[index];
+        *flag = (attn_config_flag_text){found->flag, found->name, found->value, found->help};
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- a configuration ---- */
 
 attn_status attn_config_create(attn_context *context, attn_config **config) {
     if (!context) return ATTN_INVALID_ARGUMENT;
@@ -34,151 +104,65 @@ attn_status attn_config_create(attn_context *context, attn_config **config) {
     attn_config *made = at_allocate(context, 1, sizeof *made, "a configuration");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->context = context;
+    made->given = at_allocate(context, attn_config_count(), 1, "a configuration");
+    int whole = made->given != NULL;
+    for (int p = 0; p < part_count() && whole; p++) {
+        made->values[p] = at_allocate(context, 1, part_at(p)->bytes, "a configuration");
+        whole = made->values[p] != NULL;
+    }
+    if (!whole) {
+        attn_config_destroy(made);
+        return ATTN_OUT_OF_MEMORY;
+    }
     *config = made;
     return ATTN_OK;
 }
 
 void attn_config_destroy(attn_config *config) {
     if (!config) return;
+    for (int p = 0; p < part_count(); p++) at_release(config->context, config->values[p]);
+    at_release(config->context, config->given);
     at_release(config->context, config->printed);
     at_release(config->context, config);
 }
 
 attn_context *at_config_context(const attn_config *config) { return config->context; }
 
+static void copy_values(const attn_config *from, attn_config *to) {
+    for (int p = 0; p < part_count(); p++) memcpy(to->values[p], from->values[p], part_at(p)->bytes);
+    memcpy(to->given, from->given, (size_t)attn_config_count());
+    to->filled = 0;
+}
+
 attn_status at_config_copy(attn_config *config, attn_config **copy) {
-    attn_config *made;
-    attn_status status = attn_config_create(config->context, &made);
-    if (status != ATTN_OK) return status;
-    made->values = config->values;
-    memcpy(made->given, config->given, sizeof made->given);
-    *copy = made;
-    return ATTN_OK;
-}
-
-int attn_config_count(void) { return AT_FIELDS; }
-const char *attn_config_name(int index) {
-    return index < 0 || index >= AT_FIELDS ? NULL : at_fields[index].name;
-}
-const char *attn_config_help(int index) {
-    return index < 0 || index >= AT_FIELDS ? NULL : at_fields[index].help;
-}
-
-const char *attn_config_choice(int index, int choice) {
-    if (index < 0 || index >= AT_FIELDS || !at_fields[index].choices || choice < 0) return NULL;
-    for (int c = 0; c < choice; c++) {
-        if (!at_fields[index].choices[c]) return NULL;
-    }
-    return at_fields[index].choices[choice];
+    attn_status status = attn_config_create(config->context, copy);
+    if (status == ATTN_OK) copy_values(config, *copy);
+    return status;
 }
 
 /* ---- one value ---- */
 
-static int find(const char *name) {
-    for (int i = 0; i < AT_FIELDS; i++) {
-        if (strcmp(at_fields[i].name, name) == 0) return i;
-    }
-    return -1;
-}
-
-/* How many letters have to be changed, left out or put in to make b of a; names are short. */
-static int edit_distance(const char *a, const char *b) {
-    int row[64], columns = (int)strlen(b);
-    if (columns > 62 || strlen(a) > 62) return 99;
-    for (int j = 0; j <= columns; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= columns; j++) {
-            int changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int smallest = row[j - 1] < row[j] ? row[j - 1] : row[j];
-            row[j] = changed < smallest + 1 ? changed : smallest + 1;
-        }
-    }
-    return row[columns];
-}
-
 static attn_status unknown_name(attn_context *context, const char *name) {
-    int best = -1, distance = 4;
-    for (int i = 0; i < AT_FIELDS; i++) {
-        const char *last = strchr(at_fields[i].name, '.');
-        int whole = edit_distance(name, at_fields[i].name);
-        int part = last ? edit_distance(name, last + 1) : 99; /* the group was left out */
+    const char *best = NULL;
+    int distance = 4;
+    for (int i = 0; i < attn_config_count(); i++) {
+        const char *known = attn_config_name(i), *last = strchr(known, '.');
+        int whole = at_name_distance(name, known);
+        int part = last ? at_name_distance(name, last + 1) : 99; /* the group was left out */
         int nearest = whole < part ? whole : part;
-        if (nearest < distance) {
-            distance = nearest;
-            best = i;
-        }
+        if (nearest >= distance) continue;
+        distance = nearest;
+        best = known;
     }
-    if (best < 0) return at_fail(context, ATTN_INVALID_ARGUMENT, "there is no value \"%.100s\"", name);
+    if (!best) return at_fail(context, ATTN_INVALID_ARGUMENT, "there is no value \"%.100s\"", name);
     return at_fail(context, ATTN_INVALID_ARGUMENT, "there is no value \"%.100s\"; did you mean %s?", name,
-                   at_fields[best].name);
+                   best);
 }
 
-static attn_status set_choice(attn_context *context, const at_field *field, const char *value, int *target) {
-    char list[256] = "";
-    for (int c = 0; field->choices[c]; c++) {
-        if (strcmp(field->choices[c], value) == 0) {
-            *target = c;
-            return ATTN_OK;
-        }
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", c ? ", " : "", field->choices[c]);
-    }
-    return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is \"%.60s\"; it can be: %s", field->name, value,
-                   list);
-}
-
-static attn_status set_number(attn_context *context, const at_field *field, const char *value, void *target) {
-    char *end;
-    errno = 0;
-    double number = strtod(value, &end);
-    int whole = field->kind == AT_FIELD_INTEGER;
-    if (end == value || *end || !isfinite(number) || (whole && number != floor(number))) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is \"%.60s\"; it has to be a%s number",
-                       field->name, value, whole ? " whole" : "");
-    }
-    if (number < field->minimum || number > field->maximum) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is %.60s; it can be from %.15g to %.15g",
-                       field->name, value, field->minimum, field->maximum);
-    }
-    int64_t integer = (int64_t)number;
-    if (whole) {
-        memcpy(target, &integer, sizeof integer);
-    } else {
-        memcpy(target, &number, sizeof number);
-    }
-    return ATTN_OK;
-}
-
-static attn_status set_field(attn_context *context, at_config *values, const at_field *field,
-                             const char *value) {
-    char *target = (char *)values + field->place;
-    switch (field->kind) {
-    case AT_FIELD_CHOICE: return set_choice(context, field, value, (int *)(void *)target);
-    case AT_FIELD_SWITCH: {
-        int on = strcmp(value, "true") == 0;
-        if (!on && strcmp(value, "false") != 0) {
-            return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is \"%.60s\"; it can be true or false",
-                           field->name, value);
-        }
-        memcpy(target, &on, sizeof on);
-        return ATTN_OK;
-    }
-    case AT_FIELD_TEXT:
-        if (strlen(value) >= AT_CONFIG_TEXT) {
-            return at_fail(context, ATTN_INVALID_ARGUMENT, "%s has %zu bytes, at most %d are possible",
-                           field->name, strlen(value), AT_CONFIG_TEXT - 1);
-        }
-        if (at_unicode_check(value, strlen(value)) != strlen(value))
-            return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is not UTF-8", field->name);
-        memset(target, 0, AT_CONFIG_TEXT);
-        memcpy(target, value, strlen(value));
-        return ATTN_OK;
-    case AT_FIELD_INTEGER:
-    case AT_FIELD_NUMBER: break;
-    }
-    return set_number(context, field, value, target);
+static attn_status set_value(attn_config *config, int index, const char *value) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    return at_field_set(config->context, field, config->values[part], value);
 }
 
 attn_status attn_config_set(attn_config *config, const char *name, const char *value) {
@@ -186,74 +170,79 @@ attn_status attn_config_set(attn_config *config, const char *name, const char *v
     if (!name || !value) return at_fail(config->context, ATTN_INVALID_ARGUMENT, "name or value is NULL");
     int index = find(name);
     if (index < 0) return unknown_name(config->context, name);
-    attn_status status = set_field(config->context, &config->values, &at_fields[index], value);
-    if (status == ATTN_OK) config->given[index] = 1;
+    attn_status status = set_value(config, index, value);
+    if (status != ATTN_OK) return status;
+    config->given[index] = 1;
+    config->filled = 0;
     return status;
 }
 
-/* A value as text; numbers with as few digits as give the same number again. */
-static void write_value(const at_config *values, const at_field *field, char *text) {
-    const char *source = (const char *)values + field->place;
-    int choice;
-    int64_t integer;
-    double number;
-    switch (field->kind) {
-    case AT_FIELD_CHOICE:
-    case AT_FIELD_SWITCH:
-        memcpy(&choice, source, sizeof choice);
-        snprintf(text, AT_CONFIG_TEXT, "%s",
-                 field->kind == AT_FIELD_CHOICE ? field->choices[choice] : (choice ? "true" : "false"));
-        return;
-    case AT_FIELD_INTEGER:
-        memcpy(&integer, source, sizeof integer);
-        snprintf(text, AT_CONFIG_TEXT, "%" PRId64, integer);
-        return;
-    case AT_FIELD_NUMBER:
-        memcpy(&number, source, sizeof number);
-        for (int digits = 1; digits <= 17; digits++) {
-            snprintf(text, AT_CONFIG_TEXT, "%.*g", digits, number);
-            if (strtod(text, NULL) == number) return;
-        }
-        return;
-    case AT_FIELD_TEXT: memcpy(text, source, AT_CONFIG_TEXT); return;
-    }
+static void write_value(const attn_config *config, int index, char *text) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    at_field_write(field, config->values[part], text);
 }
 
 /* ---- defaults, and values that do not go together ---- */
 
+static const at_input_kind *input_of(const attn_config *config) {
+    char name[AT_FIELD_TEXT_BYTES];
+    write_value(config, find("input"), name);
+    return at_input_find(name);
+}
+
+/* Whether a rule counts: see at_default. */
+static int applies(const attn_config *config, const at_default *rule, const char *task, int64_t examples) {
+    char name[AT_FIELD_TEXT_BYTES], value[AT_FIELD_TEXT_BYTES];
+    if ((rule->task && strcmp(rule->task, task) != 0) || examples < rule->examples) return 0;
+    if (!rule->when) return 1;
+    size_t length = strcspn(rule->when, "=");
+    snprintf(name, sizeof name, "%.*s", (int)length, rule->when);
+    write_value(config, find(name), value);
+    return strcmp(value, rule->when + length + 1) == 0;
+}
+
+/* Once, until a value is set again: that of a model is read by its predictors, in any number of threads. */
 static attn_status fill_defaults(attn_config *config) {
     attn_status status = ATTN_OK;
-    for (int i = 0; i < AT_FIELDS && status == ATTN_OK; i++) {
+    if (config->filled) return ATTN_OK;
+    int part;
+    const at_field *field;
+    for (int i = 0; (field = field_at(i, &part)) && status == ATTN_OK; i++)
         if (!config->given[i])
-            status = set_field(config->context, &config->values, &at_fields[i], at_fields[i].initial);
-    }
-    for (int d = 0; d < at_default_count && status == ATTN_OK; d++) {
-        const at_default *rule = &at_defaults[d];
+            status = at_field_set(config->context, field, config->values[part], field->initial);
+    if (status == ATTN_OK && !config->given[find("input")])
+        status = set_value(config, find("input"), at_input_at(0)->name);
+    const at_input_kind *input = input_of(config);
+    char task[AT_FIELD_TEXT_BYTES], examples[AT_FIELD_TEXT_BYTES];
+    write_value(config, find("task"), task);
+    write_value(config, find("training.examples"), examples);
+    for (int d = 0; input && d < input->default_count && status == ATTN_OK; d++) {
+        const at_default *rule = &input->defaults[d];
+        if (!applies(config, rule, task, strtoll(examples, NULL, 10))) continue;
         int index = find(rule->name);
-        const at_config *values = &config->values;
-        if (config->given[index] || (rule->task >= 0 && rule->task != values->task) ||
-            (rule->unit >= 0 && rule->unit != values->unit) ||
-            (rule->encoder >= 0 && rule->encoder != values->encoder) || values->examples < rule->examples)
-            continue;
-        status = set_field(config->context, &config->values, &at_fields[index], rule->value);
+        if (config->given[index]) continue;
+        status = set_value(config, index, rule->value);
     }
     /* Who says how many epochs means it. */
     if (config->given[find("training.epochs")] && !config->given[find("training.least_steps")])
-        config->values.least_steps = 0;
+        ((at_training_values *)config->values[encoder_part() + 3])->least_steps = 0;
+    config->filled = status == ATTN_OK;
     return status;
 }
 
-static attn_status check_mix(attn_context *context, const at_config *values) {
-    char mix[AT_CONFIG_TEXT];
+static attn_status check_mix(attn_context *context, const at_encoder_values *values) {
+    char mix[AT_FIELD_TEXT_BYTES];
     int64_t count = 0;
+    int kinds = find("encoder.kind");
     memcpy(mix, values->mix, sizeof mix);
     if (!*mix) return ATTN_OK;
-    const at_field *kinds = &at_fields[find("encoder.kind")];
     for (char *kind = mix; kind; count++) {
         char *comma = strchr(kind, ',');
         if (comma) *comma++ = 0;
         int known = 0;
-        for (int c = 0; kinds->choices[c]; c++) known |= strcmp(kinds->choices[c], kind) == 0;
+        for (int c = 0; attn_config_choice(kinds, c); c++)
+            known |= strcmp(attn_config_choice(kinds, c), kind) == 0;
         if (!known) {
             return at_fail(context, ATTN_INVALID_ARGUMENT,
                            "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc", kind);
@@ -265,76 +254,94 @@ static attn_status check_mix(attn_context *context, const at_config *values) {
                    "encoder.mix names %" PRId64 " kinds, encoder.layers is %" PRId64, count, values->layers);
 }
 
-static int has_attention(const at_config *values) {
-    return *values->mix ? strstr(values->mix, "attention") != NULL : values->encoder == ATTN_MIXER_ATTENTION;
+static int has_attention(const at_encoder_values *values) {
+    return *values->mix ? strstr(values->mix, "attention") != NULL : values->kind == ATTN_MIXER_ATTENTION;
 }
 
-static attn_status check_together(attn_context *context, const at_config *v) {
-    if (has_attention(v) && v->head_width == 0 && v->columns % v->heads != 0 && v->form != ATTN_HEADS_WIDE) {
+static attn_status check_reading(attn_context *context, const at_config *v) {
+    const char *format = v->reading->format;
+    if (attn_input_find_format(v->input->name, format) < 0) {
+        char list[256] = "";
+        for (int f = 0; v->input->formats[f]; f++)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", f ? ", " : "",
+                     v->input->formats[f]);
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.format is \"%.60s\"; it can be: %s", format,
+                       list);
+    }
+    if (v->task->format && strcmp(format, "auto") != 0 && strcmp(format, v->task->format) != 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s learns from %s: reader.format has to be %s",
+                       v->task->name, v->task->pairs ? "pairs" : "lines of text", v->task->format);
+    if (strlen(v->reading->label_separator) > 1) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.label_separator is \"%.20s\"; it is one byte",
+                       v->reading->label_separator);
+    }
+    return ATTN_OK;
+}
+
+static attn_status check_encoder(attn_context *context, const at_config *v) {
+    const at_encoder_values *e = v->encoder;
+    if (has_attention(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
-                       v->columns, v->heads);
+                       e->columns, e->heads);
     }
-    if (v->ngram_max && v->ngram_max < v->ngram_min) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "text.ngram_max (%" PRId64 ") is less than text.ngram_min (%" PRId64 ")", v->ngram_max,
-                       v->ngram_min);
-    }
-    if (v->scheme == AT_SCHEME_BMES && (v->unit != AT_UNIT_CHARS || v->task != AT_TASK_TAG)) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "text.scheme bmes is for task tag with text.unit chars");
-    }
-    if (v->task == AT_TASK_TAG && v->scheme == AT_SCHEME_NONE && v->unit != AT_UNIT_WORDS) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task tag labels tokens: text.unit has to be words, or chars with text.scheme bmes");
-    }
-    if (v->task != AT_TASK_SEQ2SEQ && v->unit == AT_UNIT_AUTO)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "text.unit auto is for task seq2seq");
-    if (v->task == AT_TASK_SEQ2SEQ && v->format != ATTN_FORMAT_AUTO && v->format != ATTN_FORMAT_PAIRS)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task seq2seq learns from pairs: reader.format has to be pairs");
-    if (v->task == AT_TASK_LM && v->format != ATTN_FORMAT_AUTO && v->format != ATTN_FORMAT_LINES)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task lm learns from lines of text: reader.format has to be lines");
-    if (v->task == AT_TASK_LM && !v->causal)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "task lm: encoder.causal has to be true");
-    if (v->task == AT_TASK_LM && (v->unit == AT_UNIT_WORDS || v->unit == AT_UNIT_SYMBOLS)) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task lm writes text: text.unit has to be chars, bytes or subwords");
-    }
-    if (v->task == AT_TASK_SEQ2SEQ && v->columns % v->heads != 0) {
+    if (v->task->running && !e->causal)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s: encoder.causal has to be true",
+                       v->task->name);
+    if (v->task->pairs && e->columns % e->heads != 0) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64
                        "), which the decoder has, too",
-                       v->columns, v->heads);
+                       e->columns, e->heads);
     }
-    if (v->task == AT_TASK_SEQ2SEQ && v->position == ATTN_POSITION_ONE_HOT)
+    if (v->task->pairs && e->position == ATTN_POSITION_ONE_HOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task seq2seq: encoder.position can be anything but one-hot; learned is equal to it");
-    if (v->crf && v->task != AT_TASK_TAG)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
-    if (v->crf && v->members > 1)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for one network: output.members 1");
-    if (v->nesterov && v->momentum == 0)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "training.nesterov needs a training.momentum");
-    if (strlen(v->label_separator) > 1) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.label_separator is \"%.20s\"; it is one byte",
-                       v->label_separator);
-    }
-    return check_mix(context, v);
+                       "task %s: encoder.position can be anything but one-hot; learned is equal to it",
+                       v->task->name);
+    return check_mix(context, e);
 }
 
-attn_status at_config_values(attn_config *config, const at_config **values) {
+attn_status at_config_values(attn_config *config, at_config *values) {
+    attn_context *context = config->context;
     attn_status status = fill_defaults(config);
-    if (status == ATTN_OK) status = check_together(config->context, &config->values);
-    if (status == ATTN_OK) *values = &config->values;
+    if (status != ATTN_OK) return status;
+    int task;
+    memcpy(&task, config->values[TASK_PART], sizeof task);
+    const at_input_kind *input = input_of(config);
+    if (!input) {
+        char name[AT_FIELD_TEXT_BYTES], list[256] = "";
+        write_value(config, find("input"), name);
+        for (int i = 0; i < at_input_count(); i++)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "",
+                     at_input_at(i)->name);
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "input is \"%.60s\"; it can be: %s", name, list);
+    }
+    int input_part = FIRST_INPUT_PART;
+    while (at_input_at(input_part - FIRST_INPUT_PART) != input) input_part++;
+    void *const *others = config->values + encoder_part();
+    *values = (at_config){.task = at_task_at(task),
+                          .input = input,
+                          .input_values = config->values[input_part],
+                          .reading = config->values[READING_PART],
+                          .encoder = others[0],
+                          .sequence = others[1],
+                          .output = others[2],
+                          .training = others[3]};
+    at_input_use use = at_config_use(values);
+    status = check_reading(context, values);
+    if (status == ATTN_OK) status = input->check(context, values->input_values, &use);
+    if (status == ATTN_OK) status = check_encoder(context, values);
+    if (status == ATTN_OK)
+        status = at_heads_check(context, values->task->head, values->output, values->task->per_row);
+    if (status == ATTN_OK && values->training->nesterov && values->training->momentum == 0)
+        status = at_fail(context, ATTN_INVALID_ARGUMENT, "training.nesterov needs a training.momentum");
     return status;
 }
 
 const char *attn_config_get(attn_config *config, const char *name) {
     int index = config && name ? find(name) : -1;
     if (index < 0 || fill_defaults(config) != ATTN_OK) return "";
-    write_value(&config->values, &at_fields[index], config->text);
+    write_value(config, index, config->text);
     return config->text;
 }
 
@@ -350,9 +357,9 @@ static attn_status append(attn_config *config, int64_t *used, const char *text) 
     return ATTN_OK;
 }
 
-static attn_status append_field(attn_config *config, int64_t *used, const at_field *field) {
-    char value[AT_CONFIG_TEXT];
-    write_value(&config->values, field, value);
+static attn_status append_field(attn_config *config, int64_t *used, int index, const at_field *field) {
+    char value[AT_FIELD_TEXT_BYTES];
+    write_value(config, index, value);
     if (field->kind != AT_FIELD_CHOICE && field->kind != AT_FIELD_TEXT) return append(config, used, value);
     json_t *string = json_string(value);
     char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
@@ -370,8 +377,12 @@ const char *attn_config_print(attn_config *config) {
     size_t group = 0; /* length of the group's name that is open */
     const char *opened = "";
     attn_status status = append(config, &used, "{");
-    for (int i = 0; i < AT_FIELDS && status == ATTN_OK; i++) {
-        const at_field *field = &at_fields[i];
+    const at_input_kind *input = input_of(config);
+    const at_field *field;
+    int part;
+    for (int i = 0; (field = field_at(i, &part)) && status == ATTN_OK; i++) {
+        int of_input = part >= FIRST_INPUT_PART && part < encoder_part();
+        if (of_input && at_input_at(part - FIRST_INPUT_PART) != input) continue; /* another kind's */
         const char *dot = strchr(field->name, '.');
         size_t length = dot ? (size_t)(dot - field->name) : 0;
         char head[128];
@@ -387,14 +398,14 @@ const char *attn_config_print(attn_config *config) {
         group = length;
         opened = field->name;
         if (status == ATTN_OK) status = append(config, &used, head);
-        if (status == ATTN_OK) status = append_field(config, &used, field);
+        if (status == ATTN_OK) status = append_field(config, &used, i, field);
     }
     if (status == ATTN_OK) status = append(config, &used, "\n  }\n}\n");
     return status == ATTN_OK ? config->printed : NULL;
 }
 
 static attn_status parse_value(attn_config *config, const char *name, json_t *value) {
-    char text[AT_CONFIG_TEXT];
+    char text[AT_FIELD_TEXT_BYTES];
     switch (json_typeof(value)) {
     case JSON_STRING: return attn_config_set(config, name, json_string_value(value));
     case JSON_TRUE: return attn_config_set(config, name, "true");
@@ -440,14 +451,15 @@ attn_status attn_config_parse(attn_config *config, const char *name, const char 
     if (!root) {
         return at_fail(config->context, ATTN_INVALID_ARGUMENT, "%.200s:%d: %s", name, error.line, error.text);
     }
-    at_config before = config->values;
-    unsigned char given[AT_FIELDS];
-    memcpy(given, config->given, sizeof given);
-    attn_status status = parse_object(config, root);
+    attn_config *before;
+    attn_status status = at_config_copy(config, &before);
+    if (status == ATTN_OK) {
+        status = parse_object(config, root);
+        if (status != ATTN_OK) copy_values(before, config);
+        attn_config_destroy(before);
+    }
     json_decref(root);
     if (status == ATTN_OK) return ATTN_OK;
-    config->values = before;
-    memcpy(config->given, given, sizeof given);
     char reason[400];
     snprintf(reason, sizeof reason, "%s", attn_context_error(config->context));
     return at_fail(config->context, status, "%.100s: %s", name, reason);
@@ -455,48 +467,24 @@ attn_status attn_config_parse(attn_config *config, const char *name, const char 
 
 /* ---- what the values mean ---- */
 
-/* Texts that are written again need their spaces. */
-static int writes_text(const at_config *values) {
-    return values->task == AT_TASK_SEQ2SEQ || values->task == AT_TASK_LM;
+at_input_use at_config_use(const at_config *values) {
+    return (at_input_use){.task = values->task->name,
+                          .per_row = values->task->per_row,
+                          .writes_text = values->task->writes_text,
+                          .running = values->task->running,
+                          .chooses = values->task->chooses};
 }
 
-void at_config_text(const at_config *values, at_text_options *options) {
-    memset(options, 0, sizeof *options);
-    options->unit = (at_unit)values->unit;
-    options->scheme = (at_scheme)values->scheme;
-    options->pretokenized = values->pretokenized;
-    options->lowercase = values->lowercase;
-    options->vocabulary = values->vocabulary;
-    options->min_count = values->min_count;
-    options->subwords = values->subwords;
-    options->exact = writes_text(values);
-    options->running = options->backward = values->task == AT_TASK_LM;
-    if (values->one_hot) return; /* the unit and nothing else */
-    options->ngram_min = values->ngram_min;
-    options->ngram_max = values->ngram_max;
-    options->word_features = values->word_features;
-    options->context = values->context;
-    options->neighbours = values->neighbours;
-    options->buckets = values->buckets;
-}
-
-int at_config_shared(const at_config *values) {
-    return values->task == AT_TASK_SEQ2SEQ && values->shared && values->unit == values->target_unit;
-}
-
-void at_config_target_text(const at_config *values, at_text_options *options) {
-    memset(options, 0, sizeof *options);
-    options->unit = (at_unit)values->target_unit;
-    options->exact = 1;
-    options->lowercase = values->lowercase;
-    options->min_count = values->target_min_count;
-    options->subwords = values->target_subwords ? values->target_subwords : values->subwords;
-}
-
-void at_config_decoder(const at_config *values, attn_decoder_options *options) {
+/* The decoder is as wide as the encoder, and alike. */
+void at_config_head(const at_config *all, at_head_config *head) {
+    const at_encoder_values *values = all->encoder;
+    attn_decoder_options *options = &head->decoder;
+    memset(head, 0, sizeof *head);
+    head->output = *all->output;
+    head->sequence = *all->sequence;
+    head->separator[0] = all->reading->label_separator[0];
     attn_decoder_options_init(options);
     options->columns = options->source_columns = values->columns;
-    options->layers = values->decoder_layers;
     options->heads = values->heads;
     options->kv_heads = values->kv_heads;
     options->inner = values->inner ? values->inner : 4 * values->columns;
@@ -510,8 +498,8 @@ void at_config_decoder(const at_config *values, attn_decoder_options *options) {
     options->attention_dropout = (float)values->attention_dropout;
 }
 
-static void mixer_options(const at_config *values, attn_mixer_options *mixer) {
-    mixer->kind = (attn_mixer_kind)values->encoder;
+static void mixer_options(const at_encoder_values *values, attn_mixer_options *mixer) {
+    mixer->kind = (attn_mixer_kind)values->kind;
     mixer->causal = values->causal;
     mixer->recurrence = (attn_recurrence)values->recurrence;
     mixer->directions = values->causal ? 1 : (int)values->directions;
@@ -539,7 +527,8 @@ static void mixer_options(const at_config *values, attn_mixer_options *mixer) {
     attention->farthest = values->farthest;
 }
 
-void at_config_encoder(const at_config *values, attn_encoder_options *options, attn_mixer_kind *kinds) {
+void at_config_encoder(const at_encoder_values *values, attn_encoder_options *options,
+                       attn_mixer_kind *kinds) {
     attn_encoder_options_init(options);
     options->columns = values->columns;
     options->layers = values->layers;
@@ -556,26 +545,26 @@ void at_config_encoder(const at_config *values, attn_encoder_options *options, a
     block->residual = values->residual;
     mixer_options(values, &block->mixer);
     if (!*values->mix) return;
-    const at_field *names = &at_fields[find("encoder.kind")];
+    int names = find("encoder.kind");
     const char *kind = values->mix;
     for (int64_t layer = 0; layer < values->layers; layer++) {
         size_t length = strcspn(kind, ",");
-        for (int c = 0; names->choices[c]; c++) {
-            if (strlen(names->choices[c]) == length && strncmp(names->choices[c], kind, length) == 0)
-                kinds[layer] = (attn_mixer_kind)c;
+        for (int c = 0; attn_config_choice(names, c); c++) {
+            const char *name = attn_config_choice(names, c);
+            if (strlen(name) == length && strncmp(name, kind, length) == 0) kinds[layer] = (attn_mixer_kind)c;
         }
         kind += length + (kind[length] == ',');
     }
     options->kinds = kinds;
 }
 
-int64_t at_config_longest(const at_config *values) {
+int64_t at_config_longest(const at_encoder_values *values, int64_t longest) {
     int table = values->position == ATTN_POSITION_LEARNED || values->position == ATTN_POSITION_ONE_HOT ||
                 (has_attention(values) && values->score == ATTN_SCORE_NONE);
-    return table && values->longest < values->longest_text ? values->longest : values->longest_text;
+    return table && values->longest < longest ? values->longest : longest;
 }
 
-void at_config_optimizer(const at_config *values, int64_t steps, attn_optimizer_options *options) {
+void at_config_optimizer(const at_training_values *values, int64_t steps, attn_optimizer_options *options) {
     attn_optimizer_options_init(options);
     options->kind = (attn_optimizer_kind)values->optimizer;
     options->learning_rate = values->learning_rate;
@@ -599,23 +588,23 @@ void at_config_optimizer(const at_config *values, int64_t steps, attn_optimizer_
 
 void at_config_reader(const at_config *values, attn_reader_options *options) {
     attn_reader_options_init(options);
-    options->format = (attn_format)values->format;
-    options->column = values->column;
-    options->text_column = values->text_column;
-    options->label_separator = values->label_separator[0];
-    options->per_token = values->task == AT_TASK_TAG ? 1 : values->task == AT_TASK_CLASSIFY ? 0 : -1;
-    if (values->task == AT_TASK_SEQ2SEQ) options->format = ATTN_FORMAT_PAIRS;
-    if (values->task == AT_TASK_LM) {
-        options->format = ATTN_FORMAT_LINES;
-        options->labelled = 0;
-    }
+    const char *format = values->task->format ? values->task->format : values->reading->format;
+    options->input = values->input->name;
+    options->format = (attn_format)attn_input_find_format(values->input->name, format);
+    if ((int)options->format < 0) options->format = ATTN_FORMAT_AUTO; /* the kind has no such format */
+    options->column = values->reading->column;
+    options->text_column = values->reading->text_column;
+    options->label_separator = values->reading->label_separator[0];
+    options->per_token = values->task->per_row;
+    options->pairs = values->task->pairs;
+    options->labelled = values->task->labelled;
 }
 
 attn_status attn_config_reader(attn_config *config, attn_reader_options *options) {
     if (!config) return ATTN_INVALID_ARGUMENT;
     if (!options) return at_fail(config->context, ATTN_INVALID_ARGUMENT, "options is NULL");
-    const at_config *values;
+    at_config values;
     attn_status status = at_config_values(config, &values);
-    if (status == ATTN_OK) at_config_reader(values, options);
+    if (status == ATTN_OK) at_config_reader(&values, options);
     return status;
 }

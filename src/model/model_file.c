@@ -13,74 +13,32 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/stored.h"
 #include "model/model.h"
 
 static const char format_version[] = "1";
-static const char *const kind_names[] = {"class", "labels", "number"};
-static const char *const list_names[AT_MODEL_LISTS] = {"text.units", "text.merges", "vectors.words",
-                                                       "target.units", "target.merges"};
 
 /* ---- writing ---- */
 
-/* Strings without the 0 bytes that follow them in memory; what was made is kept until the file is written. */
-typedef struct packed_strings {
-    char *bytes;
-    int64_t *offsets;
-} packed_strings;
-
-static attn_status pack_strings(attn_context *context, const at_strings *list, packed_strings *packed) {
-    int64_t used = list->count ? list->offsets[list->count] : 0;
-    packed->bytes = at_allocate(context, used, 1, "strings to be written");
-    packed->offsets = at_allocate(context, list->count + 1, sizeof *packed->offsets, "strings to be written");
-    if (!packed->bytes || !packed->offsets) return ATTN_OUT_OF_MEMORY;
-    for (int64_t i = 0; i < list->count; i++) {
-        size_t length = at_string_length(list, i);
-        memcpy(packed->bytes + packed->offsets[i], at_string(list, i), length);
-        packed->offsets[i + 1] = packed->offsets[i] + (int64_t)length;
+/* Heads that generate are described by the configuration and their tensors; those of columns one by one. */
+static attn_status store_outputs(const at_stage *stage, at_safetensors_writer *writer) {
+    json_t *list = json_array(), *all = json_object();
+    for (int i = 0; i < stage->head_count; i++) {
+        const at_head *head = stage->heads[i];
+        if (!head->kind->store) continue;
+        json_t *description = json_object();
+        json_object_set_new(description, "name", json_string(at_string(&head->name, 0)));
+        json_object_set_new(description, "kind",
+                            json_string(head->kind->stored ? head->kind->stored : head->kind->name));
+        head->kind->store(head, description);
+        json_array_append_new(list, description);
     }
-    return ATTN_OK;
-}
-
-static attn_status store_strings(at_safetensors_writer *writer, attn_context *context, const char *name,
-                                 const at_strings *list, packed_strings *packed) {
-    attn_status status = pack_strings(context, list, packed);
-    if (status != ATTN_OK) return status;
-    char whole[64];
-    int64_t count = list->count + 1, bytes = packed->offsets[list->count];
-    snprintf(whole, sizeof whole, "%s.offsets", name);
-    status = at_safetensors_add(writer, whole, AT_DTYPE_I64, 1, &count, packed->offsets);
-    snprintf(whole, sizeof whole, "%s.bytes", name);
-    if (status == ATTN_OK) status = at_safetensors_add(writer, whole, AT_DTYPE_U8, 1, &bytes, packed->bytes);
-    return status;
-}
-
-static json_t *describe_output(const attn_model *model, int number) {
-    const at_output *output = &model->outputs[number];
-    json_t *description = json_object();
-    json_object_set_new(description, "name", json_string(at_string(&model->output_names, number)));
-    json_object_set_new(description, "kind", json_string(kind_names[output->kind]));
-    if (output->kind == ATTN_OUTPUT_NUMBER) {
-        json_object_set_new(description, "mean", json_real(output->mean));
-        json_object_set_new(description, "deviation", json_real(output->deviation));
-        return description;
-    }
-    json_t *labels = json_array();
-    for (int64_t l = 0; l < output->labels.strings.count; l++)
-        json_array_append_new(labels, json_string(at_string(&output->labels.strings, l)));
-    json_object_set_new(description, "labels", labels);
-    return description;
-}
-
-static attn_status store_outputs(const attn_model *model, at_safetensors_writer *writer) {
-    json_t *list = json_array();
-    for (int i = 0; i < model->output_count; i++) json_array_append_new(list, describe_output(model, i));
-    json_t *all = json_object();
-    json_object_set_new(all, "per_token", json_boolean(model->per_token));
+    json_object_set_new(all, "per_token", json_boolean(stage->per_row));
     json_object_set_new(all, "outputs", list);
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17));
     attn_status status =
         text ? at_safetensors_put(writer, "attn.outputs", text)
-             : at_fail(model->context, ATTN_OUT_OF_MEMORY, "no memory for the labels as JSON");
+             : at_fail(stage->context, ATTN_OUT_OF_MEMORY, "no memory for the labels as JSON");
     free(text);
     json_decref(all);
     return status;
@@ -91,66 +49,46 @@ static attn_status store_parameters(const attn_model *model, at_safetensors_writ
     for (int64_t i = 0; i < attn_parameters_count(model->parameters) && status == ATTN_OK; i++) {
         const attn_parameter *parameter = attn_parameters_at(model->parameters, i);
         attn_tensor value = attn_parameter_value(parameter);
-        status = at_safetensors_add(writer, attn_parameter_name(parameter), AT_DTYPE_F32, value.rank,
-                                    value.shape, value.data);
+        float *copy;
+        const float *numbers = at_host_value(at_safetensors_writer_context(writer), parameter, &copy);
+        status = numbers ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+        if (copy) status = at_safetensors_keep(writer, copy);
+        if (status == ATTN_OK)
+            status = at_safetensors_add(writer, attn_parameter_name(parameter), AT_DTYPE_F32, value.rank,
+                                        value.shape, numbers);
     }
     return status;
 }
 
-attn_status at_model_store(attn_model *model, at_safetensors_writer *writer, at_model_parts *parts) {
-    memset(parts, 0, sizeof *parts);
-    const char *config = attn_config_print(model->config);
+attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer) {
+    const at_stage *stage = at_main_stage(model);
+    const char *config = attn_config_print(stage->config);
     if (!config) return ATTN_OUT_OF_MEMORY;
     attn_status status = at_safetensors_put(writer, "attn.format", format_version);
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.config", config);
-    if (status == ATTN_OK) status = store_outputs(model, writer);
+    if (status == ATTN_OK) status = store_outputs(stage, writer);
     if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
-    const at_strings *lists[AT_MODEL_LISTS] = {
-        &model->text.vocabulary.strings, &model->text.subwords.merges, &model->pretrained.words.strings,
-        &model->own_target.vocabulary.strings, &model->own_target.subwords.merges};
-    for (int i = 0; i < AT_MODEL_LISTS && status == ATTN_OK; i++) {
-        if (lists[i]->count == 0) continue;
-        packed_strings packed = {0};
-        status = store_strings(writer, model->context, list_names[i], lists[i], &packed);
-        parts->memory[2 * i] = packed.bytes;
-        parts->memory[2 * i + 1] = packed.offsets;
+    if (status == ATTN_OK) status = stage->input->kind->store(stage->input, "", writer);
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
+        const at_head *head = stage->heads[i];
+        if (head->kind->store_tensors) status = head->kind->store_tensors(head, "", writer);
     }
     return status == ATTN_OK ? store_parameters(model, writer) : status;
 }
 
-void at_model_parts_free(attn_context *context, at_model_parts *parts) {
-    for (int i = 0; i < 2 * AT_MODEL_LISTS; i++) at_release(context, parts->memory[i]);
-    memset(parts, 0, sizeof *parts);
-}
-
-attn_status attn_model_save(attn_model *model, const char *path) {
+attn_status attn_model_save(const attn_model *model, const char *path) {
     if (!model) return ATTN_INVALID_ARGUMENT;
     if (!path) return at_fail(model->context, ATTN_INVALID_ARGUMENT, "path is NULL");
     at_safetensors_writer *writer;
-    at_model_parts parts;
     attn_status status = at_safetensors_writer_create(model->context, &writer);
     if (status != ATTN_OK) return status;
-    status = at_model_store(model, writer, &parts);
+    status = at_model_store(model, writer);
     if (status == ATTN_OK) status = at_safetensors_commit(writer, path);
     at_safetensors_writer_destroy(writer);
-    at_model_parts_free(model->context, &parts);
     return status;
 }
 
 /* ---- reading ---- */
-
-static attn_status damaged(attn_context *context, const at_safetensors *file, const char *what,
-                           const char *name) {
-    return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: %s%.100s", at_safetensors_name(file), what, name);
-}
-
-/* The error of a part that does not know which file it is of. */
-static attn_status name_file(attn_context *context, const at_safetensors *file, attn_status status) {
-    char reason[300];
-    if (status != ATTN_INVALID_ARGUMENT) return status;
-    snprintf(reason, sizeof reason, "%s", attn_context_error(context));
-    return damaged(context, file, reason, "");
-}
 
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes) {
@@ -176,189 +114,79 @@ float *at_model_stored(void *file, const char *name, int rank, const int64_t *sh
     return (float *)(uintptr_t)stored->data;
 }
 
-static int64_t offset_at(const at_stored *offsets, int64_t i) {
-    int64_t value;
-    memcpy(&value, (const char *)offsets->data + i * (int64_t)sizeof value, sizeof value);
-    return value;
-}
-
-/* Calls `add` for each of a list of strings; none at all if the file does not have it. */
-static attn_status load_strings(attn_context *context, const at_safetensors *file, const char *name,
-                                at_strings *list) {
-    char whole[64];
-    snprintf(whole, sizeof whole, "%s.bytes", name);
-    const at_stored *bytes = at_safetensors_find(file, whole);
-    snprintf(whole, sizeof whole, "%s.offsets", name);
-    const at_stored *offsets = at_safetensors_find(file, whole);
-    if (!bytes && !offsets) return ATTN_OK;
-    if (!bytes || !offsets || bytes->dtype != AT_DTYPE_U8 || offsets->dtype != AT_DTYPE_I64 ||
-        bytes->rank != 1 || offsets->rank != 1 || offsets->count < 1 || offsets->count > INT32_MAX)
-        return damaged(context, file, "is not a list of strings (U8 bytes, I64 offsets): ", name);
-    int64_t before = offset_at(offsets, 0);
-    if (before != 0 || offset_at(offsets, offsets->count - 1) != bytes->count)
-        return damaged(context, file, "the offsets do not agree with the bytes of ", name);
-    for (int64_t i = 1; i < offsets->count; i++) {
-        int64_t after = offset_at(offsets, i);
-        if (after < before || after > bytes->count)
-            return damaged(context, file, "the offsets are not in order: ", name);
-        const char *text = (const char *)bytes->data + before;
-        if (memchr(text, 0, (size_t)(after - before)))
-            return damaged(context, file, "a string with a 0 byte in ", name);
-        attn_status status = at_strings_add(context, list, text, (size_t)(after - before));
-        if (status != ATTN_OK) return status;
-        before = after;
-    }
-    return ATTN_OK;
-}
-
-static attn_status load_vocabulary(attn_context *context, const at_safetensors *file, const char *name,
-                                   int required, at_vocabulary *vocabulary) {
-    at_strings list = {0};
-    attn_status status = load_strings(context, file, name, &list);
-    if (status == ATTN_OK && (list.count ? *at_string(&list, 0) != 0 : required))
-        status = damaged(context, file, "string 0 has to be there and empty: ", name);
-    for (int64_t i = 0; i < list.count && status == ATTN_OK; i++) {
-        int64_t number;
-        status = at_vocabulary_add(context, vocabulary, at_string(&list, i), at_string_length(&list, i), 1,
-                                   &number);
-        if (status == ATTN_OK && number != i) status = damaged(context, file, "a string twice in ", name);
-    }
-    at_strings_free(context, &list);
-    return status;
-}
-
-static attn_status load_labels(attn_model *model, const at_safetensors *file, at_output *output,
-                               json_t *labels) {
-    size_t index;
-    json_t *label;
-    if (!json_is_array(labels) || json_array_size(labels) == 0)
-        return damaged(model->context, file, "an output has no labels", "");
-    json_array_foreach(labels, index, label) {
-        int64_t number = -1;
-        if (!json_is_string(label) || json_string_length(label) == 0)
-            return damaged(model->context, file, "a label is not a string", "");
-        attn_status status = at_vocabulary_add(model->context, &output->labels, json_string_value(label),
-                                               json_string_length(label), 1, &number);
-        if (status != ATTN_OK) return status;
-        if (number != (int64_t)index) return damaged(model->context, file, "a label stands there twice", "");
-    }
-    return ATTN_OK;
-}
-
-static attn_status load_output(attn_model *model, const at_safetensors *file, int number,
-                               json_t *description) {
-    at_output *output = &model->outputs[number];
-    json_t *name = json_object_get(description, "name"), *kind = json_object_get(description, "kind");
+static attn_status load_output(at_stage *stage, const at_safetensors *file, const json_t *description) {
+    const json_t *name = json_object_get(description, "name"), *kind = json_object_get(description, "kind");
     if (!json_is_string(name) || !json_is_string(kind))
-        return damaged(model->context, file, "an output has no name or kind", "");
-    attn_status status = at_strings_add(model->context, &model->output_names, json_string_value(name),
-                                        json_string_length(name));
+        return at_damaged(stage->context, file, "an output has no name or kind", "");
+    const at_head_kind *found = at_head_stored(json_string_value(kind), stage->values.output);
+    if (!found)
+        return at_damaged(stage->context, file, "there is no such kind of output: ", json_string_value(kind));
+    attn_status status = at_stage_add_head(stage, found, json_string_value(name));
     if (status != ATTN_OK) return status;
-    for (int k = 0; k <= ATTN_OUTPUT_NUMBER; k++) {
-        if (strcmp(json_string_value(kind), kind_names[k]) != 0) continue;
-        output->kind = (attn_output_kind)k;
-        if (k != ATTN_OUTPUT_NUMBER)
-            return load_labels(model, file, output, json_object_get(description, "labels"));
-        json_t *mean = json_object_get(description, "mean");
-        output->mean = json_number_value(mean);
-        output->deviation = json_number_value(json_object_get(description, "deviation"));
-        if (json_is_number(mean) && output->deviation > 0) return ATTN_OK; /* JSON's are finite */
-        return damaged(model->context, file, "an output of numbers has no mean or deviation", "");
-    }
-    return damaged(model->context, file, "there is no such kind of output: ", json_string_value(kind));
+    at_head *head = stage->heads[stage->head_count - 1];
+    const char *reason = NULL;
+    status = found->load(head, description, &reason);
+    return status == ATTN_OK && reason ? at_damaged(stage->context, file, reason, "") : status;
 }
 
-static attn_status load_outputs(attn_model *model, const at_safetensors *file, json_t *root) {
-    json_t *list = json_object_get(root, "outputs"), *per_token = json_object_get(root, "per_token");
-    size_t least = at_model_says_symbols(model) ? 0 : 1, most = least * 10000; /* symbols need no outputs */
-    if (!json_is_array(list) || !json_is_boolean(per_token) || json_array_size(list) < least ||
-        json_array_size(list) > most || (at_model_says_symbols(model) && !json_is_true(per_token)))
-        return damaged(model->context, file, "attn.outputs is not as docs/format.md says", "");
-    int count = (int)json_array_size(list);
-    model->per_token = json_is_true(per_token);
-    if ((model->values.task == AT_TASK_TAG && !model->per_token) ||
-        (model->values.task == AT_TASK_CLASSIFY && model->per_token))
-        return damaged(model->context, file, "attn.outputs says per_token and the task says otherwise", "");
-    model->outputs = at_allocate(model->context, count, sizeof *model->outputs, "the outputs");
-    if (!model->outputs) return ATTN_OUT_OF_MEMORY;
-    model->output_count = count;
+static attn_status load_outputs(at_stage *stage, const at_safetensors *file, const json_t *root) {
+    const json_t *list = json_object_get(root, "outputs"), *per_row = json_object_get(root, "per_token");
+    int generates = stage->head_count > 0; /* such heads are there, and described elsewhere */
+    size_t least = generates ? 0 : 1, most = least * AT_MOST_OUTPUTS;
+    if (!json_is_array(list) || !json_is_boolean(per_row) || json_array_size(list) < least ||
+        json_array_size(list) > most || (generates && !json_is_true(per_row)))
+        return at_damaged(stage->context, file, "attn.outputs is not as docs/format.md says", "");
+    stage->per_row = json_is_true(per_row);
+    int wanted = stage->values.task->per_row;
+    if (wanted >= 0 && wanted != stage->per_row)
+        return at_damaged(stage->context, file, "attn.outputs says per_token and the task says otherwise",
+                          "");
     attn_status status = ATTN_OK;
-    for (int i = 0; i < count && status == ATTN_OK; i++)
-        status = load_output(model, file, i, json_array_get(list, (size_t)i));
-    if (status != ATTN_OK || model->values.scheme != AT_SCHEME_BMES) return status;
-    int fits = count == 1 && model->outputs->kind == ATTN_OUTPUT_CLASS &&
-               model->outputs->labels.strings.count == AT_BMES_LABELS;
-    for (int64_t l = 0; fits && l < AT_BMES_LABELS; l++)
-        fits = strcmp(at_string(&model->outputs->labels.strings, l), at_bmes_labels[l]) == 0;
-    return fits ? ATTN_OK : damaged(model->context, file, "scheme bmes has the labels S, B, M, E", "");
-}
-
-static attn_status load_subwords(attn_context *context, const at_safetensors *file, const char *name,
-                                 at_text *text) {
-    at_strings merges = {0};
-    attn_status status = load_strings(context, file, name, &merges);
-    if (status == ATTN_OK && text->options.unit == AT_UNIT_SUBWORDS)
-        status = name_file(context, file, at_subwords_load(context, &merges, &text->subwords));
-    at_strings_free(context, &merges);
+    for (size_t i = 0; i < json_array_size(list) && status == ATTN_OK; i++)
+        status = load_output(stage, file, json_array_get(list, i));
     return status;
 }
 
-/* The answers' own vocabulary, if they have one. */
-static attn_status load_target(attn_model *model, const at_safetensors *file) {
-    if (model->target != &model->own_target) return ATTN_OK;
-    attn_status status =
-        load_vocabulary(model->context, file, "target.units", 1, &model->own_target.vocabulary);
-    if (status == ATTN_OK) status = load_subwords(model->context, file, "target.merges", &model->own_target);
-    return status;
+/* What the input wants of labels that it made itself. */
+static attn_status check_labels(const at_stage *stage, const at_safetensors *file) {
+    if (!stage->input->kind->check_labels || stage->head_count == 0) return ATTN_OK;
+    int one = stage->head_count == 1 && !stage->heads[0]->kind->several; /* a label a row */
+    const char *wrong =
+        stage->input->kind->check_labels(stage->input, one ? at_labels_of_head(stage->heads[0]) : NULL);
+    return wrong ? at_damaged(stage->context, file, wrong, "") : ATTN_OK;
 }
 
-/* Everything in the file belongs to the model, or to the state of training. */
-static attn_status check_tensors(const attn_model *model, const at_safetensors *file) {
-    for (int64_t i = 0; i < at_safetensors_count(file); i++) {
-        const char *name = at_safetensors_at(file, i)->name;
-        int list = 0;
-        for (int l = 0; l < AT_MODEL_LISTS; l++) {
-            size_t length = strlen(list_names[l]);
-            list |= strncmp(name, list_names[l], length) == 0 &&
-                    (strcmp(name + length, ".bytes") == 0 || strcmp(name + length, ".offsets") == 0);
-        }
-        if (list || strncmp(name, "optimizer.", 10) == 0 || attn_parameters_find(model->parameters, name))
-            continue;
-        return damaged(model->context, file, "has a tensor that the configuration does not name: ", name);
+static attn_status load_stage(at_stage *stage, const at_safetensors *file) {
+    json_error_t error;
+    const char *text = at_safetensors_metadata(file, "attn.outputs");
+    json_t *outputs = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (!outputs) return at_damaged(stage->context, file, "attn.outputs is missing or not JSON", "");
+    attn_status status = load_outputs(stage, file, outputs);
+    json_decref(outputs);
+    if (status == ATTN_OK) status = check_labels(stage, file);
+    if (status == ATTN_OK) status = stage->input->kind->load(stage->input, "", file);
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
+        at_head *head = stage->heads[i];
+        if (head->kind->load_tensors) status = head->kind->load_tensors(head, "", file);
     }
-    return ATTN_OK;
-}
-
-static attn_status load_pretrained(attn_model *model, const at_safetensors *file) {
-    attn_status status = load_vocabulary(model->context, file, "vectors.words", 0, &model->pretrained.words);
-    if (status != ATTN_OK || model->pretrained.words.strings.count == 0) return status;
-    const at_stored *table = at_safetensors_find(file, "vectors");
-    if (!table || table->rank != 2 || table->shape[1] < 1)
-        return damaged(model->context, file, "the tensor vectors is missing or not a table", "");
-    model->pretrained.columns = table->shape[1];
-    return ATTN_OK;
+    return status;
 }
 
 static attn_status load_parts(attn_model *model, at_safetensors *file) {
     json_error_t error;
-    const char *text = at_safetensors_metadata(file, "attn.outputs");
-    json_t *outputs = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (!outputs) return damaged(model->context, file, "attn.outputs is missing or not JSON", "");
-    attn_status status = load_outputs(model, file, outputs);
-    json_decref(outputs);
-    if (status == ATTN_OK)
-        status = load_vocabulary(model->context, file, "text.units", 1, &model->text.vocabulary);
-    if (status == ATTN_OK) status = load_subwords(model->context, file, "text.merges", &model->text);
-    if (status == ATTN_OK) status = load_target(model, file);
-    if (status == ATTN_OK) status = load_pretrained(model, file);
+    attn_status status = load_stage(at_main_stage(model), file);
     if (status == ATTN_OK) status = at_model_build(model, file);
-    if (status == ATTN_OK) status = check_tensors(model, file);
-    text = at_safetensors_metadata(file, "attn.scores");
-    if (status != ATTN_OK || !text) return status;
+    if (status != ATTN_OK) return status;
+    const char *unused = at_safetensors_unused(file, "optimizer."); /* the state of training */
+    if (unused)
+        return at_damaged(model->context, file,
+                          "has a tensor that the configuration does not name: ", unused);
+    const char *text = at_safetensors_metadata(file, "attn.scores");
+    if (!text) return ATTN_OK;
     json_t *scores = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     int good = json_is_object(scores);
     json_decref(scores);
-    if (!good) return damaged(model->context, file, "attn.scores is not a JSON object", "");
+    if (!good) return at_damaged(model->context, file, "attn.scores is not a JSON object", "");
     return at_model_set_scores(model, text);
 }
 
@@ -369,14 +197,15 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
     attn_config *config = NULL;
     attn_status status;
     if (!version || !text) {
-        status = damaged(context, file, "is a safetensors file but not a model of attn (no attn.config)", "");
+        status =
+            at_damaged(context, file, "is a safetensors file but not a model of attn (no attn.config)", "");
     } else if (strcmp(version, format_version) != 0) {
-        status = damaged(context, file, "is of a format that this version does not know: ", version);
+        status = at_damaged(context, file, "is of a format that this version does not know: ", version);
     } else {
         status = attn_config_create(context, &config);
         if (status == ATTN_OK)
             status = attn_config_parse(config, at_safetensors_name(file), text, strlen(text));
-        if (status == ATTN_OK) status = name_file(context, file, at_model_create(config, &made));
+        if (status == ATTN_OK) status = at_name_file(context, file, at_model_create(config, &made));
         attn_config_destroy(config);
     }
     if (status != ATTN_OK) {
@@ -385,6 +214,7 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
     }
     made->file = file;
     status = load_parts(made, file);
+    if (status == ATTN_OK) status = at_model_pack(made);
     if (status != ATTN_OK) {
         attn_model_destroy(made);
         return status;
@@ -403,13 +233,76 @@ attn_status attn_model_load(attn_context *context, const char *path, attn_model 
 
 /* ---- what is in it ---- */
 
-attn_config *attn_model_config(attn_model *model) { return model ? model->config : NULL; }
-attn_parameters *attn_model_parameters(attn_model *model) { return model ? model->parameters : NULL; }
+attn_config *attn_model_config(const attn_model *model) {
+    return model ? at_main_stage(model)->config : NULL;
+}
+attn_parameters *attn_model_parameters(const attn_model *model) { return model ? model->parameters : NULL; }
+const char *attn_model_task(const attn_model *model) {
+    return model ? at_main_stage(model)->values.task->name : NULL;
+}
+const char *attn_model_input(const attn_model *model) {
+    return model ? at_main_stage(model)->input->kind->name : NULL;
+}
 const char *attn_model_scores(const attn_model *model) {
     return model && model->scores ? model->scores : "{}";
 }
 
+/* ---- scores ---- */
+
+static attn_status add_score(attn_model *model, const char *name, const json_t *value) {
+    attn_context *context = model->context;
+    int64_t count = model->score_values.count;
+    char text[64];
+    at_score score = {json_is_number(value) ? json_number_value(value) : NAN, json_is_integer(value)};
+    if (json_is_integer(value))
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(text, sizeof text, "%.9g", json_real_value(value));
+    else
+        snprintf(text, sizeof text, "%s",
+                 json_is_true(value)    ? "true"
+                 : json_is_false(value) ? "false"
+                                        : "null");
+    const char *shown = json_is_string(value) ? json_string_value(value) : text;
+    attn_status status = at_grow(context, &model->score_list, &model->score_room, count + 1,
+                                 sizeof *model->score_list, "scores");
+    if (status == ATTN_OK) status = at_strings_add(context, &model->score_names, name, strlen(name));
+    if (status == ATTN_OK) status = at_strings_add(context, &model->score_values, shown, strlen(shown));
+    if (status == ATTN_OK) model->score_list[count] = score;
+    return status;
+}
+
+/* All values in a value; those of a list have the name of the list. A file is no deeper than jansson reads.
+ */
+static attn_status add_scores(attn_model *model, const char *name, json_t *value) {
+    const char *key;
+    json_t *inner;
+    size_t index;
+    attn_status status = ATTN_OK;
+    if (json_is_object(value)) {
+        json_object_foreach(value, key, inner) {
+            if (status == ATTN_OK) status = add_scores(model, key, inner);
+        }
+    } else if (json_is_array(value)) {
+        json_array_foreach(value, index, inner) {
+            if (status == ATTN_OK) status = add_scores(model, name, inner);
+        }
+    } else {
+        status = add_score(model, name, value);
+    }
+    return status;
+}
+
 attn_status at_model_set_scores(attn_model *model, const char *json) {
+    json_error_t error;
+    json_t *parsed = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!parsed)
+        return at_fail(model->context, ATTN_INVALID_ARGUMENT, "the scores are not JSON: %s", error.text);
+    at_strings_clear(&model->score_names);
+    at_strings_clear(&model->score_values);
+    attn_status status = add_scores(model, "", parsed);
+    json_decref(parsed);
+    if (status != ATTN_OK) return status;
     char *copy = at_allocate(model->context, (int64_t)strlen(json) + 1, 1, "scores");
     if (!copy) return ATTN_OUT_OF_MEMORY;
     strcpy(copy, json);
@@ -418,40 +311,89 @@ attn_status at_model_set_scores(attn_model *model, const char *json) {
     return ATTN_OK;
 }
 
+int attn_model_score(const attn_model *model, int64_t index, attn_model_score_text *score) {
+    if (!model || !score || index < 0 || index >= model->score_values.count) return 0;
+    *score =
+        (attn_model_score_text){at_string(&model->score_names, index), at_string(&model->score_values, index),
+                                model->score_list[index].number, model->score_list[index].whole};
+    return 1;
+}
+
+double attn_model_metric(const attn_model *model, const char *name) {
+    attn_model_score_text score;
+    for (int64_t i = 0; name && attn_model_score(model, i, &score); i++)
+        if (strcmp(score.name, name) == 0 && !isnan(score.number)) return score.number;
+    return NAN;
+}
+
+/* ---- networks and outputs ---- */
+
+int attn_model_networks(const attn_model *model) { return model ? at_main_stage(model)->network_count : 0; }
+const char *attn_model_network(const attn_model *model, int index) {
+    return index < 0 || index >= attn_model_networks(model) ? NULL
+                                                            : at_main_stage(model)->networks[index].name;
+}
+
 int64_t attn_model_vocabulary(const attn_model *model) {
-    return model ? model->text.vocabulary.strings.count : 0;
+    const at_input *input = model ? at_main_stage(model)->input : NULL;
+    return input && input->kind->vocabulary ? input->kind->vocabulary(input) : 0;
 }
 
 const char *attn_model_vocabulary_unit(const attn_model *model, int64_t index) {
     if (index < 0 || index >= attn_model_vocabulary(model)) return NULL;
-    return at_string(&model->text.vocabulary.strings, index);
+    return at_main_stage(model)->input->kind->vocabulary_unit(at_main_stage(model)->input, index);
 }
 
-int attn_model_outputs(const attn_model *model) { return model ? model->output_count : 0; }
-int attn_model_per_token(const attn_model *model) { return model ? model->per_token : 0; }
+static const at_head *head_at(const attn_model *model, int output) {
+    if (!model || output < 0 || output >= at_main_stage(model)->head_count) return NULL;
+    return at_main_stage(model)->heads[output];
+}
+
+int attn_model_outputs(const attn_model *model) { return model ? at_main_stage(model)->head_count : 0; }
+int attn_model_per_token(const attn_model *model) { return model ? at_main_stage(model)->per_row : 0; }
 
 const char *attn_model_output_name(const attn_model *model, int output) {
-    return output < 0 || output >= attn_model_outputs(model) ? NULL : at_string(&model->output_names, output);
+    const at_head *head = head_at(model, output);
+    return head ? at_string(&head->name, 0) : NULL;
 }
 
-attn_output_kind attn_model_output_kind(const attn_model *model, int output) {
-    return output < 0 || output >= attn_model_outputs(model) ? ATTN_OUTPUT_CLASS
-                                                             : model->outputs[output].kind;
+const char *attn_model_output_kind(const attn_model *model, int output) {
+    const at_head *head = head_at(model, output);
+    return head ? head->kind->name : NULL;
+}
+
+int attn_model_output_several(const attn_model *model, int output) {
+    const at_head *head = head_at(model, output);
+    return head ? head->kind->several : 0;
 }
 
 int64_t attn_model_labels(const attn_model *model, int output) {
-    return output < 0 || output >= attn_model_outputs(model) ? 0
-                                                             : model->outputs[output].labels.strings.count;
+    const at_head *head = head_at(model, output);
+    const at_strings *labels = head ? at_labels_of_head(head) : NULL;
+    return labels ? labels->count : 0;
 }
 
 const char *attn_model_label(const attn_model *model, int output, int64_t label) {
     if (label < 0 || label >= attn_model_labels(model, output)) return NULL;
-    return at_string(&model->outputs[output].labels.strings, label);
+    return at_string(at_labels_of_head(head_at(model, output)), label);
+}
+
+int64_t attn_model_symbols(const attn_model *model) {
+    const at_head *head = head_at(model, 0);
+    const at_symbols *symbols = head ? at_symbols_of_head(head) : NULL;
+    return symbols ? symbols->vocabulary.strings.count : 0;
+}
+
+const char *attn_model_symbol(const attn_model *model, int64_t index) {
+    if (index < 0 || index >= attn_model_symbols(model)) return NULL;
+    return at_string(&at_symbols_of_head(head_at(model, 0))->vocabulary.strings, index);
 }
 
 void attn_model_reader_options(const attn_model *model, attn_reader_options *options) {
-    at_config_reader(&model->values, options);
-    if (at_model_says_symbols(model)) return;
+    if (!model || !options) return;
+    const at_stage *stage = at_main_stage(model);
+    at_config_reader(&stage->values, options);
+    if (stage->values.task->format) return;
     options->format = ATTN_FORMAT_AUTO;
-    options->per_token = model->per_token;
+    options->per_token = stage->per_row;
 }

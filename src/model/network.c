@@ -1,4 +1,5 @@
-/* network.c: the network of a model: how it is made of the configuration, what it computes, its loss. */
+/* network.c: the networks of a model: how they are made of the configuration, what they compute, their loss.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,192 +8,107 @@
 #include "model/model.h"
 #include "tape/parameters.h"
 
-attn_status at_model_create(attn_config *config, attn_model **model) {
-    const at_config *values;
-    attn_status status = at_config_values(config, &values);
-    if (status != ATTN_OK) return status;
-    if (values->task == AT_TASK_SEQ2SEQ &&
-        (values->unit == AT_UNIT_AUTO || values->target_unit == AT_UNIT_AUTO)) {
-        return at_fail(at_config_context(config), ATTN_INVALID_ARGUMENT,
-                       "a model has units: text.unit and target.unit are auto before training only");
+/* ---- making ---- */
+
+static at_head_offer offer_of(const at_stage *stage, const void *layer) {
+    at_offer offer = {.rate = 1};
+    if (stage->input->kind->offer) stage->input->kind->offer(stage->input, layer, &offer);
+    return (at_head_offer){offer.symbols, offer.table, offer.rate};
+}
+
+attn_status at_stage_add_head(at_stage *stage, const at_head_kind *kind, const char *name) {
+    at_head_offer offer = offer_of(stage, NULL);
+    at_head_config config;
+    at_config_head(&stage->values, &config);
+    if (stage->head_count == 0) {
+        stage->heads = at_allocate(stage->context, AT_MOST_OUTPUTS, sizeof *stage->heads, "the outputs");
+        if (!stage->heads) return ATTN_OUT_OF_MEMORY;
     }
-    attn_config *copy;
-    status = at_config_copy(config, &copy);
+    if (stage->head_count == AT_MOST_OUTPUTS)
+        return at_fail(stage->context, ATTN_OVERFLOW, "more than %d outputs", AT_MOST_OUTPUTS);
+    at_head *made;
+    attn_status status = at_head_create(stage->context, kind, &config, &offer, name, stage->per_row, &made);
     if (status != ATTN_OK) return status;
-    attn_context *context = at_config_context(config);
-    attn_model *made = at_allocate(context, 1, sizeof *made, "a model");
-    if (!made) {
-        attn_config_destroy(copy);
-        return ATTN_OUT_OF_MEMORY;
-    }
-    made->context = context;
-    made->config = copy;
-    made->values = *values;
-    made->text.context = context;
-    at_config_text(values, &made->text.options);
-    made->own_target.context = context;
-    at_config_target_text(values, &made->own_target.options);
-    if (values->task == AT_TASK_LM || at_config_shared(values))
-        made->target = &made->text;
-    else if (values->task == AT_TASK_SEQ2SEQ)
-        made->target = &made->own_target;
-    if (made->target) made->per_token = 1;
-    *model = made;
+    made->number = stage->head_count;
+    stage->heads[stage->head_count++] = made;
     return ATTN_OK;
 }
 
-void attn_model_destroy(attn_model *model) {
-    if (!model) return;
-    attn_tape_destroy(model->tape);
-    attn_parameters_destroy(model->parameters);
-    at_text_free(&model->text);
-    at_text_free(&model->own_target);
-    at_vocabulary_free(model->context, &model->pretrained.words);
-    at_outputs_free(model);
-    attn_config_destroy(model->config);
-    at_safetensors_close(model->file);
-    at_release(model->context, model->scores);
-    at_release(model->context, model);
-}
-
-/* ---- making ---- */
-
-/* Rows of a table are summed over features and then normalised, so their size counts only against the
- * optimiser's steps: small numbers, which training soon makes its own. A learning rate of their own is had by
- * storing them so many times larger: steps of Adam do not depend on the size of gradients. */
-attn_parameter *at_add_table(attn_model *model, const char *name, int64_t rows, int64_t columns) {
-    attn_parameter_options options;
-    attn_parameter_options_init(&options);
-    options.kind = ATTN_PARAMETER_EMBEDDING;
-    options.initial = ATTN_INITIAL_NORMAL;
-    options.scale = 0.05f / (float)model->values.embedding_rate;
-    int64_t shape[2] = {rows, columns};
-    return attn_parameters_add(model->parameters, name, 2, shape, &options);
-}
-
-/* Hashed features begin at 0: one that never occurs in training then says nothing, instead of noise. */
-static void clear_hashed(attn_model *model, attn_parameter *features) {
-    if (!features) return;
-    attn_tensor table = attn_parameter_value(features);
-    int64_t units = model->text.vocabulary.strings.count;
-    memset((float *)table.data + units * table.shape[1], 0,
-           (size_t)((table.shape[0] - units) * table.shape[1]) * sizeof(float));
-}
-
-static attn_parameter *add_crf(attn_model *model, const char *name, const char *part, int rank,
-                               int64_t classes) {
-    attn_parameter_options options;
-    attn_parameter_options_init(&options);
-    options.kind = ATTN_PARAMETER_BIAS;
-    options.initial = ATTN_INITIAL_ZERO;
-    int64_t shape[2] = {classes, classes};
-    char whole[128];
-    snprintf(whole, sizeof whole, "%s.%s", name, part);
-    return attn_parameters_add(model->parameters, whole, rank, shape, &options);
-}
-
-at_part_name at_name_part(int member, const char *part) {
-    at_part_name name;
-    if (member == 0) {
-        snprintf(name.text, sizeof name.text, "%s", part);
-    } else {
-        snprintf(name.text, sizeof name.text, "member.%d.%s", member, part);
-    }
-    return name;
-}
-
-static void build_output(attn_model *model, int member, int number, int64_t columns) {
-    at_output *output = &model->outputs[number];
-    char plain[64];
-    snprintf(plain, sizeof plain, "output.%d", number);
-    at_part_name name = at_name_part(member, plain);
-    int64_t classes = output->kind == ATTN_OUTPUT_NUMBER ? 1 : output->labels.strings.count;
-    model->networks[member].outputs[number] =
-        attn_linear_create(model->parameters, name.text, columns, classes, 1, ATTN_IDENTITY);
-    if (!model->values.crf || output->kind != ATTN_OUTPUT_CLASS) return;
-    output->crf.transitions = add_crf(model, name.text, "transitions", 2, classes);
-    output->crf.start = add_crf(model, name.text, "start", 1, classes);
-    output->crf.end = add_crf(model, name.text, "end", 1, classes);
-}
-
-static void build_input(attn_model *model, int member, const attn_encoder_options *encoder) {
-    at_network *network = &model->networks[member];
-    attn_parameters *set = model->parameters;
-    int64_t columns = model->values.columns;
-    network->features = at_add_table(model, at_name_part(member, "features").text,
-                                     at_text_features_count(&model->text), columns);
-    if (at_parameters_start(set)) clear_hashed(model, network->features);
-    if (model->pretrained.columns) {
-        network->vectors_map = attn_linear_create(set, at_name_part(member, "vectors.map").text,
-                                                  model->pretrained.columns, columns, 0, ATTN_IDENTITY);
-    }
-    network->input_norm =
-        attn_norm_create(set, at_name_part(member, "input.norm").text, ATTN_NORM_LAYER, columns);
-    if (!model->values.stem) return;
-    attn_mixer_options stem = encoder->block.mixer;
-    stem.kind = ATTN_MIXER_CNN;
-    stem.columns = columns;
-    stem.width = model->values.stem;
-    stem.dilation = 1;
-    stem.activation = ATTN_GELU;
-    network->stem = attn_mixer_create(set, at_name_part(member, "stem").text, &stem);
-}
-
-static void build_network(attn_model *model, int member, const attn_encoder_options *encoder) {
-    at_network *network = &model->networks[member];
-    attn_parameters *set = model->parameters;
+static void build_network(at_stage *stage, int number, attn_parameters *set,
+                          const attn_encoder_options *encoder) {
+    at_network *network = &stage->networks[number];
+    const at_input *input = stage->input;
+    char name[96];
     memset(network, 0, sizeof *network);
-    build_input(model, member, encoder);
-    network->encoder = attn_encoder_create(set, at_name_part(member, "encoder").text, encoder);
-    network->outputs = at_parameters_memory(set, (size_t)model->output_count * sizeof(attn_linear *));
+    snprintf(network->name, sizeof network->name, number ? "member.%d" : "main", number);
+    if (number) snprintf(network->prefix, sizeof network->prefix, "%.20s.", network->name);
+    network->input = input->kind->build(input, set, network->prefix, encoder->columns);
+    if (input->stem) {
+        attn_mixer_options stem = encoder->block.mixer;
+        stem.kind = ATTN_MIXER_CNN;
+        stem.columns = encoder->columns;
+        stem.width = input->stem;
+        stem.dilation = 1;
+        stem.activation = ATTN_GELU;
+        snprintf(name, sizeof name, "%sstem", network->prefix);
+        network->stem = attn_mixer_create(set, name, &stem);
+    }
+    snprintf(name, sizeof name, "%sencoder", network->prefix);
+    network->encoder = attn_encoder_create(set, name, encoder);
     if (attn_parameters_status(set) != ATTN_OK) return;
-    if (at_model_says_symbols(model)) {
-        at_generator_build(model, member);
-        return;
-    }
     int64_t columns = attn_encoder_columns(network->encoder);
-    if (!model->per_token && model->values.pool == AT_POOL_ATTENTION) {
-        network->pool_score =
-            attn_linear_create(set, at_name_part(member, "pool.score").text, columns, 1, 1, ATTN_IDENTITY);
+    int pool = stage->values.output->pool;
+    if (!stage->per_row && pool == AT_POOL_ATTENTION) {
+        snprintf(name, sizeof name, "%spool.score", network->prefix);
+        network->pool_score = attn_linear_create(set, name, columns, 1, 1, ATTN_IDENTITY);
     }
-    if (!model->per_token && model->values.pool == AT_POOL_MEAN_MAX) columns *= 2;
-    for (int i = 0; i < model->output_count; i++) build_output(model, member, i, columns);
+    if (!stage->per_row && pool == AT_POOL_MEAN_MAX) columns *= 2;
+    at_head_offer offer = offer_of(stage, network->input);
+    for (int i = 0; i < stage->head_count; i++)
+        stage->heads[i]->kind->build(stage->heads[i], number, set, network->prefix, columns, &offer);
 }
 
-static void build_networks(attn_model *model, attn_mixer_kind *kinds) {
+static attn_status build_stage(at_stage *stage, attn_parameters *set) {
+    const at_encoder_values *values = stage->values.encoder;
+    attn_mixer_kind *kinds = at_allocate(stage->context, values->layers, sizeof *kinds, "the mixers");
+    if (!kinds) return ATTN_OUT_OF_MEMORY;
     attn_encoder_options encoder;
-    at_config_encoder(&model->values, &encoder, kinds);
-    if (model->pretrained.columns) {
-        model->pretrained.table =
-            at_add_table(model, "vectors", model->pretrained.words.strings.count, model->pretrained.columns);
-    }
-    model->members = (int)model->values.members;
-    for (int member = 0; member < model->members; member++) build_network(model, member, &encoder);
+    at_config_encoder(values, &encoder, kinds);
+    if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, "");
+    stage->network_count = (int)stage->values.output->members;
+    for (int n = 0; n < stage->network_count; n++) build_network(stage, n, set, &encoder);
+    at_release(stage->context, kinds);
+    stage->forward.networks = stage->network_count;
+    stage->forward.longest = at_config_longest(values, stage->input->longest);
+    return ATTN_OK;
 }
 
 attn_status at_model_build(attn_model *model, at_safetensors *file) {
     attn_context *context = model->context;
-    attn_status status = attn_parameters_create(context, (uint64_t)model->values.seed, &model->parameters);
+    uint64_t seed = (uint64_t)at_main_stage(model)->values.training->seed;
+    attn_status status = attn_parameters_create(context, seed, &model->parameters);
     if (status != ATTN_OK) return status;
-    attn_mixer_kind *kinds = at_allocate(context, model->values.layers, sizeof *kinds, "the mixers");
-    if (!kinds) return ATTN_OUT_OF_MEMORY;
     if (file) at_parameters_from(model->parameters, at_model_stored, file);
-    build_networks(model, kinds);
-    at_release(context, kinds);
+    for (int s = 0; s < AT_STAGES && status == ATTN_OK; s++)
+        status = build_stage(&model->stages[s], model->parameters);
+    if (status != ATTN_OK) return status;
     status = attn_parameters_status(model->parameters);
-    if (status != ATTN_OK) {
-        const char *from = file ? at_safetensors_name(file) : "the configuration";
-        return at_fail(context, status, "%.200s: %.280s", from, attn_parameters_error(model->parameters));
-    }
-    return attn_tape_create(context, &model->tape);
+    if (status == ATTN_OK) return ATTN_OK;
+    const char *from = file ? at_safetensors_name(file) : "the configuration";
+    return at_fail(context, status, "%.200s: %.280s", from, attn_parameters_error(model->parameters));
+}
+
+void at_model_unbuild(attn_model *model) {
+    attn_parameters_destroy(model->parameters);
+    model->parameters = NULL;
 }
 
 /* ---- computing ---- */
 
-static attn_variable *pool_rows(const attn_model *model, const at_network *network, attn_tape *tape,
+static attn_variable *pool_rows(const at_stage *stage, const at_network *network, attn_tape *tape,
                                 attn_variable *x, const attn_ragged *batch) {
     attn_variable *both[2];
-    switch ((at_pooling)model->values.pool) {
+    switch ((at_pooling)stage->values.output->pool) {
     case AT_POOL_MEAN: return attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
     case AT_POOL_MAX: return attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
     case AT_POOL_FIRST: return attn_tape_pool(tape, x, batch, ATTN_POOL_FIRST);
@@ -206,57 +122,176 @@ static attn_variable *pool_rows(const attn_model *model, const at_network *netwo
     return NULL;
 }
 
-attn_variable *at_network_apply(const attn_model *model, const at_network *network, attn_tape *tape,
-                                const at_batch *batch) {
-    const at_features *features = &batch->features;
+attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch) {
+    const at_network *network = &stage->networks[number];
     attn_places places;
     attn_places_init(&places);
     places.batch = (attn_ragged){batch->sequences, batch->offsets};
-    attn_variable *x = attn_tape_embedding_bag(tape, network->features, features->ids, features->offsets,
-                                               features->rows, ATTN_BAG_SUM);
-    if (model->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)model->values.embedding_rate);
-    if (model->pretrained.columns) {
-        attn_variable *vectors =
-            attn_tape_embedding(tape, model->pretrained.table, batch->vector_ids, features->rows);
-        x = attn_tape_add(tape, x, attn_linear_apply(tape, network->vectors_map, vectors));
-    }
-    x = attn_norm_apply(tape, network->input_norm, x);
+    places.graph = batch->graph;
+    attn_variable *x = stage->input->kind->apply(stage->input, network->input, tape, batch);
     if (network->stem) {
-        x = attn_tape_dropout(tape, x, (float)model->values.dropout);
+        x = attn_tape_dropout(tape, x, (float)stage->values.encoder->dropout);
         x = attn_tape_add(tape, x, attn_mixer_apply(tape, network->stem, x, &places));
     }
-    x = attn_encoder_apply(tape, network->encoder, x, &places);
-    return model->per_token ? x : pool_rows(model, network, tape, x, &places.batch);
+    return attn_encoder_apply(tape, network->encoder, x, &places);
 }
 
-/* x: the answer of a network. */
-static attn_variable *output_loss(const attn_model *model, const at_output *output, attn_tape *tape,
-                                  const at_batch *batch, attn_variable *x, const at_batch_targets *targets) {
-    if (output->kind == ATTN_OUTPUT_NUMBER) return attn_tape_squared_error(tape, x, targets->numbers);
-    if (output->kind == ATTN_OUTPUT_LABELS) return attn_tape_binary_cross_entropy(tape, x, targets->numbers);
-    if (output->crf.transitions) {
-        attn_ragged rows = {batch->sequences, batch->offsets};
-        return attn_tape_crf(tape, x, &rows, &output->crf, targets->classes);
-    }
-    attn_cross_entropy_options options;
-    attn_cross_entropy_options_init(&options);
-    options.smoothing = (float)model->values.smoothing;
-    options.class_weights = output->class_weights;
-    return attn_tape_cross_entropy(tape, x, targets->classes, &options);
+static attn_variable *rows(const at_forward *forward, int number, attn_tape *tape, const at_batch *batch) {
+    const at_stage *stage = forward->user;
+    attn_ragged sequences = {batch->sequences, batch->offsets};
+    attn_variable *x = at_stage_rows(stage, number, tape, batch);
+    return stage->per_row ? x : pool_rows(stage, &stage->networks[number], tape, x, &sequences);
 }
 
-attn_variable *at_model_loss(const attn_model *model, attn_tape *tape, const at_batch *batch,
-                             const at_batch_targets *targets) {
+attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_batch *batch,
+                             at_targets *const *targets) {
     attn_variable *sum = NULL;
-    for (int member = 0; member < model->members; member++) {
-        const at_network *network = &model->networks[member];
-        attn_variable *x = at_network_apply(model, network, tape, batch);
-        x = attn_tape_dropout(tape, x, (float)model->values.output_dropout);
-        for (int i = 0; i < model->output_count; i++) {
-            attn_variable *answer = attn_linear_apply(tape, network->outputs[i], x);
-            attn_variable *loss = output_loss(model, &model->outputs[i], tape, batch, answer, &targets[i]);
-            sum = member + i == 0 ? loss : attn_tape_add(tape, sum, loss);
+    for (int n = 0; n < stage->network_count; n++) {
+        attn_variable *x = rows(&stage->forward, n, tape, batch);
+        if (!stage->heads[0]->kind->own_dropout)
+            x = attn_tape_dropout(tape, x, (float)stage->values.output->dropout);
+        for (int i = 0; i < stage->head_count; i++) {
+            attn_variable *loss = stage->heads[i]->kind->loss(stage->heads[i], n, tape, x, batch, targets[i]);
+            sum = n + i == 0 ? loss : attn_tape_add(tape, sum, loss);
         }
     }
-    return model->members == 1 ? sum : attn_tape_scale(tape, sum, 1.0f / (float)model->members);
+    return stage->network_count == 1 ? sum : attn_tape_scale(tape, sum, 1.0f / (float)stage->network_count);
+}
+
+/* One empty example through every network: the first use of a weight brings it into the order of the kernels.
+ */
+static attn_status pack_stage(at_stage *stage) {
+    at_work work;
+    at_segment empty = {0, 0, 0, 0};
+    at_segments segments = {&empty, 1, 1};
+    int64_t zero = 0;
+    const at_forward *forward = &stage->forward;
+    attn_status status = at_work_create(stage, stage->context, &work);
+    if (status == ATTN_OK) status = forward->fill(forward, NULL, &segments, &zero, 1, work.batch);
+    for (int n = 0; n < stage->network_count && status == ATTN_OK; n++) {
+        attn_tape_begin(work.tape, ATTN_TAPE_PREDICT, 0);
+        attn_variable *x = rows(forward, n, work.tape, work.batch);
+        for (int i = 0; i < stage->head_count; i++)
+            stage->heads[i]->kind->warm(stage->heads[i], n, work.tape, x, work.batch);
+        status = attn_tape_status(work.tape);
+        if (status != ATTN_OK) at_fail(stage->context, status, "%s", attn_tape_error(work.tape));
+    }
+    const at_running *running = stage->heads[0]->kind->running;
+    const double *probabilities;
+    if (status == ATTN_OK && running) {
+        status = running->begin(stage->heads[0], forward, &work);
+        if (status == ATTN_OK) status = forward->extend_steps(forward, work.steps, "\n", 1);
+        if (status == ATTN_OK) status = running->next(stage->heads[0], forward, &work, &probabilities);
+        if (status == ATTN_NOT_FINITE) status = ATTN_OK; /* who predicts will hear of it */
+    }
+    at_work_free(stage, &work);
+    return status;
+}
+
+attn_status at_model_pack(attn_model *model) {
+    attn_status status = ATTN_OK;
+    for (int s = 0; s < AT_STAGES && status == ATTN_OK; s++) status = pack_stage(&model->stages[s]);
+    return status;
+}
+
+/* ---- the networks, as heads see them ---- */
+
+static attn_status create_batch(const at_forward *forward, attn_context *context, at_batch **batch) {
+    return ((const at_stage *)forward->user)->input->kind->create_batch(context, batch);
+}
+
+static attn_status fill(const at_forward *forward, const at_encoded *encoded, const at_segments *segments,
+                        const int64_t *order, int64_t count, at_batch *batch) {
+    const at_input *input = ((const at_stage *)forward->user)->input;
+    return input->kind->fill(input, encoded, segments, order, count, NULL, batch);
+}
+
+static void free_batch(const at_forward *forward, at_batch *batch) {
+    ((const at_stage *)forward->user)->input->kind->free_batch(batch);
+}
+
+static attn_status symbols(const at_forward *forward, const at_encoded *encoded, int32_t *ids) {
+    const at_input *input = ((const at_stage *)forward->user)->input;
+    return input->kind->symbols(input, encoded, ids);
+}
+
+typedef struct measuring {
+    attn_report *report;
+    int output;
+} measuring;
+
+static attn_status add_metric(void *user, const char *name, double value) {
+    const measuring *into = user;
+    return at_report_add(into->report, into->output, name, value);
+}
+
+static attn_status measure(const at_forward *forward, const at_encoded *encoded, const at_strings *labels,
+                           const int32_t *truth, const int32_t *answers, int output, attn_report *report) {
+    const at_input *input = ((const at_stage *)forward->user)->input;
+    measuring into = {report, output};
+    if (!input->kind->measure) return ATTN_OK;
+    return input->kind->measure(input, encoded->context, encoded, labels, truth, answers, add_metric, &into);
+}
+
+/* ---- a model ---- */
+
+static attn_status create_stage(attn_config *config, at_stage *stage) {
+    attn_status status = at_config_copy(config, &stage->config);
+    if (status == ATTN_OK) status = at_config_values(stage->config, &stage->values);
+    if (status != ATTN_OK) return status;
+    stage->context = at_config_context(config);
+    at_input_use use = at_config_use(&stage->values);
+    const at_input_kind *kind = stage->values.input;
+    status = kind->create(stage->context, stage->values.input_values, &use, &stage->input);
+    if (status != ATTN_OK) return status;
+    stage->input->kind = kind;
+    stage->forward = (at_forward){.user = stage,
+                                  .rows = rows,
+                                  .create_batch = create_batch,
+                                  .fill = fill,
+                                  .free_batch = free_batch,
+                                  .symbols = symbols,
+                                  .row_name = kind->row_name,
+                                  .measure = measure,
+                                  .begin_steps = at_steps_begin,
+                                  .extend_steps = at_steps_extend,
+                                  .push_steps = at_steps_push,
+                                  .step = at_steps_rows,
+                                  .free_steps = at_steps_free};
+    const at_head_kind *usual = at_head_find(stage->values.task->head);
+    if (usual->rows) return ATTN_OK; /* one head for each target column: when they are known */
+    stage->per_row = 1;
+    return at_stage_add_head(stage, usual, "target");
+}
+
+attn_status at_model_create(attn_config *config, attn_model **model) {
+    attn_context *context = at_config_context(config);
+    attn_model *made = at_allocate(context, 1, sizeof *made, "a model");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->context = context;
+    attn_status status = create_stage(config, &made->stages[0]);
+    if (status != ATTN_OK) {
+        attn_model_destroy(made);
+        return status;
+    }
+    *model = made;
+    return ATTN_OK;
+}
+
+void attn_model_destroy(attn_model *model) {
+    if (!model) return;
+    attn_parameters_destroy(model->parameters);
+    for (int s = 0; s < AT_STAGES; s++) {
+        at_stage *stage = &model->stages[s];
+        for (int i = 0; i < stage->head_count; i++) at_head_destroy(stage->heads[i]);
+        at_release(model->context, stage->heads);
+        if (stage->input) stage->input->kind->destroy(stage->input);
+        attn_config_destroy(stage->config);
+    }
+    at_safetensors_close(model->file);
+    at_release(model->context, model->scores);
+    at_release(model->context, model->score_list);
+    at_strings_free(model->context, &model->score_names);
+    at_strings_free(model->context, &model->score_values);
+    at_release(model->context, model);
 }

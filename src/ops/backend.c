@@ -1,6 +1,7 @@
 /* backend.c: the CPU's backend, and the choice of one. */
 #include "ops/backend.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "ops/cpu.h"
@@ -90,6 +91,28 @@ const at_backend *at_backend_of(const attn_context *context) {
 }
 
 void at_context_use_backend(attn_context *context, const at_backend *backend) { context->backend = backend; }
+
+/* ---- numbers that live longer than a step ---- */
+
+float *at_numbers_allocate(attn_context *context, int64_t count, const char *what) {
+    attn_allocator numbers = at_backend_of(context)->memory.allocator(context);
+    void *memory = NULL;
+    if (count < 1) count = 1;
+    if ((uint64_t)count <= SIZE_MAX / 4 / sizeof(float))
+        memory = numbers.allocate(numbers.user, (size_t)count * sizeof(float), AT_ALIGNMENT);
+    if (!memory) at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for %s: %" PRId64 " numbers", what, count);
+    return memory;
+}
+
+void at_numbers_release(attn_context *context, float *numbers) {
+    attn_allocator allocator = at_backend_of(context)->memory.allocator(context);
+    if (numbers) allocator.release(allocator.user, numbers);
+}
+
+attn_status at_numbers_copy(attn_context *context, at_view x, float *y, int64_t y_stride) {
+    at_copy_call call = {.x = x, .y = at_view_of(y, x.rows, x.columns, y_stride)};
+    return at_backend_of(context)->run.copy(context, &call);
+}
 
 /* ---- on the host ---- */
 

@@ -105,6 +105,15 @@ const at_backend *at_backend_of(const attn_context *context);
 /* Before anything is made in the context; it must outlive the context and all that was made in it. */
 void at_context_use_backend(attn_context *context, const at_backend *backend);
 
+/* ---- numbers that live longer than a step, as the state of a layer does ---- */
+
+/* Tensor memory for `count` numbers, not cleared; NULL, with the context's error set and `what` named in it,
+ * if there is none. */
+float *at_numbers_allocate(attn_context *context, int64_t count, const char *what);
+void at_numbers_release(attn_context *context, float *numbers); /* NULL is allowed */
+/* y = x; y has the rows and columns of x. */
+attn_status at_numbers_copy(attn_context *context, at_view x, float *y, int64_t y_stride);
+
 /* ---- on the host ---- */
 
 /* Copies numbers between plain memory, contiguous, and a view. */

@@ -19,7 +19,6 @@
 #include <attn/ragged.h>
 
 #include "kernels/optimizers.h"
-#include "ops/attention.h"
 
 /* rows x columns; row i begins at data + i * stride. */
 typedef struct at_view {
@@ -213,7 +212,10 @@ typedef struct at_recurrent_call {
     const float *bias[2];                /* GRU: what r_2 lacks */
     float *gate_rows[2]; /* rows x gates: u in, what the way back needs out; backward: gradients out */
     float *kept_rows[2]; /* rows x hidden: LSTM and GRU keep more */
-    at_view y, d;        /* rows x (directions * hidden) */
+    /* sequences x hidden, forward: h and, of an LSTM, c before the first step, and after the last one. NULL:
+     * the steps begin from 0. */
+    float *h[2], *c[2];
+    at_view y, d; /* rows x (directions * hidden) */
 } at_recurrent_call;
 
 /* sum = b + c, but for r_2 of a GRU, which is multiplied by a gate: there only b. */
@@ -286,13 +288,21 @@ typedef struct at_matmul_backward_call {
     float *d_weight, *d_bias;
 } at_matmul_backward_call;
 
+/* Rows that stand in no order: key j of sequence b is row list[b * stride + j] of key and value, whose
+ * sequence stride is 0. For few queries with scores that are products, under a softmax, alone; weights cannot
+ * be asked for. */
+typedef struct at_key_places {
+    const int32_t *list; /* host */
+    int64_t stride;
+} at_key_places;
+
 /* Pattern, options and the views are host, and so are mask, offsets, graph and slopes;
  * what the tensors view is not, but for `weights`, which the host reads. */
 typedef struct at_attention_forward_call {
     const attn_pattern *pattern;
     const attn_attention_options *options;
     const attn_tensor *query, *key, *value, *output, *log_sum_exp, *weights;
-    const at_key_places *places; /* NULL, or as ops/attention.h */
+    const at_key_places *places; /* NULL: where the tensors say */
 } at_attention_forward_call;
 
 typedef struct at_attention_backward_call {

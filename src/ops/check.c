@@ -100,12 +100,6 @@ attn_status at_check_shape(attn_context *context, const char *name, const attn_t
                    at_shape_text(tensor, have), at_shape_text(&wanted, want), like);
 }
 
-int at_threads_for(const attn_context *context, double operations) {
-    const double worth_a_thread = 120e3; /* about a microsecond of work: what joining costs a thread that still spins */
-    double threads = 1.0 + operations / worth_a_thread;
-    return threads < context->threads ? (int)threads : context->threads;
-}
-
 /* Sets every element of a result to 0: what no pair adds to stays so. */
 void at_clear_tensor(const attn_tensor *tensor) {
     int64_t extent[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 0};

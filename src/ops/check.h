@@ -23,9 +23,6 @@ attn_status at_check_result(attn_context *context, const char *name, const attn_
 attn_status at_check_shape(attn_context *context, const char *name, const attn_tensor *tensor, int rank,
                            const int64_t *shape, const char *like);
 
-/* How many threads a job of that many operations is worth waking. */
-int at_threads_for(const attn_context *context, double operations);
-
 /* Sets every element of a result to 0. */
 void at_clear_tensor(const attn_tensor *tensor);
 

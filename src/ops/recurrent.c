@@ -117,8 +117,35 @@ static at_cell cell_at(const steps *p, int64_t k, int64_t t) {
     if (t > 0) {
         cell.h_before = cell.h + back * y->stride;
         cell.kept_before = kept ? cell.kept + back * s->hidden : NULL;
+    } else {
+        if (s->h[p->direction]) cell.h_before = s->h[p->direction] + sequence * s->hidden;
+        if (s->c[p->direction]) cell.kept_before = s->c[p->direction] + sequence * s->hidden;
     }
     return cell;
+}
+
+/* r of the first step: R h, and without any h 0. */
+static void first_product(const steps *p) {
+    const at_recurrent_call *s = p->run->call;
+    const float *h = s->h[p->direction];
+    if (!h) {
+        memset(p->recurrent, 0, (size_t)(p->sequences * s->gates) * sizeof(float));
+        return;
+    }
+    for (int64_t k = 0; k < p->sequences; k++) {
+        memcpy(p->state + k * s->hidden, h + sequence_at(p, k) * s->hidden,
+               (size_t)s->hidden * sizeof(float));
+    }
+    step_product(p, p->sequences, p->state, s->hidden, p->recurrent, s->gates);
+}
+
+/* What the last step of the group's k-th sequence leaves, for steps that go on from there. */
+static void keep_last(const steps *p, int64_t k, const at_cell *cell) {
+    const at_recurrent_call *s = p->run->call;
+    float *h = s->h[p->direction], *c = s->c[p->direction];
+    size_t bytes = (size_t)s->hidden * sizeof(float);
+    if (h) memcpy(h + sequence_at(p, k) * s->hidden, cell->h, bytes);
+    if (c) memcpy(c + sequence_at(p, k) * s->hidden, cell->kept, bytes);
 }
 
 static void forward_task(void *argument, int64_t task, int worker) {
@@ -130,13 +157,14 @@ static void forward_task(void *argument, int64_t task, int worker) {
         while (active > 0 && length_of(s, sequence_at(&p, active - 1)) <= t) active--;
         if (active == 0) return;
         if (t == 0) {
-            memset(p.recurrent, 0, (size_t)(active * s->gates) * sizeof(float));
+            first_product(&p);
         } else {
             step_product(&p, active, p.state, s->hidden, p.recurrent, s->gates);
         }
         for (int64_t k = 0; k < active; k++) {
             at_cell cell = cell_at(&p, k, t);
             run->row_kernels->cell_forward[s->kind](&cell);
+            if (t + 1 == length_of(s, sequence_at(&p, k))) keep_last(&p, k, &cell);
         }
     }
 }

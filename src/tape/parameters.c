@@ -58,6 +58,11 @@ void *at_parameters_fail(attn_parameters *set, attn_status status, const char *f
     return NULL;
 }
 
+int at_parameters_did(attn_parameters *set, attn_status status) {
+    if (status != ATTN_OK) at_parameters_fail(set, status, "%s", attn_context_error(set->context));
+    return status == ATTN_OK;
+}
+
 int at_parameters_ready(const attn_parameters *set) { return set && set->status == ATTN_OK; }
 
 attn_status attn_parameters_create(attn_context *context, uint64_t seed, attn_parameters **parameters) {
@@ -247,8 +252,7 @@ static int make_value(attn_parameter *p, const attn_parameter_options *options) 
     } else if (!p->borrowed) {
         status = at_parameter_host_write(p, 0, p->count, given);
     }
-    if (status != ATTN_OK) at_parameters_fail(set, status, "%s", attn_context_error(set->context));
-    return status == ATTN_OK;
+    return at_parameters_did(set, status);
 }
 
 attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *name, int rank,

@@ -32,6 +32,8 @@ __attribute__((format(printf, 3, 4)))
 #endif
 void *
 at_parameters_fail(attn_parameters *set, attn_status status, const char *format, ...);
+/* Makes a status that is not OK, whose text the context holds, the set's error; returns whether it is OK. */
+int at_parameters_did(attn_parameters *set, attn_status status);
 /* From now on parameters that are added take their values from `source` instead of starting anew: it returns
  * host memory of that shape which stays as long as the set and may be written to, or NULL with the reason. */
 typedef float *(*at_parameter_source)(void *user, const char *name, int rank, const int64_t *shape,

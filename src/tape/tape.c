@@ -112,14 +112,22 @@ int at_tape_has(attn_tape *tape, const char *operation, const char *name, const 
     return 0;
 }
 
+/* Parameters are those of the tape's context, or, where nothing is learned, of one that computes alike: its
+ * weights in kernel order are then read by many. */
+static int fits(const attn_tape *tape, const attn_context *of_parameters) {
+    const attn_context *context = tape->context->whole ? tape->context->whole : tape->context;
+    if (context == of_parameters) return 1;
+    return !at_recording(tape) && context->isa == of_parameters->isa &&
+           at_backend_of(context) == at_backend_of(of_parameters);
+}
+
 int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *name,
                           const attn_parameter *parameter, int64_t rows, int64_t columns) {
     if (!parameter) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s is NULL", operation, name);
         return 0;
     }
-    const attn_context *context = tape->context->whole ? tape->context->whole : tape->context;
-    if (parameter->set && attn_parameters_context(parameter->set) != context) {
+    if (parameter->set && !fits(tape, attn_parameters_context(parameter->set))) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s (%s) belongs to another context than the tape",
                      operation, name, parameter->name);
         return 0;

@@ -14,6 +14,8 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "tape/parameters.h"
+#include "train/optimizer.h"
 #include "train/trainer.h"
 
 static const char prefix[] = "optimizer.";
@@ -46,6 +48,21 @@ static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *wr
     return status;
 }
 
+static int64_t count_of(const attn_tensor *tensor) {
+    int64_t count = 1;
+    for (int d = 0; d < tensor->rank; d++) count *= tensor->shape[d];
+    return count;
+}
+
+/* A state that is not on the host, in memory that goes with the writer. */
+static attn_status copy_state(attn_trainer *trainer, at_safetensors_writer *writer, int64_t index,
+                              attn_tensor *tensor) {
+    float *copy = at_allocate(trainer->context, count_of(tensor), sizeof *copy, "the state of the optimiser");
+    attn_status status = copy ? at_safetensors_keep(writer, copy) : ATTN_OUT_OF_MEMORY;
+    tensor->data = copy;
+    return status == ATTN_OK ? at_optimizer_host_read(trainer->optimizer, index, copy) : status;
+}
+
 static attn_status put_optimizer(attn_trainer *trainer, at_safetensors_writer *writer) {
     attn_status status = ATTN_OK;
     for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
@@ -55,22 +72,22 @@ static attn_status put_optimizer(attn_trainer *trainer, at_safetensors_writer *w
         status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
         if (status != ATTN_OK) break;
         snprintf(whole, sizeof whole, "%s%s", prefix, name);
-        status = at_safetensors_add(writer, whole, AT_DTYPE_F32, tensor.rank, tensor.shape, tensor.data);
+        if (!tensor.data) status = copy_state(trainer, writer, i, &tensor);
+        if (status == ATTN_OK)
+            status = at_safetensors_add(writer, whole, AT_DTYPE_F32, tensor.rank, tensor.shape, tensor.data);
     }
     return status;
 }
 
 attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
     at_safetensors_writer *writer;
-    at_model_parts parts;
     attn_status status = at_safetensors_writer_create(trainer->context, &writer);
     if (status != ATTN_OK) return status;
-    status = at_model_store(trainer->model, writer, &parts);
+    status = at_model_store(trainer->model, writer);
     if (status == ATTN_OK) status = put_progress(trainer, writer);
     if (status == ATTN_OK) status = put_optimizer(trainer, writer);
     if (status == ATTN_OK) status = at_safetensors_commit(writer, path);
     at_safetensors_writer_destroy(writer);
-    at_model_parts_free(trainer->context, &parts);
     return status;
 }
 
@@ -78,30 +95,40 @@ attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
 
 static attn_status refuse(attn_trainer *trainer, const char *what, const char *detail) {
     return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                   "%.200s cannot be resumed: %s%.120s; train without --resume to start anew", trainer->last,
-                   what, detail);
+                   "%.200s cannot be resumed: %s%.120s; start anew, without resume", trainer->last, what,
+                   detail);
+}
+
+/* A configuration as a file has it: without the values of other kinds of input. */
+static attn_status parse_config(attn_trainer *trainer, const char *text, attn_config **config) {
+    attn_status status = attn_config_create(trainer->context, config);
+    return status == ATTN_OK ? attn_config_parse(*config, trainer->last, text, strlen(text)) : status;
 }
 
 /* The first value in which the configuration of the file and ours differ. */
 static attn_status compare_config(attn_trainer *trainer, const at_safetensors *file) {
-    const char *text = at_safetensors_metadata(file, "attn.config");
+    const char *text = at_safetensors_metadata(file, "attn.config"),
+               *printed = attn_config_print(trainer->config);
     if (!text) return refuse(trainer, "it has no attn.config", "");
-    attn_config *stored;
-    attn_status status = attn_config_create(trainer->context, &stored);
-    if (status != ATTN_OK) return status;
-    status = attn_config_parse(stored, trainer->last, text, strlen(text));
+    if (!printed) return ATTN_OUT_OF_MEMORY;
+    attn_config *stored = NULL, *own = NULL;
+    attn_status status = parse_config(trainer, text, &stored);
+    if (status == ATTN_OK) status = parse_config(trainer, printed, &own);
     for (int i = 0; i < attn_config_count() && status == ATTN_OK; i++) {
         const char *name = attn_config_name(i);
-        char theirs[AT_CONFIG_TEXT], difference[700];
+        char theirs[AT_FIELD_TEXT_BYTES], difference[700];
         snprintf(theirs, sizeof theirs, "%s", attn_config_get(stored, name));
-        const char *ours = attn_config_get(trainer->config, name);
+        const char *ours = attn_config_get(own, name);
         if (strcmp(name, "training.steps") == 0 && trainer->options.seconds > 0) continue; /* taken from it */
+        if (strcmp(name, "training.examples") == 0 && trainer->counted)
+            continue; /* the data is compared itself */
         if (strcmp(ours, theirs) == 0) continue;
         snprintf(difference, sizeof difference, "%s was %.100s and is %.100s", name,
                  *theirs ? theirs : "\"\"", *ours ? ours : "\"\"");
         status = refuse(trainer, "", difference);
     }
     attn_config_destroy(stored);
+    attn_config_destroy(own);
     return status;
 }
 
@@ -130,23 +157,23 @@ attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps) {
     return status;
 }
 
-static attn_status take(attn_trainer *trainer, at_safetensors *file, const char *name, attn_tensor tensor) {
+/* What the file has for a tensor of that name and shape. */
+static attn_status find(attn_trainer *trainer, at_safetensors *file, const char *name,
+                        const attn_tensor *tensor, const float **stored) {
     char reason[256];
-    const float *stored = at_model_stored(file, name, tensor.rank, tensor.shape, reason, sizeof reason);
-    if (!stored) return refuse(trainer, "", reason);
-    int64_t count = 1;
-    for (int d = 0; d < tensor.rank; d++) count *= tensor.shape[d];
-    memcpy(tensor.data, stored, (size_t)count * sizeof(float));
-    return ATTN_OK;
+    *stored = at_model_stored(file, name, tensor->rank, tensor->shape, reason, sizeof reason);
+    return *stored ? ATTN_OK : refuse(trainer, "", reason);
 }
 
 static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
     attn_status status = ATTN_OK;
     attn_parameters *parameters = trainer->model->parameters;
+    const float *stored;
     for (int64_t i = 0; i < attn_parameters_count(parameters) && status == ATTN_OK; i++) {
         attn_parameter *parameter = attn_parameters_at(parameters, i);
-        status = take(trainer, file, attn_parameter_name(parameter), attn_parameter_value(parameter));
-        attn_parameter_changed(parameter);
+        attn_tensor value = attn_parameter_value(parameter);
+        status = find(trainer, file, attn_parameter_name(parameter), &value, &stored);
+        if (status == ATTN_OK) status = at_parameter_host_write(parameter, 0, count_of(&value), stored);
     }
     for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
         const char *name;
@@ -155,7 +182,8 @@ static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
         status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
         if (status != ATTN_OK) break;
         snprintf(whole, sizeof whole, "%s%s", prefix, name);
-        status = take(trainer, file, whole, tensor);
+        status = find(trainer, file, whole, &tensor, &stored);
+        if (status == ATTN_OK) status = at_optimizer_host_write(trainer->optimizer, i, stored);
     }
     return status;
 }

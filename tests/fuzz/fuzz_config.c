@@ -22,24 +22,31 @@ static char *printed(attn_config *config) {
 
 /* What the values mean can be asked for, whatever they are. */
 static void use(attn_config *config) {
-    const at_config *values = NULL;
+    at_config values;
     attn_status status = at_config_values(config, &values);
-    REQUIRE(status == ATTN_OK || (status == ATTN_INVALID_ARGUMENT && values == NULL));
+    REQUIRE(status == ATTN_OK || status == ATTN_INVALID_ARGUMENT);
     if (status != ATTN_OK) return;
-    at_text_options text;
+    at_head_config head;
+    at_input *input = NULL;
+    at_input_use input_use = at_config_use(&values);
     attn_encoder_options encoder;
     attn_optimizer_options optimizer;
     attn_reader_options reader;
     attn_mixer_kind kinds[1000]; /* the most layers that there can be */
-    REQUIRE(values->layers <= 1000);
-    at_config_text(values, &text);
-    at_config_encoder(values, &encoder, kinds);
-    for (int64_t layer = 0; encoder.kinds && layer < values->layers; layer++)
+    REQUIRE(values.encoder->layers <= 1000);
+    at_config_head(&values, &head);
+    at_config_encoder(values.encoder, &encoder, kinds);
+    for (int64_t layer = 0; encoder.kinds && layer < values.encoder->layers; layer++)
         REQUIRE(kinds[layer] == ATTN_MIXER_ATTENTION || kinds[layer] == ATTN_MIXER_RNN ||
                 kinds[layer] == ATTN_MIXER_CNN || kinds[layer] == ATTN_MIXER_FC);
-    at_config_optimizer(values, 100, &optimizer);
+    at_config_optimizer(values.training, 100, &optimizer);
     REQUIRE(attn_config_reader(config, &reader) == ATTN_OK);
-    REQUIRE(at_config_longest(values) >= 1);
+    status = values.input->create(fuzz_context(), values.input_values, &input_use, &input);
+    REQUIRE((status == ATTN_OK) ==
+            (input != NULL)); /* units that are left to the data are those of no model */
+    if (!input) return;
+    REQUIRE(at_config_longest(values.encoder, input->longest) >= 1);
+    values.input->destroy(input);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -12,7 +12,7 @@
 #include <attn/dataset.h>
 
 #include "base/memory.h"
-#include "data/unicode.h"
+#include "data/symbols/unicode.h"
 
 #define REQUIRE(condition)                                                                                   \
     do {                                                                                                     \
@@ -76,6 +76,28 @@ static inline void fuzz_check_dataset(const attn_dataset *dataset, int64_t lines
     attn_dataset_destroy(part);
 }
 
+/* Reading that ends before the first bad example has the examples that stand before it, and no others. */
+static inline void fuzz_check_stopped(const char *name, const char *bytes, size_t count,
+                                      attn_reader_options options, const attn_dataset *skipping) {
+    attn_context *context = fuzz_context();
+    attn_dataset *dataset = NULL;
+    options.skip_bad = 0;
+    options.stop_at_bad = 1;
+    attn_status status = attn_dataset_parse(context, name, 1, bytes, count, &options, &dataset);
+    if (status == ATTN_OK && attn_dataset_stopped(dataset) == ATTN_OK) {
+        REQUIRE(attn_dataset_examples(dataset) > 0 && attn_dataset_problem(dataset, 0) == NULL);
+    } else if (status == ATTN_OK) {
+        REQUIRE(attn_dataset_problem(dataset, 0)[0] != 0 && attn_dataset_problem(dataset, 1) == NULL);
+        REQUIRE(attn_dataset_skipped(dataset) == 0);
+        for (int64_t e = 0; skipping && e < attn_dataset_examples(dataset); e++) {
+            REQUIRE(e < attn_dataset_examples(skipping));
+            REQUIRE(attn_dataset_tokens(dataset, e) == attn_dataset_tokens(skipping, e));
+            REQUIRE(strcmp(attn_dataset_token(dataset, e, 0), attn_dataset_token(skipping, e, 0)) == 0);
+        }
+    }
+    attn_dataset_destroy(dataset);
+}
+
 /* Bits of the first byte: 0 labelled, 1 skip_bad, 2 a separator of labels, 3 and 4 which of `columns` (four
  * of them) to ask for, 5 and 6 which of `names` (four) the file has. */
 static inline int fuzz_parse(attn_format format, const char *const *columns, const char *const *names,
@@ -100,6 +122,7 @@ static inline int fuzz_parse(attn_format format, const char *const *columns, con
     if (status == ATTN_OK) {
         fuzz_check_dataset(dataset, lines);
         REQUIRE(options.skip_bad || attn_dataset_skipped(dataset) == 0);
+        fuzz_check_stopped(names[choice >> 5 & 3], bytes, size - 1, options, dataset);
     } else {
         REQUIRE(dataset == NULL && status == ATTN_INVALID_ARGUMENT);
         REQUIRE(attn_context_error(context)[0] != 0);

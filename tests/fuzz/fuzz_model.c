@@ -13,9 +13,9 @@
 
 #include <attn/attn.h>
 
+#include "data/safetensors.h"
 #include "fuzz_dataset.h"
 #include "model/model.h"
-#include "model/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,7 +43,7 @@ static void ask(attn_model *model, const attn_prediction *prediction) {
     int64_t rows = attn_model_per_token(model) ? units : 1;
     for (int64_t u = 0; u < units; u++) REQUIRE(attn_prediction_unit(prediction, 0, u) != NULL);
     for (int o = 0; o < attn_model_outputs(model); o++) {
-        int number = attn_model_output_kind(model, o) == ATTN_OUTPUT_NUMBER;
+        int number = strcmp(attn_model_output_kind(model, o), "number") == 0;
         for (int64_t r = 0; r < rows; r++) {
             REQUIRE(number == (attn_prediction_label(prediction, o, 0, r) == NULL));
             for (int64_t l = 0; l < attn_model_labels(model, o); l++)
@@ -56,12 +56,12 @@ static void ask(attn_model *model, const attn_prediction *prediction) {
 }
 
 /* Answers of their own length: few, and short ones, as what a file says may be long. */
-static void generate(attn_context *context, attn_model *model) {
+static void generate(attn_context *context, attn_predictor *predictor) {
     static const char sources[] = "ab\n\nx, Fine one\n";
     attn_reader_options reader;
     attn_search_options options;
     attn_dataset *lines = NULL;
-    attn_answers *answers = NULL;
+    attn_prediction *answers = NULL;
     attn_reader_options_init(&reader);
     attn_search_options_init(&options);
     reader.format = ATTN_FORMAT_LINES;
@@ -70,18 +70,20 @@ static void generate(attn_context *context, attn_model *model) {
     options.longest = 5;
     options.alignment = 1;
     REQUIRE(attn_dataset_parse(context, "lines", 1, sources, sizeof sources - 1, &reader, &lines) == ATTN_OK);
-    if (attn_model_generate(model, lines, &options, &answers) == ATTN_OK) {
-        REQUIRE(attn_answers_examples(answers) == 3);
+    if (attn_predictor_search(predictor, lines, &options, &answers) == ATTN_OK) {
+        REQUIRE(attn_prediction_examples(answers) == 3);
         for (int64_t e = 0; e < 3; e++) {
-            REQUIRE(attn_answers_count(answers, e) >= 1 && attn_answers_count(answers, e) <= 3);
-            for (int64_t n = 0; n < attn_answers_count(answers, e); n++) {
-                const char *text = attn_answers_text(answers, e, n);
-                int64_t symbols = attn_answers_symbols(answers, e, n);
+            REQUIRE(attn_prediction_hypotheses(answers, e) >= 1 &&
+                    attn_prediction_hypotheses(answers, e) <= 3);
+            for (int64_t n = 0; n < attn_prediction_hypotheses(answers, e); n++) {
+                const char *text = attn_prediction_text(answers, e, n);
+                int64_t symbols = attn_prediction_symbols(answers, e, n);
                 REQUIRE(at_unicode_check(text, strlen(text)) == strlen(text) && symbols <= 5);
-                for (int64_t s = 0; s < symbols; s++) REQUIRE(attn_answers_symbol(answers, e, n, s)[0] != 0);
-                const float *rows = attn_answers_alignment(answers, e, n);
+                for (int64_t s = 0; s < symbols; s++)
+                    REQUIRE(attn_prediction_symbol(answers, e, n, s)[0] != 0);
+                const float *rows = attn_prediction_alignment(answers, e, n);
                 float sum = 0;
-                for (int64_t i = 0; rows && i < symbols * attn_answers_source_units(answers, e); i++)
+                for (int64_t i = 0; rows && i < symbols * attn_prediction_units(answers, e); i++)
                     sum += rows[i];
                 (void)sum;
             }
@@ -89,24 +91,30 @@ static void generate(attn_context *context, attn_model *model) {
     } else {
         REQUIRE(answers == NULL && attn_context_error(context)[0] != 0);
     }
-    attn_answers_destroy(answers);
+    attn_prediction_destroy(answers);
     attn_dataset_destroy(lines);
 }
 
-static void go_on(attn_context *context, attn_model *model) {
+static void go_on(attn_context *context, attn_predictor *predictor, int64_t symbols) {
     static const char *const prompts[] = {"", "ab\nx", "\xe6\x88\x91"};
     for (int i = 0; i < 3; i++) {
-        char *text = NULL;
+        const char *text = NULL;
         attn_sampling_options options;
         attn_sampling_options_init(&options);
         options.tokens = 6;
         options.temperature = i;
-        if (attn_model_continue(model, prompts[i], &options, &text) == ATTN_OK) {
+        if (attn_predictor_continue(predictor, prompts[i], &options, &text) == ATTN_OK) {
             REQUIRE(at_unicode_check(text, strlen(text)) == strlen(text));
         } else {
-            REQUIRE(text == NULL && attn_context_error(context)[0] != 0);
+            REQUIRE(attn_context_error(context)[0] != 0);
         }
-        attn_text_destroy(model, text);
+        const double *next = NULL;
+        double sum = 0;
+        attn_status status = attn_predictor_push_text(predictor, prompts[i]);
+        if (status == ATTN_OK) status = attn_predictor_next(predictor, &next);
+        for (int64_t s = 0; next && s < symbols; s++) sum += next[s];
+        REQUIRE((status == ATTN_OK) == (next != NULL));
+        (void)sum;
     }
 }
 
@@ -122,19 +130,31 @@ static void use(attn_context *context, attn_model *model) {
         for (int64_t l = 0; l < attn_model_labels(model, o); l++)
             REQUIRE(attn_model_label(model, o, l)[0] != 0);
     }
-    if (attn_model_generates(model)) generate(context, model);
-    if (attn_model_continues(model)) go_on(context, model);
-    for (int i = 0; i < 3; i++) { /* which those two refuse */
+    for (int64_t i = 0; i < attn_model_symbols(model); i++) REQUIRE(attn_model_symbol(model, i) != NULL);
+    attn_predictor *predictor = NULL;
+    REQUIRE(attn_predictor_create(model, context, &predictor) == ATTN_OK);
+    int writes = attn_model_symbols(model) > 0;
+    if (attn_predictor_has(predictor, "beam")) generate(context, predictor);
+    if (attn_predictor_has(predictor, "temperature")) go_on(context, predictor, attn_model_symbols(model));
+    if (attn_predictor_has(predictor, "probs")) {
+        REQUIRE(!writes && attn_predictor_set(predictor, "probs", "true") == ATTN_OK);
+    } else {
+        REQUIRE(attn_predictor_set(predictor,
+                                   writes && attn_predictor_has(predictor, "beam") ? "longest" : "tokens",
+                                   "5") == ATTN_OK); /* what a file says may be long */
+    }
+    for (int i = 0; i < 3; i++) {
         attn_prediction *prediction = NULL;
-        attn_status status =
-            attn_model_predict_text(model, texts[i], ATTN_PREDICT_PROBABILITIES, &prediction);
+        attn_status status = attn_predictor_text(predictor, texts[i], &prediction);
         if (status == ATTN_OK) {
-            ask(model, prediction);
+            if (!writes) ask(model, prediction);
+            if (writes) REQUIRE(attn_prediction_text(prediction, 0, 0) != NULL);
         } else {
             REQUIRE(prediction == NULL && attn_context_error(context)[0] != 0);
         }
         attn_prediction_destroy(prediction);
     }
+    attn_predictor_destroy(predictor);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

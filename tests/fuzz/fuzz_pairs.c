@@ -2,7 +2,7 @@
  * texts line by line, which a byte 0x1e parts. */
 #include "fuzz_dataset.h"
 
-#include "data/reader.h"
+#include "inputs/text/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include <attn/context.h>
 
-#include "model/safetensors.h"
+#include "data/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

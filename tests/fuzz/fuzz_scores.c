@@ -5,7 +5,7 @@
 #include <attn/scores.h>
 
 #include "fuzz_dataset.h"
-#include "train/scores.h"
+#include "heads/metrics/scores.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fuzz_dataset.h"
-#include "model/search.h"
+#include "heads/search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <attn/context.h>
 
 #include "base/memory.h"
-#include "data/unicode.h"
-#include "data/vectors.h"
+#include "data/symbols/unicode.h"
+#include "inputs/text/pretrained.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

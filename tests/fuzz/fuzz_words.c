@@ -8,8 +8,9 @@
 #include <attn/context.h>
 
 #include "base/memory.h"
-#include "data/text.h"
-#include "data/unicode.h"
+#include "data/symbols/unicode.h"
+#include "inputs/kinds.h"
+#include "inputs/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,41 +59,38 @@ static void check_words(attn_context *context, const char *text, size_t length, 
     at_strings_free(context, &words);
 }
 
-static void check_features(const at_text *text, const at_units *units) {
-    at_features features = {.rows = 0};
-    for (int64_t e = 0; e < units->examples; e++) {
-        int64_t first = units->offsets[e], count = units->offsets[e + 1] - first;
-        require(at_text_features(text, units, first, count, &features) == ATTN_OK);
+static void check_features(const at_text_input *text, const at_text_encoded *units) {
+    at_batch *made = NULL;
+    require(at_text_create_batch(units->encoded.context, &made) == ATTN_OK);
+    at_text_batch *batch = (at_text_batch *)(void *)made;
+    for (int64_t e = 0; e < units->encoded.examples; e++) {
+        int64_t first = units->encoded.offsets[e], count = units->encoded.offsets[e + 1] - first;
+        require(at_text_put_rows(text, units, first, first, count, batch) == ATTN_OK);
     }
-    require(features.rows == units->units.count);
-    if (features.rows) require(features.offsets[features.rows] == features.used);
-    for (int64_t i = 0; i < features.used; i++) {
-        require(features.ids[i] >= 0 && features.ids[i] < at_text_features_count(text));
+    require(made->rows == units->encoded.rows);
+    if (made->rows) require(batch->offsets[made->rows] == batch->used);
+    for (int64_t i = 0; i < batch->used; i++) {
+        require(batch->ids[i] >= 0 && batch->ids[i] < at_text_features_count(text));
     }
-    at_features_free(text->context, &features);
+    at_text_free_batch(made);
 }
 
-/* Two examples: the text, and its lines; of a tokenized set the lines are tokens. */
-static void make_dataset(attn_context *context, const char *text, size_t length, int tokenized,
-                         attn_dataset *dataset) {
-    memset(dataset, 0, sizeof *dataset);
-    dataset->context = context;
-    dataset->tokenized = tokenized;
-    for (size_t place = 0; place < length;) {
+/* The lines of the text are examples; of a tokenized set they are tokens of one. */
+static attn_dataset *make_dataset(attn_context *context, const char *text, size_t length, int tokenized) {
+    attn_dataset *dataset = NULL;
+    require(at_texts_dataset(context, "fuzz", tokenized ? ATTN_FORMAT_COLUMNS : ATTN_FORMAT_LINES, tokenized,
+                             &dataset) == ATTN_OK);
+    int64_t tokens = 0;
+    for (size_t place = 0; place < length; tokens++) {
         const char *end = memchr(text + place, '\n', length - place);
         size_t line = end ? (size_t)(end - text) - place : length - place;
-        require(at_strings_add(context, &dataset->tokens, text + place, line) == ATTN_OK);
+        require(at_texts_token(dataset, text + place, line, tokens + 1, tokens % 2 == 0) == ATTN_OK);
+        if (!tokenized) require(at_texts_end(dataset, "", 0) == ATTN_OK);
         place += line + 1;
     }
-    int64_t tokens = dataset->tokens.count;
-    dataset->examples = tokenized ? 1 : tokens;
-    dataset->offsets = at_allocate(context, tokens + 2, sizeof *dataset->offsets, "offsets");
-    dataset->glued = at_allocate(context, tokens, 1, "glued");
-    require(dataset->offsets && dataset->glued);
-    for (int64_t i = 0; i <= tokens; i++) dataset->offsets[i] = i;
-    if (tokenized) dataset->offsets[1] = tokens;
-    dataset->any_glued = tokens > 1;
-    for (int64_t i = 0; i < tokens; i += 2) dataset->glued[i] = 1;
+    if (tokenized) require(at_texts_end(dataset, "", 0) == ATTN_OK);
+    at_texts_of(dataset)->any_glued = tokens > 1;
+    return dataset;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -109,37 +107,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_forms(bytes, length, good);
     if (good) check_words(context, bytes, length, choice >> 2 & 1);
 
-    attn_dataset dataset;
-    make_dataset(context, bytes, length, choice >> 3 & 1, &dataset);
-    at_text text;
-    memset(&text, 0, sizeof text);
-    text.context = context;
-    text.options = (at_text_options){.unit = (at_unit)(choice & 3),
-                                     .pretokenized = choice >> 2 & 1,
-                                     .lowercase = choice >> 4 & 1,
-                                     .min_count = 1 + (choice >> 5 & 1),
-                                     .subwords = 64,
-                                     .ngram_min = 1,
-                                     .ngram_max = 4,
-                                     .word_features = 1,
-                                     .context = 3,
-                                     .buckets = choice >> 6 & 1 ? 0 : 1000};
-    at_units units = {.examples = 0};
-    require(at_text_learn(&text, &dataset) == ATTN_OK);
-    require(at_text_units(&text, &dataset, &units) == ATTN_OK);
-    require(units.examples == dataset.examples && units.offsets[units.examples] == units.units.count);
-    if (good && text.options.unit != AT_UNIT_BYTES) {
-        for (int64_t i = 0; i < units.units.count; i++) {
-            size_t unit_length = at_string_length(&units.units, i);
-            require(at_unicode_check(at_string(&units.units, i), unit_length) == unit_length);
-        }
+    attn_dataset *dataset = make_dataset(context, bytes, length, choice >> 3 & 1);
+    at_text_values values = {.unit = choice & 3,
+                             .scheme = (choice & 3) == AT_UNIT_CHARS && choice >> 7 ? AT_SCHEME_BMES
+                                                                                    : AT_SCHEME_NONE,
+                             .pretokenized = choice >> 2 & 1,
+                             .lowercase = choice >> 4 & 1,
+                             .min_count = 1 + (choice >> 5 & 1),
+                             .subwords = 64,
+                             .ngram_min = 1,
+                             .ngram_max = 4,
+                             .word_features = 1,
+                             .context = 3,
+                             .buckets = choice >> 6 & 1 ? 0 : 1000};
+    at_input_use use = {.task = "fuzz", .per_row = -1};
+    at_learning from = {.examples = dataset};
+    at_input *input = NULL;
+    at_encoded *made = NULL;
+    require(at_text_kind.create(context, &values, &use, &input) == ATTN_OK);
+    require(at_text_kind.learn(input, &from) == ATTN_OK);
+    require(at_text_kind.encode(input, context, NULL, dataset, NULL, &made) == ATTN_OK);
+    require(made->examples == dataset->examples && made->offsets[made->examples] == made->rows);
+    for (int64_t i = 0; good && values.unit != AT_UNIT_BYTES && i < made->rows; i++) {
+        const char *unit = at_text_kind.row_name(made, i);
+        require(at_unicode_check(unit, strlen(unit)) == strlen(unit));
     }
-    check_features(&text, &units);
-    at_units_free(context, &units);
-    at_text_free(&text);
-    at_strings_free(context, &dataset.tokens);
-    at_release(context, dataset.offsets);
-    at_release(context, dataset.glued);
+    if (values.scheme == AT_SCHEME_BMES) require(made->labels.places == made->rows && made->labels.per_row);
+    check_features(at_text_of(input), (const at_text_encoded *)(const void *)made);
+    at_text_kind.free_encoded(made);
+    at_text_kind.destroy(input);
+    attn_dataset_destroy(dataset);
     free(bytes);
     return 0;
 }

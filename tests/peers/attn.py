@@ -204,8 +204,8 @@ def load():
         ),
         ("weight_packed_size", c_int, context, c_int64, c_int64, POINTER(c_size_t)),
         ("weight_pack", c_int, context, tensor, c_int, c_void_p, c_size_t, packed),
-        ("linear_forward", c_int, context, tensor, packed, tensor, c_int, tensor, tensor),
-        ("linear_backward", c_int, context, tensor, tensor, c_int, tensor, packed, *[tensor] * 3),
+        ("matmul_forward", c_int, context, tensor, packed, tensor, c_int, tensor, tensor),
+        ("matmul_backward", c_int, context, tensor, tensor, c_int, tensor, packed, *[tensor] * 3),
         ("softmax_forward", c_int, context, tensor, tensor),
         ("machine_fma_peak", c_int, context, c_double, POINTER(c_double)),
         ("machine_copy_bandwidth", c_int, context, c_double, POINTER(c_double)),
@@ -509,9 +509,9 @@ class Context:
         )
         return packed
 
-    def linear_forward(self, x, packed, bias, activation, output, pre_activation=None):
+    def matmul_forward(self, x, packed, bias, activation, output, pre_activation=None):
         self.call(
-            "linear_forward",
+            "matmul_forward",
             pointer(x),
             byref(packed),
             pointer(bias),
@@ -520,9 +520,9 @@ class Context:
             pointer(pre_activation),
         )
 
-    def linear_backward(self, d_output, pre_activation, activation, x, packed, d_input, d_weight, d_bias):
+    def matmul_backward(self, d_output, pre_activation, activation, x, packed, d_input, d_weight, d_bias):
         self.call(
-            "linear_backward",
+            "matmul_backward",
             pointer(d_output),
             pointer(pre_activation),
             ACTIVATIONS.index(activation),

@@ -25,6 +25,7 @@ from ctypes import (
     c_int32,
     c_int64,
     c_size_t,
+    c_uint,
     c_uint64,
     c_void_p,
 )
@@ -38,7 +39,7 @@ BAGS = ("sum", "mean")
 POOLS = ("mean", "max", "first")
 RECURRENCES = ("tanh", "gru", "lstm")
 NORMS = ("layer", "rms", "none")
-POSITIONS = ("none", "sinusoidal", "learned", "one_hot", "rotary", "alibi", "relative")
+POSITIONS = ("none", "sinusoidal", "learned", "one_hot", "rotary", "alibi", "relative", "grid")
 FORMS = ("standard", "narrow", "wide", "raw")
 MIXERS = ("attention", "rnn", "cnn", "fc")
 OPTIMIZERS = ("sgd", "adamw")
@@ -108,16 +109,22 @@ class MultiheadOptions(ctypes.Structure):
         ("buckets", c_int64),
         ("farthest", c_int64),
         ("longest", c_int64),
+        ("edge_columns", c_int64),
+        ("edge_terms", c_uint),
     ]
 
 
 class Places(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("batch", Ragged),
         ("first", c_void_p),
         ("source", c_void_p),
         ("source_batch", Ragged),
         ("graph", c_void_p),
+        ("edges", c_void_p),
+        ("heights", c_void_p),
+        ("widths", c_void_p),
         ("weights", c_void_p),
     ]
 
@@ -150,6 +157,7 @@ class BlockOptions(ctypes.Structure):
         ("residual", c_int),
         ("dropout", c_float),
         ("output_scale", c_float),
+        ("norm_epsilon", c_float),
     ]
 
 
@@ -186,6 +194,7 @@ class DecoderOptions(ctypes.Structure):
         ("longest", c_int64),
         ("dropout", c_float),
         ("attention_dropout", c_float),
+        ("norm_epsilon", c_float),
     ]
 
 
@@ -279,11 +288,12 @@ def bind():
         ("tape_binary_cross_entropy", pointer, *[pointer] * 3),
         ("tape_squared_error", pointer, *[pointer] * 3),
         ("tape_absolute_error", pointer, *[pointer] * 3),
+        ("places_init", None, places),
         ("multihead_options_init", None, POINTER(MultiheadOptions)),
         ("multihead_create", pointer, pointer, text, POINTER(MultiheadOptions)),
         ("multihead_apply", pointer, *[pointer] * 3, places),
         ("positions_create", pointer, pointer, text, c_int, number, number),
-        ("positions_apply", pointer, *[pointer] * 3, batch, pointer),
+        ("positions_apply", pointer, *[pointer] * 3, places),
         ("feedforward_create", pointer, pointer, text, number, number, c_int, c_int, c_int, c_float),
         ("feedforward_apply", pointer, *[pointer] * 3),
         ("mixer_options_init", None, POINTER(MixerOptions)),
@@ -336,11 +346,15 @@ def options(of, /, **fields):
         "decoder": DecoderOptions,
         "optimizer": OptimizerOptions,
     }[of]()
-    getattr(library, f"attn_{of}_options_init")(byref(result))
-    if result.size != ctypes.sizeof(result):
-        raise TypeError(f"{type(result).__name__} is not the structure of the header")
+    initialize(result, f"{of}_options_init")
     fill(result, fields)
     return result
+
+
+def initialize(structure, function):
+    getattr(library, "attn_" + function)(byref(structure))
+    if structure.size != ctypes.sizeof(structure):
+        raise TypeError(f"{type(structure).__name__} is not the structure of the header")
 
 
 def fill(structure, fields):
@@ -368,6 +382,7 @@ def ragged(lengths):
 
 def places(lengths, source=None, source_lengths=None, first=None, weights=None):
     result = Places()
+    initialize(result, "places_init")
     result.keep = [ragged(lengths), weights]
     result.batch = result.keep[0]
     if source is not None:
@@ -414,7 +429,7 @@ class Network:
     def add(self, name, array, kind="weight"):
         """A parameter of this value."""
         wanted = ParameterOptions()
-        library.attn_parameter_options_init(byref(wanted))
+        initialize(wanted, "parameter_options_init")
         wanted.kind = KINDS.index(kind)
         shape = (c_int64 * array.ndim)(*array.shape)
         parameter = library.attn_parameters_add(
@@ -595,7 +610,7 @@ class Tape:
 
     def cross_entropy(self, logits, labels, smoothing=0.0, class_weights=None, ignored=-1):
         wanted = CrossEntropyOptions()
-        library.attn_cross_entropy_options_init(byref(wanted))
+        initialize(wanted, "cross_entropy_options_init")
         wanted.smoothing, wanted.ignored = smoothing, ignored
         if class_weights is not None:
             wanted.keep = np.ascontiguousarray(class_weights, np.float32)

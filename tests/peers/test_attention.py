@@ -423,8 +423,8 @@ def linear_library(context, x, weight, bias, activation, d_output):
         "d weight": np.full_like(weight, np.nan),
         "d bias": np.full_like(bias, np.nan),
     }
-    context.linear_forward(x, context.pack(weight), bias, activation, ours["output"], ours["pre-activation"])
-    context.linear_backward(
+    context.matmul_forward(x, context.pack(weight), bias, activation, ours["output"], ours["pre-activation"])
+    context.matmul_backward(
         d_output,
         ours["pre-activation"],
         activation,

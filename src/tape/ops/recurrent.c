@@ -12,10 +12,10 @@
  * the rows. What the cells keep is overwritten by the gradients on the way back.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tape/product.h"
+#include "tape/recurrent.h"
 
 typedef struct recurrent_state {
     attn_recurrence kind;
@@ -27,6 +27,7 @@ typedef struct recurrent_state {
     int64_t count;       /* of them */
     float *gate_rows[2]; /* rows x gates */
     float *kept_rows[2]; /* rows x hidden: see at_cell; NULL for TANH */
+    float *h, *c;        /* of a network that goes on: see at_tape_recurrent_on */
 } recurrent_state;
 
 static int64_t gates_of(attn_recurrence kind) {
@@ -49,6 +50,8 @@ static void run_steps(attn_tape *tape, recurrent_state *s, const attn_variable *
                               .y = at_data_of(y)};
     if (s->count == 0) return;
     if (back) call.d = at_gradient_of(y);
+    call.h[0] = s->h;
+    call.c[0] = s->c;
     attn_packed_weight own[2];
     for (int d = 0; d < s->directions; d++) {
         const attn_parameter *bias = s->weights[d].hidden_bias;
@@ -105,11 +108,8 @@ static void recurrent_backward(attn_tape *tape, at_node *node) {
 /* ---- forward ---- */
 
 /* One weight and its bias: gates x columns. */
-static int check_pair(attn_tape *tape, int direction, const char *kind, const attn_parameter *weight,
+static int check_pair(attn_tape *tape, const char *const name[2], const attn_parameter *weight,
                       const attn_parameter *bias, int64_t gates, int64_t columns) {
-    char name[2][40];
-    snprintf(name[0], sizeof name[0], "weights[%d].%s", direction, kind);
-    snprintf(name[1], sizeof name[1], "weights[%d].%s_bias", direction, kind);
     if (!at_tape_has_parameter(tape, "recurrent", name[0], weight, gates, columns)) return 0;
     if (bias && !at_tape_has_parameter(tape, "recurrent", name[1], bias, -1, -1)) return 0;
     if (bias && bias->count != gates) {
@@ -136,10 +136,13 @@ static int check_arguments(attn_tape *tape, const attn_variable *x, attn_recurre
         return 0;
     }
     int64_t hidden = weights[0].hidden->columns, gates = gates_of(kind) * hidden;
+    static const char *const names[2][2][2] = {
+        {{"weights[0].hidden", "weights[0].hidden_bias"}, {"weights[0].input", "weights[0].input_bias"}},
+        {{"weights[1].hidden", "weights[1].hidden_bias"}, {"weights[1].input", "weights[1].input_bias"}}};
     for (int d = 0; d < directions; d++) {
         const attn_recurrent_weights *w = &weights[d];
-        if (!check_pair(tape, d, "hidden", w->hidden, w->hidden_bias, gates, hidden) ||
-            !check_pair(tape, d, "input", w->input, w->input_bias, gates, x->columns)) {
+        if (!check_pair(tape, names[d][0], w->hidden, w->hidden_bias, gates, hidden) ||
+            !check_pair(tape, names[d][1], w->input, w->input_bias, gates, x->columns)) {
             return 0;
         }
     }
@@ -197,9 +200,9 @@ static int wants_gradient(attn_tape *tape, const attn_variable *x, const recurre
     return wanted || at_wanted(x);
 }
 
-attn_variable *attn_tape_recurrent(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
-                                   attn_recurrence kind, const attn_recurrent_weights *weights,
-                                   int directions) {
+static attn_variable *run_network(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
+                                  attn_recurrence kind, const attn_recurrent_weights *weights, int directions,
+                                  float *state) {
     if (!at_tape_ready(tape) || !at_tape_has(tape, "recurrent", "x", x) ||
         !check_arguments(tape, x, kind, weights, directions)) {
         return NULL;
@@ -212,6 +215,8 @@ attn_variable *attn_tape_recurrent(attn_tape *tape, attn_variable *x, const attn
     memcpy(s->weights, weights, (size_t)directions * sizeof *weights);
     s->hidden = weights[0].hidden->columns;
     s->gates = gates_of(kind) * s->hidden;
+    s->h = state;
+    s->c = state && kind == ATTN_RNN_LSTM ? state + s->hidden : NULL;
     if (!at_tape_has_batch(tape, "recurrent", batch, x->rows, &s->batch)) return NULL;
     attn_variable *y = at_result(tape, x->rows, directions * s->hidden);
     at_scratch mark = at_scratch_mark(tape);
@@ -229,4 +234,17 @@ attn_variable *attn_tape_recurrent(attn_tape *tape, attn_variable *x, const attn
     at_scratch_release(tape, mark);
     at_record(tape, y, recurrent_backward, s, lasting, x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+}
+
+attn_variable *attn_tape_recurrent(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
+                                   attn_recurrence kind, const attn_recurrent_weights *weights,
+                                   int directions) {
+    return run_network(tape, x, batch, kind, weights, directions, NULL);
+}
+
+attn_variable *at_tape_recurrent_on(attn_tape *tape, attn_variable *x, attn_recurrence kind,
+                                    const attn_recurrent_weights *weights, float *state) {
+    const int64_t offsets[2] = {0, x ? x->rows : 0};
+    attn_ragged batch = {1, offsets};
+    return run_network(tape, x, &batch, kind, weights, 1, state);
 }

@@ -1,0 +1,157 @@
+/* plan.c: segments of examples, and the plan of an epoch. */
+#include "data/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+enum { BATCHES_A_BUCKET = 16 };
+
+/* ---- segments ---- */
+
+attn_status at_segments_add(attn_context *context, at_segments *segments, at_segment segment) {
+    attn_status status = at_grow(context, &segments->list, &segments->room, segments->count + 1,
+                                 sizeof *segments->list, "a list of sequences");
+    if (status == ATTN_OK) segments->list[segments->count++] = segment;
+    return status;
+}
+
+attn_status at_segments_make(attn_context *context, int64_t examples, const int64_t *offsets, int64_t longest,
+                             int in_pieces, at_segments *segments) {
+    segments->count = 0;
+    for (int64_t example = 0; example < examples; example++) {
+        int64_t first = offsets[example], left = offsets[example + 1] - first;
+        if (!in_pieces && left > longest) left = longest;
+        if (in_pieces && left == 0) continue;
+        do {
+            at_segment segment = {example, first, left < longest ? left : longest, 0};
+            attn_status status = at_segments_add(context, segments, segment);
+            if (status != ATTN_OK) return status;
+            first += segment.count;
+            left -= segment.count;
+        } while (left > 0);
+    }
+    return ATTN_OK;
+}
+
+void at_segments_free(attn_context *context, at_segments *segments) {
+    at_release(context, segments->list);
+    memset(segments, 0, sizeof *segments);
+}
+
+/* ---- the plan ---- */
+
+/* 0 .. below - 1, from a counter. The bias of the remainder is below 2^-32 for any list that fits memory. */
+static int64_t draw(uint64_t key, uint64_t counter, int64_t below) {
+    return (int64_t)(at_splitmix64(key ^ at_splitmix64(counter)) % (uint64_t)below);
+}
+
+static void shuffle(int64_t *list, int64_t count, uint64_t key) {
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t j = draw(key, (uint64_t)i, i + 1), kept = list[i];
+        list[i] = list[j];
+        list[j] = kept;
+    }
+}
+
+typedef struct sortable {
+    int64_t count, segment;
+} sortable;
+
+/* Longest first; equal ones by their numbers, so that the order is the same with every qsort. */
+static int compare(const void *a, const void *b) {
+    const sortable *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return (x->segment > y->segment) - (x->segment < y->segment);
+}
+
+static int64_t length_of(const at_segment *segment) { return segment->count + segment->answer; }
+
+static void sort_by_length(const at_segments *segments, int64_t *order, int64_t count, sortable *scratch) {
+    for (int64_t i = 0; i < count; i++) {
+        scratch[i].segment = order[i];
+        scratch[i].count = length_of(&segments->list[order[i]]);
+    }
+    qsort(scratch, (size_t)count, sizeof *scratch, compare);
+    for (int64_t i = 0; i < count; i++) order[i] = scratch[i].segment;
+}
+
+/* Sorts runs of segments that together have about `units` units. */
+static void sort_buckets(const at_segments *segments, int64_t *order, int64_t units, sortable *scratch) {
+    int64_t begin = 0, held = 0;
+    for (int64_t i = 0; i < segments->count; i++) {
+        held += length_of(&segments->list[order[i]]);
+        if (held < units && i + 1 < segments->count) continue;
+        sort_by_length(segments, order + begin, i + 1 - begin, scratch);
+        begin = i + 1;
+        held = 0;
+    }
+}
+
+/* Cuts `order` into batches that do not go over the budget, unless one segment alone does. */
+static int64_t cut(const at_segments *segments, const int64_t *order, int64_t budget, int64_t *first) {
+    int64_t batches = 0, held = 0;
+    first[0] = 0;
+    for (int64_t i = 0; i < segments->count; i++) {
+        int64_t count = length_of(&segments->list[order[i]]);
+        count = count ? count : 1;
+        if (i > first[batches] && held + count > budget) {
+            first[++batches] = i;
+            held = 0;
+        }
+        held += count;
+    }
+    first[++batches] = segments->count;
+    return batches;
+}
+
+/* scratch: room for the numbers of the batches, the order and the beginnings. */
+static void shuffle_batches(at_plan *plan, uint64_t key, int64_t *scratch) {
+    int64_t count = plan->first[plan->batches];
+    int64_t *numbers = scratch, *order = numbers + plan->batches, *first = order + count;
+    for (int64_t b = 0; b < plan->batches; b++) numbers[b] = b;
+    shuffle(numbers, plan->batches, key);
+    first[0] = 0;
+    for (int64_t b = 0; b < plan->batches; b++) {
+        int64_t from = plan->first[numbers[b]], length = plan->first[numbers[b] + 1] - from;
+        memcpy(order + first[b], plan->order + from, (size_t)length * sizeof *order);
+        first[b + 1] = first[b] + length;
+    }
+    memcpy(plan->order, order, (size_t)count * sizeof *order);
+    memcpy(plan->first, first, (size_t)(plan->batches + 1) * sizeof *first);
+}
+
+attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                         int shuffled, uint64_t seed, at_plan *plan) {
+    int64_t count = segments->count;
+    plan->batches = 0;
+    if (count == 0) return ATTN_OK;
+    attn_status status = at_grow(context, &plan->order, &plan->order_room, count, sizeof *plan->order,
+                                 "the order of sequences");
+    if (status == ATTN_OK)
+        status = at_grow(context, &plan->first, &plan->first_room, count + 1, sizeof *plan->first,
+                         "the order of batches");
+    if (status == ATTN_OK) /* sorting takes two numbers a segment, shuffling batches three and one */
+        status = at_grow(context, &plan->scratch, &plan->scratch_room, 3 * count + 1, sizeof(int64_t),
+                         "sorting sequences");
+    if (status != ATTN_OK) return status;
+    for (int64_t i = 0; i < count; i++) plan->order[i] = i;
+    if (shuffled) {
+        shuffle(plan->order, count, at_splitmix64(seed));
+        sort_buckets(segments, plan->order, BATCHES_A_BUCKET * rows_per_batch, plan->scratch);
+    } else {
+        sort_by_length(segments, plan->order, count, plan->scratch);
+    }
+    plan->batches = cut(segments, plan->order, rows_per_batch, plan->first);
+    if (shuffled) shuffle_batches(plan, at_splitmix64(~seed), plan->scratch);
+    return ATTN_OK;
+}
+
+void at_plan_free(attn_context *context, at_plan *plan) {
+    at_release(context, plan->order);
+    at_release(context, plan->first);
+    at_release(context, plan->scratch);
+    memset(plan, 0, sizeof *plan);
+}

@@ -1,0 +1,49 @@
+/* plan.h: which rows go through the network together.
+ *
+ * Segments are runs of rows of one example: the whole of it, or, where it is longer than the limit, its
+ * pieces (an answer per row) or its beginning (an answer per example). A plan orders the segments of an epoch
+ * into batches of about so many rows: shuffled, then sorted by length within buckets of some batches, so that
+ * the sequences of a batch are about equally long, then the batches shuffled. It is a function of (lengths,
+ * budget, seed) alone.
+ */
+#ifndef AT_DATA_PLAN_H
+#define AT_DATA_PLAN_H
+
+#include <stdint.h>
+
+#include <attn/context.h>
+
+typedef struct at_segment {
+    int64_t example;
+    int64_t first, count; /* rows, counted over all examples */
+    int64_t answer;       /* symbols of its answer: they count in the plan */
+} at_segment;
+
+typedef struct at_segments {
+    at_segment *list;
+    int64_t count, room;
+} at_segments;
+
+attn_status at_segments_add(attn_context *context, at_segments *segments, at_segment segment);
+/* offsets: [examples + 1]. Examples without rows have a segment of count 0 with `in_pieces` 0, none with 1.
+ */
+attn_status at_segments_make(attn_context *context, int64_t examples, const int64_t *offsets, int64_t longest,
+                             int in_pieces, at_segments *segments);
+void at_segments_free(attn_context *context, at_segments *segments);
+
+/* All 0 is empty. It is made again and again in the same memory. */
+typedef struct at_plan {
+    int64_t *order; /* [segments]: their numbers, batch after batch */
+    int64_t *first; /* [batches + 1]: where each batch begins in `order` */
+    int64_t batches;
+    int64_t order_room, first_room;
+    void *scratch;
+    int64_t scratch_room;
+} at_plan;
+
+/* shuffled 0: in order of length, longest first: for evaluation. */
+attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                         int shuffled, uint64_t seed, at_plan *plan);
+void at_plan_free(attn_context *context, at_plan *plan);
+
+#endif

@@ -1,0 +1,78 @@
+/* safetensors.h: files of named tensors. docs/format.md specifies what stands in ours.
+ *
+ * A file is: the length of the header (8 bytes, little endian), the header (a JSON object: name -> dtype,
+ * shape, data_offsets; "__metadata__" -> object of strings), the data without gaps. Ours pads the header
+ * with spaces so that data begins at a multiple of 64, and puts tensors of 8-byte elements first, then those
+ * of 4 bytes, then bytes, so that every element is aligned.
+ */
+#ifndef AT_DATA_SAFETENSORS_H
+#define AT_DATA_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attn/context.h>
+#include <attn/tensor.h>
+
+typedef enum at_dtype {
+    AT_DTYPE_F32,
+    AT_DTYPE_F64,
+    AT_DTYPE_I32,
+    AT_DTYPE_I64,
+    AT_DTYPE_U8,
+    AT_DTYPE_OTHER /* known to the format, of no use to us; cannot be written */
+} at_dtype;
+
+typedef struct at_stored {
+    const char *name;
+    at_dtype dtype;
+    int rank;
+    int64_t shape[ATTN_MAX_RANK];
+    int64_t count;    /* of elements */
+    const void *data; /* in the mapping, which may be written to (the file does not change) */
+    int used;         /* at_safetensors_find has found it */
+} at_stored;
+
+/* ---- reading ---- */
+
+typedef struct at_safetensors at_safetensors;
+
+/* Maps a file and checks its header: lengths within the file, offsets without gaps and overlaps up to the
+ * end, sizes that agree with dtype and shape, data aligned, no name twice, no more than 100 MB of header.
+ * *file is untouched on failure. Errors: INVALID_ARGUMENT ("FILE: what is wrong"), SYSTEM_ERROR,
+ * OUT_OF_MEMORY. */
+attn_status at_safetensors_open(attn_context *context, const char *path, at_safetensors **file);
+/* The same for bytes in memory, which must stay and begin at a multiple of 8 (fuzzing). */
+attn_status at_safetensors_parse(attn_context *context, const char *name, const void *bytes, size_t length,
+                                 at_safetensors **file);
+void at_safetensors_close(at_safetensors *file);
+const char *at_safetensors_name(const at_safetensors *file);                      /* the path */
+const char *at_safetensors_metadata(const at_safetensors *file, const char *key); /* NULL: none */
+int64_t at_safetensors_count(const at_safetensors *file);
+/* In the order of their data; NULL out of range. */
+const at_stored *at_safetensors_at(const at_safetensors *file, int64_t index);
+const at_stored *at_safetensors_find(const at_safetensors *file, const char *name); /* NULL: none */
+
+/* The first tensor that nobody has asked for by name and whose name does not begin with `prefix`; NULL: none.
+ */
+const char *at_safetensors_unused(const at_safetensors *file, const char *prefix);
+
+/* ---- writing ---- */
+
+typedef struct at_safetensors_writer at_safetensors_writer;
+
+attn_status at_safetensors_writer_create(attn_context *context, at_safetensors_writer **writer);
+void at_safetensors_writer_destroy(at_safetensors_writer *writer);
+/* Keys and names are copied; a tensor's data must stay until commit. */
+attn_status at_safetensors_put(at_safetensors_writer *writer, const char *key, const char *value);
+attn_status at_safetensors_add(at_safetensors_writer *writer, const char *name, at_dtype dtype, int rank,
+                               const int64_t *shape, const void *data);
+/* Memory of the writer's context that is released with the writer, and on failure at once. */
+attn_status at_safetensors_keep(at_safetensors_writer *writer, void *memory);
+attn_context *at_safetensors_writer_context(const at_safetensors_writer *writer);
+/* To "path.tmp", which is overwritten if a killed run has left it, synced, renamed to path, the folder
+ * synced. On failure the temporary file is removed, path is as it was, and the error names path and the
+ * system's reason. The writer can be committed again. */
+attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *path);
+
+#endif

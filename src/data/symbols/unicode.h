@@ -1,0 +1,37 @@
+/* unicode.h: UTF-8 with utf8proc: checking, NFC, lower case, shapes, and where words begin. */
+#ifndef AT_DATA_SYMBOLS_UNICODE_H
+#define AT_DATA_SYMBOLS_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/strings.h"
+
+/* The place of the first byte that is not well-formed UTF-8 (or is 0); `length` if there is none. */
+size_t at_unicode_check(const char *text, size_t length);
+
+/* The code point at `text` (which is well-formed) and how many bytes it has. */
+int at_unicode_next(const char *text, size_t length, int32_t *code_point);
+
+/* NFC of well-formed text: *result points to it, *result_length bytes and a 0; either `text` itself, where
+ * it is NFC already (ASCII always), or *buffer, which grows through the context. */
+attn_status at_unicode_nfc(attn_context *context, const char *text, size_t length, char **buffer,
+                           int64_t *buffer_room, const char **result, size_t *result_length);
+
+/* Lower case, code point by code point, into `out`, which has room for 4 * length + 1 bytes; its length. */
+size_t at_unicode_lower(const char *text, size_t length, char *out);
+
+/* The shape: X for upper case letters (and title case), x for other letters, d for digits, the rest as it
+ * is; runs longer than 3 of one kind are cut to 3. Into `out` (room for length + 1 bytes); its length. */
+size_t at_unicode_shape(const char *text, size_t length, char *out);
+
+/* Whether a code point is white space. */
+int at_unicode_space(int32_t code_point);
+
+/* Splits text into words: runs of letters, marks and digits, with apostrophes, hyphens... as words.c says;
+ * characters of scripts without spaces (Han, Hiragana, Katakana, Thai, ...) stand alone; punctuation and
+ * symbols stand alone. With `at_spaces` it is split at white space only. Appends the words. */
+attn_status at_split_words(attn_context *context, const char *text, size_t length, int at_spaces,
+                           at_strings *words);
+
+#endif

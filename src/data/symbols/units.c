@@ -1,0 +1,262 @@
+/* units.c: from text to units, and from units back to text: one row of a table for each kind of unit.
+ *
+ * A text that can be written again from its units (options.exact) keeps every space: as a unit of its own
+ * between characters; between subwords, U+2581 stands for a space, the last one before a word is the
+ * beginning of its first subword, and the text is taken as if one more space stood before it.
+ */
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/symbols/symbols.h"
+#include "data/symbols/unicode.h"
+
+static const char mark[] = "\xE2\x96\x81"; /* U+2581 */
+enum { MARK_BYTES = 3 };
+
+const char *const at_unit_names[] = {"words", "chars", "bytes", "subwords", "symbols", "auto", NULL};
+
+static attn_status give(at_splitter *splitter, const char *unit, size_t length, int64_t token) {
+    return splitter->take(splitter->user, unit, length, token);
+}
+
+/* ---- characters ---- */
+
+static attn_status token_characters(at_splitter *splitter, const char *token, size_t length, int64_t number) {
+    attn_status status = ATTN_OK;
+    for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
+        int32_t code_point;
+        size = (size_t)at_unicode_next(token + i, length - i, &code_point);
+        status = give(splitter, token + i, size, number);
+    }
+    return status;
+}
+
+/* Each character has its own number. Where not every space is kept, those at the ends go and a run of them is
+ * one.
+ */
+static attn_status text_characters(at_splitter *splitter, const char *text, size_t length) {
+    int64_t number = 0;
+    int space = 0, every_space = splitter->symbols->options.exact;
+    attn_status status = ATTN_OK;
+    for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
+        int32_t code_point;
+        size = (size_t)at_unicode_next(text + i, length - i, &code_point);
+        if (!every_space && at_unicode_space(code_point)) {
+            space = 1;
+            continue;
+        }
+        if (space && number) status = give(splitter, " ", 1, number++);
+        space = 0;
+        if (status == ATTN_OK) status = give(splitter, text + i, size, number++);
+    }
+    return status;
+}
+
+/* ---- bytes ---- */
+
+/* number < 0: a raw text, whose characters count. */
+static attn_status bytes_of(at_splitter *splitter, const char *text, size_t length, int64_t number) {
+    int64_t character = -1;
+    attn_status status = ATTN_OK;
+    for (size_t i = 0; i < length && status == ATTN_OK; i++) {
+        if (((unsigned char)text[i] & 0xC0) != 0x80 || character < 0) character++;
+        status = give(splitter, text + i, 1, number < 0 ? character : number);
+    }
+    return status;
+}
+
+static attn_status text_bytes(at_splitter *splitter, const char *text, size_t length) {
+    return bytes_of(splitter, text, length, -1);
+}
+
+/* ---- subwords ---- */
+
+/* The subwords of a word, or, while they are being learned, the word itself; in both cases with a space
+ * before it if there is one. */
+static attn_status add_subwords(at_splitter *splitter, const char *word, size_t length, int spaced,
+                                int64_t token) {
+    attn_context *context = splitter->context;
+    const at_symbols *symbols = splitter->symbols;
+    attn_status status =
+        at_grow(context, &splitter->word, &splitter->word_room, 4 * (int64_t)length + 2, 1, "a word");
+    if (status != ATTN_OK) return status;
+    splitter->word[0] = ' ';
+    char *begin = splitter->word + spaced;
+    if (symbols->options.lowercase) {
+        length = at_unicode_lower(word, length, begin);
+    } else {
+        memcpy(begin, word, length);
+    }
+    length += (size_t)spaced;
+    if (splitter->learning) return give(splitter, splitter->word, length, token);
+    at_strings_clear(&splitter->pieces);
+    status = at_subwords_split(context, &symbols->subwords, splitter->word, length, &splitter->pieces);
+    for (int64_t i = 0; i < splitter->pieces.count && status == ATTN_OK; i++)
+        status =
+            give(splitter, at_string(&splitter->pieces, i), at_string_length(&splitter->pieces, i), token);
+    return status;
+}
+
+/* White space between words, and whether the last of it is a space that belongs to the word after it. */
+static attn_status add_gap(at_splitter *splitter, const char *gap, size_t length, int64_t token,
+                           int *spaced) {
+    attn_status status = ATTN_OK;
+    if (*spaced && length) status = add_subwords(splitter, "", 0, 1, token);
+    for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
+        int32_t code_point;
+        size = (size_t)at_unicode_next(gap + i, length - i, &code_point);
+        *spaced = code_point == ' ';
+        if (*spaced && i + size == length) return ATTN_OK;
+        status = add_subwords(splitter, gap + i, *spaced ? 0 : size, *spaced, token);
+    }
+    return status;
+}
+
+static size_t gap_length(const char *text, size_t length) {
+    size_t place = 0;
+    while (place < length) {
+        int32_t code_point;
+        size_t size = (size_t)at_unicode_next(text + place, length - place, &code_point);
+        if (!at_unicode_space(code_point)) break;
+        place += size;
+    }
+    return place;
+}
+
+/* Words (splitter->words are those of `raw`) and the white space between them. */
+static attn_status add_exact(at_splitter *splitter, const char *raw, size_t length) {
+    const at_strings *words = &splitter->words;
+    size_t place = 0;
+    attn_status status = ATTN_OK;
+    int spaced = length > 0 && !splitter->open; /* as if a space stood before the text */
+    for (int64_t i = 0; i < words->count && status == ATTN_OK; i++) {
+        size_t gap = gap_length(raw + place, length - place), word_length = at_string_length(words, i);
+        status = add_gap(splitter, raw + place, gap, i, &spaced);
+        place += gap;
+        if (status == ATTN_OK) status = add_subwords(splitter, raw + place, word_length, spaced, i);
+        place += word_length;
+        spaced = 0;
+    }
+    if (status == ATTN_OK && place < length) {
+        status = add_gap(splitter, raw + place, length - place, words->count, &spaced);
+        if (status == ATTN_OK && spaced) status = add_subwords(splitter, "", 0, 1, words->count);
+    }
+    return status;
+}
+
+static attn_status token_subwords(at_splitter *splitter, const char *token, size_t length, int64_t number) {
+    return length ? add_subwords(splitter, token, length, 1, number) : ATTN_OK;
+}
+
+static attn_status find_words(at_splitter *splitter, const char *text, size_t length, int at_spaces) {
+    at_strings_clear(&splitter->words);
+    return at_split_words(splitter->context, text, length, at_spaces, &splitter->words);
+}
+
+static attn_status text_subwords(at_splitter *splitter, const char *text, size_t length) {
+    attn_status status = find_words(splitter, text, length, splitter->pretokenized);
+    if (status == ATTN_OK && splitter->symbols->options.exact) return add_exact(splitter, text, length);
+    for (int64_t i = 0; i < splitter->words.count && status == ATTN_OK; i++)
+        status = add_subwords(splitter, at_string(&splitter->words, i), at_string_length(&splitter->words, i),
+                              1, i);
+    return status;
+}
+
+/* ---- words, and symbols between spaces ---- */
+
+static attn_status give_words(at_splitter *splitter, attn_status status) {
+    for (int64_t i = 0; i < splitter->words.count && status == ATTN_OK; i++)
+        status = give(splitter, at_string(&splitter->words, i), at_string_length(&splitter->words, i), i);
+    return status;
+}
+
+static attn_status text_words(at_splitter *splitter, const char *text, size_t length) {
+    return give_words(splitter, find_words(splitter, text, length, splitter->pretokenized));
+}
+
+static attn_status text_symbols(at_splitter *splitter, const char *text, size_t length) {
+    return give_words(splitter, find_words(splitter, text, length, 1));
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    attn_status (*token)(at_splitter *splitter, const char *token, size_t length, int64_t number);
+    attn_status (*text)(at_splitter *splitter, const char *text, size_t length);
+    int spaced; /* a space stands between units that are joined */
+    int marked; /* U+2581 is a space */
+} kinds[] = {
+    [AT_UNIT_WORDS] = {give, text_words, 1, 0},
+    [AT_UNIT_CHARS] = {token_characters, text_characters, 0, 0},
+    [AT_UNIT_BYTES] = {bytes_of, text_bytes, 0, 0},
+    [AT_UNIT_SUBWORDS] = {token_subwords, text_subwords, 0, 1},
+    [AT_UNIT_SYMBOLS] = {give, text_symbols, 1, 0},
+};
+
+at_splitter at_splitter_of(const at_symbols *symbols, attn_context *context, at_unit_function take,
+                           void *user) {
+    return (at_splitter){.symbols = symbols,
+                         .context = context,
+                         .take = take,
+                         .user = user,
+                         .pretokenized = symbols->options.pretokenized};
+}
+
+void at_splitter_free(at_splitter *splitter) {
+    at_strings_free(splitter->context, &splitter->words);
+    at_strings_free(splitter->context, &splitter->pieces);
+    at_release(splitter->context, splitter->word);
+    splitter->word = NULL;
+    splitter->word_room = 0;
+}
+
+attn_status at_split_token(at_splitter *splitter, const char *token, size_t length, int64_t number) {
+    return kinds[splitter->symbols->options.unit].token(splitter, token, length, number);
+}
+
+attn_status at_split_text(at_splitter *splitter, const char *text, size_t length) {
+    return kinds[splitter->symbols->options.unit].text(splitter, text, length);
+}
+
+/* ---- back to text ---- */
+
+attn_status at_symbols_append(const at_symbols *symbols, attn_context *context, const char *unit,
+                              size_t length, at_joined *joined) {
+    attn_status status =
+        at_grow(context, &joined->bytes, &joined->room, joined->count + (int64_t)length + 2, 1, "a text");
+    if (status != ATTN_OK) return status;
+    int line_end = symbols->options.running && length == 1 && *unit == '\n';
+    int marked = kinds[symbols->options.unit].marked;
+    if (kinds[symbols->options.unit].spaced && joined->started && !line_end)
+        joined->bytes[joined->count++] = ' ';
+    for (size_t i = 0; i < length;) {
+        if (marked && length - i >= MARK_BYTES && memcmp(unit + i, mark, MARK_BYTES) == 0) {
+            if (joined->started)
+                joined->bytes[joined->count++] = ' '; /* the one before the text is not in it */
+            i += MARK_BYTES;
+        } else {
+            joined->bytes[joined->count++] = unit[i++];
+        }
+        joined->started = 1;
+    }
+    if (line_end) joined->started = 0;
+    joined->bytes[joined->count] = 0;
+    return ATTN_OK;
+}
+
+int64_t at_joined_mend(at_joined *joined, int64_t from, int last) {
+    int64_t place = from;
+    if (place >= joined->count) return joined->count;
+    for (;;) {
+        place += (int64_t)at_unicode_check(joined->bytes + place, (size_t)(joined->count - place));
+        if (place >= joined->count) return joined->count;
+        unsigned char byte = (unsigned char)joined->bytes[place];
+        int64_t whole = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
+        int waits = !last && whole > 1 && byte < 0xF5 && joined->count - place < whole;
+        for (int64_t i = place + 1; i < joined->count && waits; i++)
+            waits = ((unsigned char)joined->bytes[i] & 0xC0) == 0x80;
+        if (waits) return place;
+        joined->bytes[place++] = '?';
+    }
+}

@@ -1,0 +1,56 @@
+/* beam.h: what one thread works with that searches for the answers of batches of sources: its own tapes,
+ * caches and memory, in a context of its own or, if it is alone, in the predictor's. It is kept from call to
+ * call. */
+#ifndef AT_HEADS_BEAM_H
+#define AT_HEADS_BEAM_H
+
+#include <attn/predictor.h>
+
+#include "heads/sequence.h"
+
+/* What all workers read, and where their answers go. */
+typedef struct at_beam_job {
+    const at_head *head;
+    const at_forward *forward;
+    attn_search_options options;
+    const at_encoded *encoded;
+    const at_segments *segments;
+    int64_t largest;               /* sources of a batch */
+    struct at_found_answer *found; /* [segments][n_best] */
+    int64_t *found_counts;         /* [segments] */
+} at_beam_job;
+
+typedef struct at_beam_worker {
+    attn_context *context;
+    const at_forward *forward;
+    at_batch *batch;
+    int64_t *limits, limit_room;
+    attn_cache *caches[AT_MOST_NETWORKS];
+    int64_t cache_sequences, cache_room;
+    attn_tape *tapes[AT_MOST_NETWORKS];  /* a step of every network is alive at once */
+    at_host_rows host[AT_MOST_NETWORKS]; /* and so are its results */
+    float *mean;
+    int64_t mean_room;
+    int32_t *symbols; /* of all its answers in this call */
+    int64_t symbol_count, symbol_room;
+    attn_status status; /* of the last batch, and its number: for the caller */
+    int64_t failed;
+} at_beam_worker;
+
+/* An answer: `count` symbols of a worker from `first` on. */
+typedef struct at_found_answer {
+    double score;
+    const at_beam_worker *worker;
+    int64_t first, count;
+    int ended;
+} at_found_answer;
+
+/* Makes a worker ready for a job; an all-0 one is new. */
+attn_status at_beam_prepare(at_beam_worker *worker, attn_context *context, const at_beam_job *job);
+void at_beam_free(at_beam_worker *worker);
+/* The answers of segments order[0 .. count - 1], none of them empty. The error text is in the worker's
+ * context. */
+attn_status at_beam_answer(at_beam_worker *worker, const at_beam_job *job, const int64_t *order,
+                           int64_t count);
+
+#endif

@@ -1,0 +1,212 @@
+/* class.c: one of several labels, for each row or example: softmax and cross-entropy. */
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "heads/metrics/classes.h"
+#include "heads/rows.h"
+
+const at_metric at_class_metrics[] = {{"accuracy", 1, 0, 0},     {"macro_precision", 1, 0, 0},
+                                      {"macro_recall", 1, 0, 0}, {"macro_f1", 1, 0, 0},
+                                      {"micro_f1", 1, 0, 0},     {"unknown_labels", 0, 1, 0},
+                                      {"word_f1", 1, 0, 1},      {"word_precision", 1, 0, 1},
+                                      {"word_recall", 1, 0, 1},  {NULL, 0, 0, 0}};
+
+static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
+
+/* ---- learning ---- */
+
+/* Rare classes weigh more in the loss. */
+static attn_status weigh_classes(at_row_head *head) {
+    int64_t classes = head->labels.strings.count, all = 0;
+    head->class_weights = at_allocate(head->head.context, classes, sizeof(float), "the weights of classes");
+    if (!head->class_weights) return ATTN_OUT_OF_MEMORY;
+    for (int64_t c = 0; c < classes; c++) all += head->labels.counts[c];
+    for (int64_t c = 0; c < classes; c++)
+        head->class_weights[c] = (float)((double)all / ((double)classes * (double)head->labels.counts[c]));
+    return ATTN_OK;
+}
+
+static attn_status learn(at_head *head, const at_labels *labels, int column) {
+    attn_status status = at_learn_labels(at_row_head_of(head), labels, column, 0);
+    if (status != ATTN_OK || !head->config.output.balance || labels->fixed) return status;
+    return weigh_classes(at_row_head_of(head));
+}
+
+static const char *metric(const at_head *head) {
+    (void)head;
+    return "accuracy";
+}
+
+static attn_status fill(const at_row_head *head, attn_context *context, const at_labels *labels, int column,
+                        at_row_targets *targets) {
+    int64_t columns = labels->columns->count;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < labels->places && status == ATTN_OK; i++) {
+        const char *text = at_string(labels->values, i * columns + column);
+        targets->classes[i] = -1;
+        if (!*text) continue;
+        int64_t number = at_vocabulary_find(&head->labels, text, strlen(text)), unknown;
+        if (number < 0) {
+            status = at_vocabulary_add(context, &targets->unknown, text, strlen(text), 1, &unknown);
+            number = -2 - unknown;
+        }
+        targets->classes[i] = (int32_t)number;
+    }
+    return status;
+}
+
+/* ---- computing ---- */
+
+static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                           const at_batch *batch, const at_targets *targets) {
+    const at_row_layer *layer = head->layers[network];
+    attn_cross_entropy_options options;
+    (void)batch;
+    attn_cross_entropy_options_init(&options);
+    options.smoothing = (float)head->config.output.smoothing;
+    options.class_weights = at_row_head_of(head)->class_weights;
+    return attn_tape_cross_entropy(tape, attn_linear_apply(tape, layer->map, x),
+                                   ((const at_row_targets *)(const void *)targets)->batch_classes, &options);
+}
+
+static void answer(const at_row_head *head, const float *scores, float *answer) {
+    int64_t count = width(head);
+    double sum = 0, most = scores[at_largest(scores, count)];
+    for (int64_t i = 0; i < count; i++) sum += exp((double)scores[i] - most);
+    for (int64_t i = 0; i < count; i++) answer[i] = (float)(exp((double)scores[i] - most) / sum);
+}
+
+static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,
+                int64_t place) {
+    into->classes[place] = at_largest(row, into->labels);
+    if (!into->probabilities) return;
+    float *probabilities = into->probabilities + place * into->labels;
+    if (averaged)
+        memcpy(probabilities, row, (size_t)into->labels * sizeof *row);
+    else
+        answer(head, row, probabilities);
+}
+
+/* ---- comparing ---- */
+
+static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
+                           const at_row_answers *answers, int output, attn_report *report) {
+    int64_t known = head->labels.strings.count, unknown = 0;
+    int32_t *truth = at_allocate(context, targets->places, sizeof *truth, "a comparison");
+    if (!truth) return ATTN_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < targets->places; i++) {
+        truth[i] = targets->classes[i];
+        if (truth[i] >= -1) continue;
+        truth[i] = (int32_t)(known + (-2 - truth[i]));
+        unknown++;
+    }
+    at_score_summary summary;
+    attn_status status = at_report_confusion(report, output, &head->labels.strings, &targets->unknown.strings,
+                                             truth, answers->classes, targets->places, &summary);
+    at_release(context, truth);
+    if (status != ATTN_OK) return status;
+    const double values[] = {summary.micro_f1, summary.macro_precision, summary.macro_recall,
+                             summary.macro_f1, summary.micro_f1,        (double)unknown};
+    for (int i = 0; i < 6 && status == ATTN_OK; i++)
+        status = at_report_add(report, output, at_class_metrics[i].name, values[i]);
+    return status;
+}
+
+/* ---- the file ---- */
+
+void at_class_store(const at_head *head, json_t *description) {
+    const at_strings *strings = &at_row_head_of(head)->labels.strings;
+    json_t *labels = json_array();
+    for (int64_t l = 0; l < strings->count; l++)
+        json_array_append_new(labels, json_string(at_string(strings, l)));
+    json_object_set_new(description, "labels", labels);
+}
+
+attn_status at_class_load(at_head *head, const json_t *description, const char **reason) {
+    const json_t *labels = json_object_get(description, "labels"), *label;
+    at_vocabulary *into = &at_row_head_of(head)->labels;
+    size_t index;
+    *reason = NULL;
+    if (!json_is_array(labels) || json_array_size(labels) == 0) *reason = "an output has no labels";
+    for (index = 0; !*reason && index < json_array_size(labels); index++) {
+        int64_t number = -1;
+        label = json_array_get(labels, index);
+        if (!json_is_string(label) || json_string_length(label) == 0) {
+            *reason = "a label is not a string";
+            break;
+        }
+        attn_status status = at_vocabulary_add(head->context, into, json_string_value(label),
+                                               json_string_length(label), 1, &number);
+        if (status != ATTN_OK) return status;
+        if (number != (int64_t)index) *reason = "a label stands there twice";
+    }
+    return ATTN_OK;
+}
+
+/* ---- writing ---- */
+
+static const at_strings *labels_of(const at_answers *answers) {
+    return &at_row_head_of(answers->head)->labels.strings;
+}
+
+static double probability(const at_row_answers *rows, int64_t place, int64_t label) {
+    return rows->probabilities ? (double)rows->probabilities[place * rows->labels + label] : NAN;
+}
+
+static void write(const at_answers *answers, int64_t place, const char *between, at_writer *writer) {
+    const at_row_answers *rows = at_row_answers_of(answers);
+    int32_t label = rows->classes[place];
+    at_put_text(writer, at_string(labels_of(answers), label));
+    if (between) at_print(writer, "%s%.4f", between, probability(rows, place, label));
+}
+
+static void write_json(const at_answers *answers, int64_t place, at_writer *writer) {
+    at_put_json(writer, at_string(labels_of(answers), at_row_answers_of(answers)->classes[place]));
+}
+
+/* All labels with their probabilities. */
+void at_write_probabilities(const at_answers *answers, int64_t place, at_writer *writer) {
+    const at_row_answers *rows = at_row_answers_of(answers);
+    at_put_char(writer, '{');
+    for (int64_t l = 0; l < rows->labels; l++) {
+        if (l > 0) at_put_char(writer, ',');
+        at_put_json(writer, at_string(labels_of(answers), l));
+        at_put_char(writer, ':');
+        at_put_number(writer, probability(rows, place, l), 6);
+    }
+    at_put_char(writer, '}');
+}
+
+/* Of a row's class its probability; of an example those of all labels. */
+static void write_probability(const at_answers *answers, int64_t place, at_writer *writer) {
+    const at_row_answers *rows = at_row_answers_of(answers);
+    if (answers->head->per_row)
+        at_put_number(writer, probability(rows, place, rows->classes[place]), 6);
+    else
+        at_write_probabilities(answers, place, writer);
+}
+
+const at_row_kind at_class_rows = {.width = width,
+                                   .classes = 1,
+                                   .answer = answer,
+                                   .put = put,
+                                   .fill = fill,
+                                   .compare = compare,
+                                   .write = write,
+                                   .write_json = write_json,
+                                   .write_probability = write_probability};
+
+const at_head_kind at_head_class = {
+    AT_ROW_HEAD,
+    .name = "class",
+    .rows = &at_class_rows,
+    .metrics = at_class_metrics,
+    .learn = learn,
+    .metric = metric,
+    .store = at_class_store,
+    .load = at_class_load,
+    .build = at_rows_build,
+    .loss = loss,
+};

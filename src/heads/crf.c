@@ -1,0 +1,86 @@
+/* crf.c: a label for each row with a conditional random field over them: neighbouring labels are scored, too.
+ *
+ * One network answers with the best path (Viterbi). An ensemble averages the networks' marginal probabilities
+ * and takes the likeliest label of each row: paths of different networks cannot be averaged, marginals can.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "heads/rows.h"
+
+static attn_status learn(at_head *head, const at_labels *labels, int column) {
+    return at_learn_labels(at_row_head_of(head), labels, column, 0);
+}
+
+/* A CRF learns from whole sequences: every label has to be there. */
+static attn_status check(const at_head *head, const at_encoded *encoded, const at_targets *targets) {
+    const at_row_targets *rows = (const at_row_targets *)(const void *)targets;
+    for (int64_t place = 0; place < rows->places; place++) {
+        if (rows->classes[place] >= 0) continue;
+        return at_fail(head->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s:%" PRId64 ": has no label; output.crf needs one for every token",
+                       encoded->labels.name, at_label_line(&encoded->labels, place));
+    }
+    return ATTN_OK;
+}
+
+static attn_parameter *add(attn_parameters *set, const char *prefix, int number, const char *part, int rank,
+                           int64_t classes) {
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_BIAS;
+    options.initial = ATTN_INITIAL_ZERO;
+    int64_t shape[2] = {classes, classes};
+    char name[160];
+    snprintf(name, sizeof name, "%soutput.%d.%s", prefix, number, part);
+    return attn_parameters_add(set, name, rank, shape, &options);
+}
+
+static void build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
+                  const at_head_offer *offer) {
+    int64_t classes = at_row_head_of(head)->labels.strings.count;
+    at_rows_build(head, network, set, prefix, columns, offer);
+    at_row_layer *layer = head->layers[network];
+    if (attn_parameters_status(set) != ATTN_OK) return;
+    layer->crf.transitions = add(set, prefix, head->number, "transitions", 2, classes);
+    layer->crf.start = add(set, prefix, head->number, "start", 1, classes);
+    layer->crf.end = add(set, prefix, head->number, "end", 1, classes);
+}
+
+static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                           const at_batch *batch, const at_targets *targets) {
+    const at_row_layer *layer = head->layers[network];
+    attn_ragged rows = {batch->sequences, batch->offsets};
+    return attn_tape_crf(tape, attn_linear_apply(tape, layer->map, x), &rows, &layer->crf,
+                         ((const at_row_targets *)(const void *)targets)->batch_classes);
+}
+
+static attn_status decode(const at_head *head, int network, attn_tape *tape, attn_variable *scores,
+                          const attn_ragged *rows, int32_t *path, float *marginals) {
+    const at_row_layer *layer = head->layers[network];
+    attn_status status = path ? attn_tape_crf_decode(tape, scores, rows, &layer->crf, path) : ATTN_OK;
+    if (status == ATTN_OK && marginals)
+        status = attn_tape_crf_marginals(tape, scores, rows, &layer->crf, marginals);
+    return status;
+}
+
+static const char *metric(const at_head *head) { return at_head_class.metric(head); }
+
+const at_head_kind at_head_crf = {
+    AT_ROW_HEAD,
+    .name = "crf",
+    .stored = "class", /* output.crf says the rest */
+    .rows = &at_class_rows,
+    .decode = decode,
+    .metrics = at_class_metrics,
+    .learn = learn,
+    .metric = metric,
+    .store = at_class_store,
+    .load = at_class_load,
+    .check = check,
+    .build = build,
+    .loss = loss,
+};

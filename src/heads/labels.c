@@ -1,0 +1,150 @@
+/* labels.c: any number of labels for each row or example: a probability for each label, at least 0.5 is a
+ * yes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "heads/metrics/classes.h"
+#include "heads/rows.h"
+
+static const at_metric metrics[] = {
+    {"exact", 1, 0, 0},    {"macro_precision", 1, 0, 0}, {"macro_recall", 1, 0, 0},
+    {"macro_f1", 1, 0, 0}, {"micro_precision", 1, 0, 0}, {"micro_recall", 1, 0, 0},
+    {"micro_f1", 1, 0, 0}, {"unknown_labels", 0, 1, 0},  {NULL, 0, 0, 0}};
+
+static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
+
+static attn_status learn(at_head *head, const at_labels *labels, int column) {
+    return at_learn_labels(at_row_head_of(head), labels, column, 1);
+}
+
+static const char *metric(const at_head *head) {
+    (void)head;
+    return "micro_f1";
+}
+
+typedef struct marks {
+    attn_context *context;
+    const at_row_head *head;
+    at_row_targets *targets;
+} marks;
+
+static attn_status mark(void *user, const char *text, size_t length, int64_t place) {
+    marks *into = user;
+    int64_t label = at_vocabulary_find(&into->head->labels, text, length);
+    if (label >= 0) {
+        into->targets->numbers[place * into->head->labels.strings.count + label] = 1;
+        return ATTN_OK;
+    }
+    into->targets->classes[place]++;
+    return at_vocabulary_add(into->context, &into->targets->unknown, text, length, 1, NULL);
+}
+
+static attn_status fill(const at_row_head *head, attn_context *context, const at_labels *labels, int column,
+                        at_row_targets *targets) {
+    marks into = {context, head, targets};
+    return at_for_values(labels, column, 1, mark, &into);
+}
+
+static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                           const at_batch *batch, const at_targets *targets) {
+    const at_row_layer *layer = head->layers[network];
+    (void)batch;
+    return attn_tape_binary_cross_entropy(tape, attn_linear_apply(tape, layer->map, x),
+                                          ((const at_row_targets *)(const void *)targets)->batch_numbers);
+}
+
+static void answer(const at_row_head *head, const float *scores, float *answer) {
+    for (int64_t l = 0; l < width(head); l++) answer[l] = (float)(1.0 / (1.0 + exp(-(double)scores[l])));
+}
+
+static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,
+                int64_t place) {
+    float *probabilities = into->probabilities + place * into->labels;
+    into->classes[place] = at_largest(row, into->labels);
+    if (averaged)
+        memcpy(probabilities, row, (size_t)into->labels * sizeof *row);
+    else
+        answer(head, row, probabilities);
+}
+
+/* A label that the head does not know was missed. */
+static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
+                           const at_row_answers *answers, int output, attn_report *report) {
+    int64_t known = width(head), exact = 0, unknown = 0;
+    attn_class_scores *scores;
+    attn_status status =
+        at_report_labels(report, output, &head->labels.strings, &targets->unknown.strings, &scores);
+    (void)context;
+    if (status != ATTN_OK) return status;
+    for (int64_t i = 0; i < targets->places; i++) {
+        int right =
+            at_labels_count(targets->numbers + i * known, answers->probabilities + i * known, known, scores);
+        exact += right && targets->classes[i] == 0;
+        unknown += targets->classes[i];
+    }
+    for (int64_t u = 0; u < targets->unknown.strings.count; u++)
+        scores[known + u].support = targets->unknown.counts[u];
+    at_score_summary summary = at_scores_finish(scores, known + targets->unknown.strings.count);
+    at_report_compared(report, output, targets->places);
+    const double values[] = {(double)exact / (double)(targets->places ? targets->places : 1),
+                             summary.macro_precision,
+                             summary.macro_recall,
+                             summary.macro_f1,
+                             summary.micro_precision,
+                             summary.micro_recall,
+                             summary.micro_f1,
+                             (double)unknown};
+    for (int i = 0; i < 8 && status == ATTN_OK; i++)
+        status = at_report_add(report, output, metrics[i].name, values[i]);
+    return status;
+}
+
+static const char *separator(const at_answers *answers) {
+    return *answers->head->config.separator ? answers->head->config.separator : " ";
+}
+
+static void write(const at_answers *answers, int64_t place, const char *between, at_writer *writer) {
+    const at_row_answers *rows = at_row_answers_of(answers);
+    int first = 1;
+    for (int64_t l = 0; l < rows->labels; l++) {
+        double probability = (double)rows->probabilities[place * rows->labels + l];
+        if (!(probability >= 0.5)) continue;
+        if (!first) at_put(writer, separator(answers), 1);
+        at_put_text(writer, at_string(&at_row_head_of(answers->head)->labels.strings, l));
+        if (between) at_print(writer, "%s%.4f", *between == '\t' ? "=" : between, probability);
+        first = 0;
+    }
+}
+
+static void write_json(const at_answers *answers, int64_t place, at_writer *writer) {
+    const at_row_answers *rows = at_row_answers_of(answers);
+    int first = 1;
+    at_put_char(writer, '[');
+    for (int64_t l = 0; l < rows->labels; l++) {
+        if (!(rows->probabilities[place * rows->labels + l] >= 0.5f)) continue;
+        if (!first) at_put_char(writer, ',');
+        at_put_json(writer, at_string(&at_row_head_of(answers->head)->labels.strings, l));
+        first = 0;
+    }
+    at_put_char(writer, ']');
+}
+
+static const at_row_kind rows = {.width = width,
+                                 .classes = 1,
+                                 .numbers = 1,
+                                 .labels = 1,
+                                 .answer = answer,
+                                 .put = put,
+                                 .fill = fill,
+                                 .compare = compare,
+                                 .write = write,
+                                 .write_json = write_json,
+                                 .write_probability = at_write_probabilities};
+
+const at_head_kind at_head_labels = {
+    AT_ROW_HEAD,           .name = "labels",       .several = 1,     .rows = &rows,
+    .metrics = metrics,    .learn = learn,         .metric = metric, .store = at_class_store,
+    .load = at_class_load, .build = at_rows_build, .loss = loss,
+};

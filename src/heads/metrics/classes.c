@@ -1,0 +1,140 @@
+/* classes.c: confusion, precision and recall, errors of numbers. */
+#include "heads/metrics/classes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/* ---- classes ---- */
+
+static int by_value(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Sorts the pairs, each as one number, and counts runs. */
+attn_status at_confusion_make(attn_context *context, const int32_t *truth, const int32_t *answers,
+                              int64_t rows, int64_t classes, at_confusion *confusion) {
+    int64_t *pairs = at_allocate(context, rows, sizeof *pairs, "pairs of truth and answer");
+    if (!pairs) return ATTN_OUT_OF_MEMORY;
+    int64_t used = 0, distinct = 0;
+    for (int64_t i = 0; i < rows; i++)
+        if (truth[i] >= 0) pairs[used++] = truth[i] * classes + answers[i];
+    qsort(pairs, (size_t)used, sizeof *pairs, by_value);
+    for (int64_t i = 0; i < used; i++) distinct += i == 0 || pairs[i] != pairs[i - 1];
+    at_confused *cells = at_allocate(context, distinct, sizeof *cells, "a confusion matrix");
+    if (!cells) {
+        at_release(context, pairs);
+        return ATTN_OUT_OF_MEMORY;
+    }
+    int64_t last = -1;
+    for (int64_t i = 0; i < used; i++) {
+        if (i == 0 || pairs[i] != pairs[i - 1])
+            cells[++last] = (at_confused){.truth = pairs[i] / classes, .answer = pairs[i] % classes};
+        cells[last].count++;
+    }
+    at_release(context, pairs);
+    *confusion = (at_confusion){.classes = classes, .count = distinct, .cells = cells};
+    return ATTN_OK;
+}
+
+static int by_pair(const void *left, const void *right) {
+    const at_confused *a = left, *b = right;
+    if (a->truth != b->truth) return a->truth < b->truth ? -1 : 1;
+    return (a->answer > b->answer) - (a->answer < b->answer);
+}
+
+int64_t at_confusion_get(const at_confusion *confusion, int64_t truth, int64_t answer) {
+    const at_confused wanted = {.truth = truth, .answer = answer};
+    if (confusion->count == 0) return 0;
+    const at_confused *found =
+        bsearch(&wanted, confusion->cells, (size_t)confusion->count, sizeof *confusion->cells, by_pair);
+    return found ? found->count : 0;
+}
+
+void at_confusion_free(attn_context *context, at_confusion *confusion) {
+    at_release(context, confusion->cells);
+    *confusion = (at_confusion){0};
+}
+
+void at_confusion_count(const at_confusion *confusion, attn_class_scores *scores) {
+    for (int64_t c = 0; c < confusion->classes; c++) scores[c] = (attn_class_scores){0};
+    for (int64_t i = 0; i < confusion->count; i++) {
+        const at_confused *cell = &confusion->cells[i];
+        scores[cell->truth].support += cell->count;
+        scores[cell->answer].predicted += cell->count;
+        if (cell->truth == cell->answer) scores[cell->truth].right += cell->count;
+    }
+}
+
+int at_labels_count(const float *truth, const float *probabilities, int64_t labels,
+                    attn_class_scores *scores) {
+    int all_right = 1;
+    for (int64_t l = 0; l < labels; l++) {
+        int is = truth[l] > 0.5f, said = probabilities[l] >= 0.5f;
+        scores[l].support += is;
+        scores[l].predicted += said;
+        scores[l].right += is && said;
+        if (is != said) all_right = 0;
+    }
+    return all_right;
+}
+
+at_score_summary at_scores_finish(attn_class_scores *scores, int64_t classes) {
+    at_score_summary summary = {0};
+    int64_t occurring = 0, support = 0, predicted = 0, right = 0;
+    for (int64_t c = 0; c < classes; c++) {
+        attn_class_scores *one = &scores[c];
+        one->precision = ratio((double)one->right, (double)one->predicted);
+        one->recall = ratio((double)one->right, (double)one->support);
+        one->f1 = ratio(2 * (double)one->right, (double)(one->predicted + one->support));
+        if (one->support == 0 && one->predicted == 0) continue;
+        occurring++;
+        support += one->support;
+        predicted += one->predicted;
+        right += one->right;
+        summary.macro_precision += one->precision;
+        summary.macro_recall += one->recall;
+        summary.macro_f1 += one->f1;
+    }
+    summary.macro_precision = ratio(summary.macro_precision, (double)occurring);
+    summary.macro_recall = ratio(summary.macro_recall, (double)occurring);
+    summary.macro_f1 = ratio(summary.macro_f1, (double)occurring);
+    summary.micro_precision = ratio((double)right, (double)predicted);
+    summary.micro_recall = ratio((double)right, (double)support);
+    summary.micro_f1 = ratio(2 * (double)right, (double)(predicted + support));
+    return summary;
+}
+
+/* ---- numbers ---- */
+
+/* Moments are updated row by row (Welford), counted from the first row, so that numbers far from 0 cost no
+ * digits, and a constant side has exactly 0 as its moment. */
+at_number_errors at_numbers_compare(const float *truth, const double *answers, int64_t rows) {
+    at_number_errors errors = {0};
+    double squares = 0, absolutes = 0, first_x = 0, first_y = 0;
+    double mean_x = 0, mean_y = 0, moment_x = 0, moment_y = 0, common = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        if (isnan(truth[i])) continue;
+        double x = (double)truth[i], y = answers[i], error = y - x, count = (double)++errors.rows;
+        squares += error * error;
+        absolutes += fabs(error);
+        if (errors.rows == 1) first_x = x, first_y = y;
+        x -= first_x;
+        y -= first_y;
+        double from_x = x - mean_x, from_y = y - mean_y;
+        mean_x += from_x / count;
+        mean_y += from_y / count;
+        moment_x += from_x * (x - mean_x);
+        moment_y += from_y * (y - mean_y);
+        common += from_x * (y - mean_y);
+    }
+    errors.mean_squared = ratio(squares, (double)errors.rows);
+    errors.mean_absolute = ratio(absolutes, (double)errors.rows);
+    double correlation = ratio(common, sqrt(moment_x) * sqrt(moment_y));
+    errors.correlation = correlation < -1 ? -1 : correlation > 1 ? 1 : correlation;
+    return errors;
+}

@@ -1,0 +1,269 @@
+/* next.c: the head of language models: after every row the next symbol of running text.
+ *
+ * All lines of a dataset are one row of symbols with "\n" after each line and before the first, so that the
+ * first symbol of a chunk, too, has one to be predicted after. A chunk's rows are the symbols before those
+ * that are predicted. Where a chunk ends follows from what is in it, never from what comes: ending a chunk
+ * before a line that does not fit leaks that line's length.
+ */
+#include "heads/next.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "tape/parameters.h"
+
+enum { ROWS_PER_BATCH = 4096 };
+#define UNSEEN_BITS 21 /* which of all code points a character of an unknown symbol is */
+
+static attn_status create(attn_context *context, at_head **head) {
+    *head = at_allocate(context, 1, sizeof(at_head), "an output");
+    return *head ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+static void destroy(at_head *head) { at_release(head->context, head); }
+
+static attn_status learn(at_head *head, const at_labels *labels, int column) {
+    (void)labels;
+    (void)column;
+    if (head->source) return ATTN_OK;
+    return at_fail(head->context, ATTN_UNSUPPORTED,
+                   "the rows of this kind of input are no symbols: there is no next one to learn");
+}
+
+static const char *metric(const at_head *head) {
+    (void)head;
+    return "bits_per_byte";
+}
+
+static const at_symbols *symbols_of(const at_head *head) { return head->source; }
+
+/* ---- targets ---- */
+
+static void free_targets(at_targets *targets) {
+    at_next_targets *own = (at_next_targets *)(void *)targets;
+    attn_context *context = targets->context;
+    at_release(context, own->symbols);
+    at_release(context, own->batch_symbols);
+    at_release(context, own);
+}
+
+static attn_status targets(const at_head *head, const at_forward *forward, attn_context *context,
+                           const at_encoded *encoded, int column, at_targets **targets) {
+    (void)head;
+    (void)column;
+    at_next_targets *made = at_allocate(context, 1, sizeof *made, "targets");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->targets.context = context;
+    int64_t count = encoded->rows;
+    made->symbols = at_allocate(context, count + 1, sizeof *made->symbols, "running text");
+    attn_status status =
+        made->symbols ? forward->symbols(forward, encoded, made->symbols) : ATTN_OUT_OF_MEMORY;
+    if (status != ATTN_OK) {
+        free_targets(&made->targets);
+        return status;
+    }
+    for (int64_t u = 0; u + 1 < count; u++)
+        made->symbols[u] = made->symbols[u + 1] < 0 ? 0 : made->symbols[u + 1];
+    if (count > 0) made->symbols[count - 1] = -1;
+    *targets = &made->targets;
+    return ATTN_OK;
+}
+
+static int64_t labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets) {
+    (void)head;
+    (void)targets;
+    return encoded->examples > 0 ? 0 : -1;
+}
+
+attn_status at_next_segments(const at_head *head, const at_forward *forward, const at_encoded *encoded,
+                             const at_targets *targets, at_segments *segments) {
+    attn_context *context = encoded->context;
+    attn_status status = ATTN_OK;
+    int64_t longest = forward->longest;
+    int64_t first = 0; /* of the chunk that is being made; row first + 1 is the first that it predicts */
+    (void)head;
+    (void)targets;
+    segments->count = 0;
+    for (int64_t e = 0; e < encoded->examples && status == ATTN_OK; e++) {
+        int64_t end = encoded->offsets[e + 1] - 1; /* the line's "\n" */
+        for (; end - first > longest && status == ATTN_OK; first += longest)
+            status = at_segments_add(context, segments, (at_segment){0, first, longest, 0});
+        if (status == ATTN_OK && 2 * (end - first) >= longest) {
+            status = at_segments_add(context, segments, (at_segment){0, first, end - first, 0});
+            first = end;
+        }
+    }
+    int64_t last = encoded->rows - 1;
+    if (status == ATTN_OK && last > first)
+        status = at_segments_add(context, segments, (at_segment){0, first, last - first, 0});
+    return status;
+}
+
+static attn_status gather(const at_head *head, at_targets *targets, const at_segments *segments,
+                          const int64_t *order, int64_t count, const at_batch *batch) {
+    at_next_targets *own = (at_next_targets *)(void *)targets;
+    (void)head;
+    attn_status status = at_grow(targets->context, &own->batch_symbols, &own->batch_room, batch->rows,
+                                 sizeof *own->batch_symbols, "the targets of a batch");
+    if (status != ATTN_OK) return status;
+    int32_t *into = own->batch_symbols;
+    for (int64_t s = 0; s < count; s++) {
+        const at_segment *segment = &segments->list[order[s]];
+        memcpy(into, own->symbols + segment->first, (size_t)segment->count * sizeof *into);
+        into += segment->count;
+    }
+    return ATTN_OK;
+}
+
+/* ---- the layer ---- */
+
+static void build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
+                  const at_head_offer *offer) {
+    int64_t symbols = head->source->vocabulary.strings.count, width = head->config.decoder.columns;
+    at_symbol_layer *layer = at_parameters_memory(set, sizeof *layer);
+    if (!layer) return;
+    memset(layer, 0, sizeof *layer);
+    head->layers[network] = layer;
+    int tied = head->config.sequence.tied && offer->table && columns == width;
+    layer->scores =
+        tied ? offer->table : at_symbol_table(set, prefix, "symbols.weight", symbols, columns, head->rate);
+    layer->bias = at_symbol_bias(set, prefix, symbols);
+}
+
+static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                           const at_batch *batch, const at_targets *targets) {
+    attn_cross_entropy_options options;
+    (void)batch;
+    attn_cross_entropy_options_init(&options);
+    options.smoothing = (float)head->config.output.smoothing;
+    return attn_tape_cross_entropy(tape, at_sequence_scores(head, head->layers[network], tape, x),
+                                   ((const at_next_targets *)(const void *)targets)->batch_symbols, &options);
+}
+
+static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {
+    (void)batch;
+    at_sequence_scores(head, head->layers[network], tape, x);
+}
+
+/* ---- how well a text is predicted ---- */
+
+static const at_metric metrics[] = {{"bits_per_byte", 0, 0, 0},
+                                    {"perplexity", 0, 0, 0},
+                                    {"loss", 0, 0, 0},
+                                    {"unknown_units", 0, 1, 0},
+                                    {NULL, 0, 0, 0}};
+
+/* -log p of all symbols together (natural logarithm), and how many were predicted. */
+typedef struct surprise {
+    double loss;
+    int64_t symbols, unknown;
+    double *likelihood;
+    int64_t likelihood_room;
+} surprise;
+
+static int64_t characters(const char *unit) {
+    int64_t count = 0;
+    for (; *unit; unit++) count += ((unsigned char)*unit & 0xC0) != 0x80;
+    return count;
+}
+
+/* -log of the mean of the networks' probabilities, summed over the rows of a batch. */
+static attn_status predict_batch(const at_head *head, const at_forward *forward, at_work *work,
+                                 const int32_t *symbols, surprise *sum) {
+    int64_t rows = work->batch->rows;
+    attn_status status = at_grow(work->context, &sum->likelihood, &sum->likelihood_room, rows,
+                                 sizeof *sum->likelihood, "running text");
+    if (status != ATTN_OK) return status;
+    for (int64_t r = 0; r < rows; r++) sum->likelihood[r] = 0;
+    for (int n = 0; n < forward->networks; n++) {
+        attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
+        attn_variable *x = forward->rows(forward, n, work->tape, work->batch);
+        attn_variable *scores =
+            attn_tape_log_softmax(work->tape, at_sequence_scores(head, head->layers[n], work->tape, x));
+        status = attn_tape_status(work->tape);
+        if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
+        status = at_host_rows_of(scores, &work->host);
+        if (status != ATTN_OK) return status;
+        const float *row = work->host.data;
+        for (int64_t r = 0; r < rows; r++, row += work->host.stride)
+            sum->likelihood[r] += exp((double)row[symbols[r]]) / forward->networks;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        if (sum->likelihood[r] != sum->likelihood[r])
+            return at_fail(work->context, ATTN_NOT_FINITE,
+                           "the model says what is not a number: its weights are broken");
+        sum->loss -= log(sum->likelihood[r] > 1e-300 ? sum->likelihood[r] : 1e-300);
+    }
+    sum->symbols += rows;
+    return ATTN_OK;
+}
+
+static attn_status measure(const at_head *head, const at_forward *forward, at_work *work,
+                           const at_encoded *encoded, at_targets *targets, surprise *sum) {
+    at_next_targets *own = (at_next_targets *)(void *)targets;
+    attn_status status = at_next_segments(head, forward, encoded, targets, &work->segments);
+    if (status == ATTN_OK)
+        status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+    for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) {
+        const int64_t *order = work->plan.order + work->plan.first[b];
+        int64_t count = work->plan.first[b + 1] - work->plan.first[b];
+        status = forward->fill(forward, encoded, &work->segments, order, count, work->batch);
+        if (status == ATTN_OK) status = gather(head, targets, &work->segments, order, count, work->batch);
+        for (int64_t s = 0; s < count && status == ATTN_OK; s++) {
+            const at_segment *segment = &work->segments.list[order[s]];
+            for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
+                if (own->symbols[u] != 0) continue;
+                sum->loss += UNSEEN_BITS * log(2.0) * (double)characters(forward->row_name(encoded, u + 1));
+                sum->unknown++;
+            }
+        }
+        if (status == ATTN_OK) status = predict_batch(head, forward, work, own->batch_symbols, sum);
+    }
+    return status;
+}
+
+static attn_status report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                          const at_encoded *encoded, at_targets *const *targets, const void *settings,
+                          at_effort effort, attn_report *report) {
+    surprise sum = {.loss = 0};
+    (void)count;
+    (void)settings;
+    (void)effort;
+    attn_status status = measure(heads[0], forward, work, encoded, targets[0], &sum);
+    at_release(work->context, sum.likelihood);
+    double a_symbol = sum.loss / (double)(sum.symbols ? sum.symbols : 1);
+    const double values[] = {sum.loss / log(2.0) / (double)(encoded->bytes ? encoded->bytes : 1),
+                             exp(a_symbol), a_symbol, (double)sum.unknown};
+    for (int i = 0; i < 4 && status == ATTN_OK; i++)
+        status = at_report_add(report, 0, metrics[i].name, values[i]);
+    at_report_rows(report, sum.symbols);
+    at_report_compared(report, 0, sum.symbols);
+    return status;
+}
+
+const at_head_kind at_head_next = {
+    .name = "next",
+    .metrics = metrics,
+    .settings = &at_next_setting_fields,
+    .create = create,
+    .destroy = destroy,
+    .learn = learn,
+    .metric = metric,
+    .symbols = symbols_of,
+    .targets = targets,
+    .free_targets = free_targets,
+    .labelled = labelled,
+    .segments = at_next_segments,
+    .build = build,
+    .gather = gather,
+    .loss = loss,
+    .warm = warm,
+    .running = &at_next_running,
+    .predict = at_next_predict,
+    .free_answers = at_sequence_free_answers,
+    .free_state = at_next_free_state,
+    .report = report,
+    .write = at_next_write,
+};

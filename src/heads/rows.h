@@ -1,0 +1,121 @@
+/* rows.h: what the heads that answer for rows or examples share: a linear map of the network's rows, targets
+ * as numbers, and answers that are averaged over the networks of an ensemble. */
+#ifndef AT_HEADS_ROWS_H
+#define AT_HEADS_ROWS_H
+
+#include "heads/head.h"
+
+typedef struct at_row_head {
+    at_head head;
+    at_vocabulary labels;   /* class, labels, crf; none is "" */
+    double mean, deviation; /* number: the network answers (number - mean) / deviation */
+    float *class_weights;   /* class: NULL, or how much each counts in the loss */
+} at_row_head;
+
+/* Its parameters in one network. */
+typedef struct at_row_layer {
+    attn_linear *map;
+    attn_crf crf; /* crf only */
+} at_row_layer;
+
+typedef struct at_row_targets {
+    at_targets targets;
+    int64_t places;
+    int32_t *classes; /* class: [places]; -1: missing, -2 - u: string u of `unknown`. labels: how many labels
+                         of the place are unknown */
+    float *numbers;   /* number: [places], NaN: missing. labels: [places][labels] of 0 and 1 */
+    at_vocabulary unknown;  /* labels that the head does not know, with how often they occur */
+    int32_t *batch_classes; /* of the batch that was gathered last */
+    float *batch_numbers;
+    int64_t class_room, number_room;
+} at_row_targets;
+
+typedef struct at_row_answers {
+    at_answers answers;
+    int64_t places, labels;
+    int32_t *classes;     /* class, labels, crf: [places] */
+    double *numbers;      /* number: [places] */
+    float *probabilities; /* labels, and others if asked for: [places][labels] */
+    float *mean;          /* of several networks: the mean of their answers for a batch */
+    int64_t mean_room;
+} at_row_answers;
+
+typedef struct at_row_settings {
+    int probabilities;
+} at_row_settings;
+extern const at_fields at_row_setting_fields;
+
+/* What the kinds differ in, beside at_head_kind. */
+typedef struct at_row_kind {
+    int64_t (*width)(const at_row_head *head); /* columns of the map */
+    int classes, numbers;                      /* which arrays of targets it has */
+    int labels;                                /* probabilities are the answer */
+    /* One row of scores as it is to be averaged: probabilities, or a number. */
+    void (*answer)(const at_row_head *head, const float *scores, float *answer);
+    /* The answer of one network (scores), or the mean of several (answers), put to a place. */
+    void (*put)(const at_row_head *head, at_row_answers *into, const float *row, int averaged, int64_t place);
+    attn_status (*fill)(const at_row_head *head, attn_context *context, const at_labels *labels, int column,
+                        at_row_targets *targets);
+    /* One answer as text, and as a JSON value; its probability as JSON (NULL: it has none). */
+    void (*write)(const at_answers *answers, int64_t place, const char *between, at_writer *writer);
+    void (*write_json)(const at_answers *answers, int64_t place, at_writer *writer);
+    void (*write_probability)(const at_answers *answers, int64_t place, at_writer *writer);
+    attn_status (*compare)(const at_row_head *head, attn_context *context, const at_row_targets *targets,
+                           const at_row_answers *answers, int output, attn_report *report);
+} at_row_kind;
+extern const at_row_kind at_class_rows;
+
+static inline at_row_head *at_row_head_of(const at_head *head) { return (at_row_head *)(uintptr_t)head; }
+static inline const at_row_answers *at_row_answers_of(const at_answers *answers) {
+    return (const at_row_answers *)(const void *)answers;
+}
+
+/* ---- shared by the kinds (rows.c) ---- */
+
+attn_status at_rows_create(attn_context *context, at_head **head);
+void at_rows_destroy(at_head *head);
+attn_status at_rows_targets(const at_head *head, const at_forward *forward, attn_context *context,
+                            const at_encoded *encoded, int column, at_targets **targets);
+void at_rows_free_targets(at_targets *targets);
+attn_status at_rows_segments(const at_head *head, const at_forward *forward, const at_encoded *encoded,
+                             const at_targets *targets, at_segments *segments);
+void at_rows_build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
+                   const at_head_offer *offer);
+attn_status at_rows_gather(const at_head *head, at_targets *targets, const at_segments *segments,
+                           const int64_t *order, int64_t count, const at_batch *batch);
+void at_rows_warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch);
+int64_t at_rows_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets);
+/* Calls `each` for every value of a column that is not missing; several labels of a value one by one. */
+typedef attn_status (*at_value_function)(void *user, const char *text, size_t length, int64_t place);
+attn_status at_for_values(const at_labels *labels, int column, int split, at_value_function each, void *user);
+/* The labels in the order of their frequency; unlike units, without an unknown one. */
+attn_status at_learn_labels(at_row_head *head, const at_labels *labels, int column, int split);
+
+/* ---- predicting and comparing (rows_predict.c) ---- */
+
+attn_status at_rows_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                            const at_encoded *encoded, const void *settings, at_answers **answers);
+void at_rows_free_answers(at_answers *answers);
+void at_rows_free_state(attn_context *context, void *state);
+attn_status at_rows_report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                           const at_encoded *encoded, at_targets *const *targets, const void *settings,
+                           at_effort effort, attn_report *report);
+void at_rows_write(const at_writing *now, int64_t example);
+int32_t at_largest(const float *numbers, int64_t count);
+
+/* What all heads of rows do alike: rows of their at_head_kind. */
+#define AT_ROW_HEAD                                                                                          \
+    .settings = &at_row_setting_fields, .create = at_rows_create, .destroy = at_rows_destroy,                \
+    .targets = at_rows_targets, .free_targets = at_rows_free_targets, .labelled = at_rows_labelled,          \
+    .segments = at_rows_segments, .gather = at_rows_gather, .warm = at_rows_warm,                            \
+    .predict = at_rows_predict, .free_answers = at_rows_free_answers, .free_state = at_rows_free_state,      \
+    .report = at_rows_report, .write = at_rows_write
+
+/* ---- labels and probabilities, as class and crf write them (class.c) ---- */
+
+attn_status at_class_load(at_head *head, const json_t *description, const char **reason);
+void at_class_store(const at_head *head, json_t *description);
+void at_write_probabilities(const at_answers *answers, int64_t place, at_writer *writer);
+extern const at_metric at_class_metrics[];
+
+#endif

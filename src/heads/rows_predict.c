@@ -1,0 +1,243 @@
+/* rows_predict.c: the answers of heads of rows for encoded examples, and how right they are.
+ *
+ * Sequences go through the networks in batches of like length, longest first; the answers are put back where
+ * their rows or examples stand.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "heads/rows.h"
+
+enum { ROWS_PER_BATCH = 2048 };
+
+int32_t at_largest(const float *numbers, int64_t count) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++) {
+        if (numbers[i] > numbers[best]) best = i;
+    }
+    return (int32_t)best;
+}
+
+void at_rows_free_answers(at_answers *answers) {
+    at_row_answers *rows = (at_row_answers *)(void *)answers;
+    attn_context *context = answers->context;
+    at_release(context, rows->classes);
+    at_release(context, rows->numbers);
+    at_release(context, rows->probabilities);
+    at_release(context, rows->mean);
+    at_release(context, rows);
+}
+
+static attn_status make_answers(const at_head *head, attn_context *context, int64_t places, int probabilities,
+                                at_answers **answers) {
+    const at_row_head *own = at_row_head_of(head);
+    at_row_answers *made = at_allocate(context, 1, sizeof *made, "answers");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->answers = (at_answers){head, context};
+    *answers = &made->answers; /* what is there is freed with it */
+    made->places = places;
+    made->labels = own->labels.strings.count;
+    if (made->labels == 0) {
+        made->numbers = at_allocate(context, places, sizeof *made->numbers, "answers");
+        return made->numbers ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    }
+    made->classes = at_allocate(context, places, sizeof *made->classes, "answers");
+    if (!made->classes) return ATTN_OUT_OF_MEMORY;
+    if (!probabilities && !head->kind->rows->labels) return ATTN_OK;
+    made->probabilities =
+        at_allocate(context, places * made->labels, sizeof *made->probabilities, "probabilities");
+    return made->probabilities ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+/* What one prediction works with. */
+typedef struct job {
+    at_head *const *heads;
+    int count;
+    const at_forward *forward;
+    at_work *work;
+    at_answers **answers;
+    const int64_t *order; /* the segments of the batch */
+} job;
+
+/* What a head keeps from batch to batch, for those that decode a batch as a whole. */
+typedef struct rows_state {
+    int32_t *path;
+    float *marginals;
+    int64_t path_room, marginal_room;
+} rows_state;
+
+void at_rows_free_state(attn_context *context, void *state) {
+    rows_state *own = state;
+    at_release(context, own->path);
+    at_release(context, own->marginals);
+    at_release(context, own);
+}
+
+/* Calls `put` for every row of the batch with the place where it belongs. */
+static void put_rows(const job *now, int number, const float *rows, int64_t stride, const int32_t *path,
+                     int averaged) {
+    const at_head *head = now->heads[number];
+    const at_batch *batch = now->work->batch;
+    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    for (int64_t s = 0; s < batch->sequences; s++) {
+        const at_segment *segment = &now->work->segments.list[now->order[s]];
+        int64_t count = head->per_row ? segment->count : 1, first = head->per_row ? batch->offsets[s] : s;
+        for (int64_t r = 0; r < count; r++) {
+            int64_t place = head->per_row ? segment->first + r : segment->example;
+            if (rows)
+                head->kind->rows->put(at_row_head_of(head), into, rows + (first + r) * stride, averaged,
+                                      place);
+            if (path) into->classes[place] = path[first + r];
+        }
+    }
+}
+
+/* Adds the answers of a network to the mean; they are rows of scores, or answers already. */
+static attn_status add_to_mean(const job *now, int network, int number, const float *rows, int64_t stride,
+                               int64_t count, int answered) {
+    const at_head *head = now->heads[number];
+    const at_row_kind *kind = head->kind->rows;
+    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    attn_context *context = now->work->context;
+    int64_t width = kind->width(at_row_head_of(head));
+    attn_status status = at_grow(context, &into->mean, &into->mean_room, (count + 1) * width, sizeof(float),
+                                 "the mean of answers");
+    if (status != ATTN_OK) return status;
+    float *answer = into->mean + count * width; /* one row more, to work in */
+    for (int64_t r = 0; r < count; r++) {
+        const float *row = rows + r * stride;
+        if (!answered) {
+            kind->answer(at_row_head_of(head), row, answer);
+            row = answer;
+        }
+        float *mean = into->mean + r * width;
+        for (int64_t c = 0; c < width; c++)
+            mean[c] = (network ? mean[c] : 0) + row[c] / (float)now->forward->networks;
+    }
+    return ATTN_OK;
+}
+
+/* Broken weights give no answers, rather than wrong ones. */
+static attn_status check_finite(attn_context *context, const float *rows, int64_t stride, int64_t count,
+                                int64_t width) {
+    for (int64_t r = 0; r < count; r++) {
+        for (int64_t c = 0; c < width; c++)
+            if (!isfinite(rows[r * stride + c]))
+                return at_fail(context, ATTN_NOT_FINITE,
+                               "the model says what is not a number: its weights are broken");
+    }
+    return ATTN_OK;
+}
+
+/* A head that decodes the rows of a batch together. */
+static attn_status answer_together(const job *now, int network, int number, attn_variable *scores) {
+    const at_head *head = now->heads[number];
+    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    at_work *work = now->work;
+    rows_state *state = work->state;
+    attn_ragged rows = {work->batch->sequences, work->batch->offsets};
+    int several = now->forward->networks > 1, wanted = several || into->probabilities;
+    attn_status status = at_grow(work->context, &state->path, &state->path_room, work->batch->rows,
+                                 sizeof *state->path, "a path");
+    if (status == ATTN_OK && wanted)
+        status = at_grow(work->context, &state->marginals, &state->marginal_room,
+                         work->batch->rows * into->labels, sizeof *state->marginals, "marginals");
+    if (status != ATTN_OK) return status;
+    status = head->kind->decode(head, network, work->tape, scores, &rows, several ? NULL : state->path,
+                                wanted ? state->marginals : NULL);
+    if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
+    if (several)
+        return add_to_mean(now, network, number, state->marginals, into->labels, work->batch->rows, 1);
+    put_rows(now, number, wanted ? state->marginals : NULL, into->labels, state->path, 1);
+    return ATTN_OK;
+}
+
+static attn_status answer_network(const job *now, int network) {
+    at_work *work = now->work;
+    attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
+    attn_variable *x = now->forward->rows(now->forward, network, work->tape, work->batch);
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < now->count && status == ATTN_OK; i++) {
+        const at_row_layer *layer = now->heads[i]->layers[network];
+        attn_variable *scores = attn_linear_apply(work->tape, layer->map, x);
+        status = attn_tape_status(work->tape);
+        if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
+        status = at_host_rows_of(scores, &work->host);
+        if (status == ATTN_OK)
+            status = check_finite(work->context, work->host.data, work->host.stride,
+                                  attn_variable_rows(scores), attn_variable_columns(scores));
+        if (status != ATTN_OK) return status;
+        if (now->heads[i]->kind->decode)
+            status = answer_together(now, network, i, scores);
+        else if (now->forward->networks > 1)
+            status = add_to_mean(now, network, i, work->host.data, work->host.stride,
+                                 attn_variable_rows(scores), 0);
+        else
+            put_rows(now, i, work->host.data, work->host.stride, NULL, 0);
+    }
+    return status;
+}
+
+static attn_status answer_batch(job *now, const at_encoded *encoded, int64_t number) {
+    at_work *work = now->work;
+    now->order = work->plan.order + work->plan.first[number];
+    int64_t count = work->plan.first[number + 1] - work->plan.first[number];
+    attn_status status =
+        now->forward->fill(now->forward, encoded, &work->segments, now->order, count, work->batch);
+    for (int n = 0; n < now->forward->networks && status == ATTN_OK; n++) status = answer_network(now, n);
+    for (int i = 0; i < now->count && status == ATTN_OK && now->forward->networks > 1; i++) {
+        const at_row_answers *into = at_row_answers_of(now->answers[i]);
+        put_rows(now, i, into->mean, now->heads[i]->kind->rows->width(at_row_head_of(now->heads[i])), NULL,
+                 1);
+    }
+    return status;
+}
+
+attn_status at_rows_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                            const at_encoded *encoded, const void *settings, at_answers **answers) {
+    int probabilities = settings && ((const at_row_settings *)settings)->probabilities;
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < count && status == ATTN_OK; i++)
+        status = make_answers(heads[i], work->context, heads[i]->per_row ? encoded->rows : encoded->examples,
+                              probabilities, &answers[i]);
+    if (status == ATTN_OK && !work->state) {
+        work->state = at_allocate(work->context, 1, sizeof(rows_state), "answers");
+        if (!work->state) status = ATTN_OUT_OF_MEMORY;
+    }
+    if (status == ATTN_OK)
+        status = at_segments_make(work->context, encoded->examples, encoded->offsets, forward->longest,
+                                  heads[0]->per_row, &work->segments);
+    if (status == ATTN_OK)
+        status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+    job now = {heads, count, forward, work, answers, NULL};
+    for (int64_t b = 0; status == ATTN_OK && b < work->plan.batches; b++)
+        status = answer_batch(&now, encoded, b);
+    return status;
+}
+
+attn_status at_rows_report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                           const at_encoded *encoded, at_targets *const *targets, const void *settings,
+                           at_effort effort, attn_report *report) {
+    at_answers **answers = at_allocate(work->context, count, sizeof *answers, "answers");
+    (void)settings;
+    (void)effort;
+    if (!answers) return ATTN_OUT_OF_MEMORY;
+    attn_status status = at_rows_predict(heads, count, forward, work, encoded, NULL, answers);
+    at_report_rows(report, encoded->rows);
+    for (int i = 0; i < count && status == ATTN_OK; i++) {
+        const at_row_targets *truth = (const at_row_targets *)(const void *)targets[i];
+        const at_row_answers *found = at_row_answers_of(answers[i]);
+        if (found->classes && forward->measure && !heads[i]->kind->rows->labels)
+            status = forward->measure(forward, encoded, &at_row_head_of(heads[i])->labels.strings,
+                                      truth->classes, found->classes, i, report);
+        if (status == ATTN_OK)
+            status = heads[i]->kind->rows->compare(at_row_head_of(heads[i]), work->context, truth, found, i,
+                                                   report);
+    }
+    for (int i = 0; i < count; i++)
+        if (answers[i]) at_rows_free_answers(answers[i]);
+    at_release(work->context, answers);
+    return status;
+}

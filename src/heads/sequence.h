@@ -1,0 +1,102 @@
+/* sequence.h: answers of their own length: a decoder that sees the encoder's rows and the symbols so far.
+ *
+ *     embedding of the symbols so far -> norm -> decoder -> scores of the next symbol
+ *
+ * Symbol 0, the empty string, begins an answer and ends it. The scores are rows times the table that embeds
+ * symbols, plus a bias, where target.tied says so and the table has a row for each symbol and no other.
+ */
+#ifndef AT_HEADS_SEQUENCE_H
+#define AT_HEADS_SEQUENCE_H
+
+#include "heads/head.h"
+
+typedef struct at_sequence_head {
+    at_head head;
+    at_symbols own; /* the answers' symbols, where they are not those of the input */
+    const at_symbols *symbols;
+    int64_t longest; /* symbols of an answer, at most */
+} at_sequence_head;
+
+typedef struct at_symbol_layer {
+    attn_parameter *table; /* embeds symbols; may be the input's */
+    attn_norm *norm;
+    attn_decoder *decoder;
+    attn_parameter *scores; /* symbols x columns: `table`, or its own */
+    attn_parameter *bias;
+} at_symbol_layer;
+
+/* The rows of a decoder with teacher forcing: for every answer of a batch symbol 0 and its symbols; what is
+ * to be predicted are its symbols and symbol 0. */
+typedef struct at_decoding {
+    int64_t sequences, *offsets; /* [sequences + 1] */
+    int32_t *inputs, *predicted; /* [rows]; predicted -1: does not count */
+    int64_t offset_room, input_room, predicted_room;
+} at_decoding;
+
+/* The symbols of answers: numbers, -1 for those that are not known; answer e is offsets[e] .. offsets[e + 1]
+ * - 1. */
+typedef struct at_sequence_targets {
+    at_targets targets;
+    int32_t *ids;
+    int64_t id_room, *offsets, offset_room, examples, count;
+    int64_t longest; /* of one answer */
+    at_decoding decoding;
+    int64_t *batch_examples, batch_room;
+} at_sequence_targets;
+
+typedef struct at_hypothesis {
+    double score;
+    int64_t first, count; /* symbols, in at_sequence_answers.symbols */
+    int64_t text;         /* in at_sequence_answers.texts */
+    int64_t alignment;    /* in at_sequence_answers.alignments, -1: none: count x rows */
+    int64_t rows;         /* of the source */
+    int ended;
+} at_hypothesis;
+
+typedef struct at_sequence_answers {
+    at_answers answers;
+    int64_t examples, n_best;
+    at_hypothesis *list; /* [examples][n_best] */
+    int64_t *counts;     /* [examples] */
+    int32_t *symbols;
+    int64_t symbol_count, symbol_room;
+    at_strings texts;
+    float *alignments;
+    int64_t alignment_count, alignment_room;
+    int ranked, aligned; /* how they are written */
+} at_sequence_answers;
+
+static inline at_sequence_head *at_sequence_of(const at_head *head) {
+    return (at_sequence_head *)(uintptr_t)head;
+}
+
+attn_status at_decoding_make(attn_context *context, const int32_t *ids, const int64_t *offsets,
+                             const int64_t *examples, int64_t count, at_decoding *decoding);
+void at_decoding_free(attn_context *context, at_decoding *decoding);
+
+/* Symbols embedded, as the decoder takes them; its rows to scores of the next symbol; all of it, with teacher
+ * forcing (weights: NULL, or where the cross-attention of the last block goes). */
+attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                 const int32_t *ids, int64_t count);
+attn_variable *at_sequence_scores(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                  attn_variable *x);
+attn_variable *at_sequence_force(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                 attn_variable *source, const at_batch *batch, const at_decoding *decoding,
+                                 float *weights);
+/* A table of embeddings, and a bias of scores, by name. */
+attn_parameter *at_symbol_table(attn_parameters *set, const char *prefix, const char *part, int64_t rows,
+                                int64_t columns, double rate);
+attn_parameter *at_symbol_bias(attn_parameters *set, const char *prefix, int64_t symbols);
+
+extern const at_fields at_sequence_setting_fields;
+attn_status at_sequence_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                                const at_encoded *encoded, const void *settings, at_answers **answers);
+void at_sequence_free_state(attn_context *context, void *state);
+void at_sequence_free_answers(at_answers *answers);
+extern const at_metric at_sequence_metrics[];
+attn_status at_sequence_report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                               const at_encoded *encoded, at_targets *const *targets, const void *settings,
+                               at_effort effort, attn_report *report);
+void at_sequence_write(const at_writing *now, int64_t example);
+
+#endif

@@ -1,0 +1,185 @@
+/* input.h: what a kind of input is: the code that turns files into rows.
+ *
+ *     read -> dataset;  learn -> vocabulary, statistics;  encode -> rows, once;  fill -> batches;
+ *     build, apply -> the layer that maps a batch to rows x columns
+ *
+ * Kinds are rows of one table (inputs.c); nothing outside a kind's folder knows its name. A new kind is its
+ * folder and a line in that table.
+ */
+#ifndef AT_INPUTS_INPUT_H
+#define AT_INPUTS_INPUT_H
+
+#include <attn/parameters.h>
+#include <attn/tape.h>
+
+#include "data/dataset.h"
+#include "data/examples.h"
+#include "data/fields.h"
+#include "data/plan.h"
+#include "data/safetensors.h"
+#include "data/symbols/symbols.h"
+#include "data/writer.h"
+
+/* What a task asks of the rows. */
+typedef struct at_input_use {
+    const char *task;
+    int per_row;     /* 1: targets stand with rows, 0: with examples, -1: as the data has it */
+    int writes_text; /* the answer is text: units can be joined again */
+    int running;     /* examples are lines of one text, and a row knows only what stands before it */
+    int chooses;     /* units may be left to the data */
+} at_input_use;
+
+typedef struct at_input_kind at_input_kind;
+
+/* A view of data as rows: what a kind has learned from the training data. The kind's own struct begins with
+ * it. */
+typedef struct at_input {
+    const at_input_kind *kind;
+    attn_context *context;
+    at_input_use use;
+    int64_t longest; /* rows of a sequence, at most */
+    int64_t stem;    /* rows that a convolution before the encoder sees; 0: there is none */
+} at_input;
+
+/* What it learns from besides the examples. */
+typedef struct at_learning {
+    const attn_dataset *examples;
+    const at_strings *answers; /* NULL, or texts whose units belong into the vocabulary, too */
+    const char *vectors;       /* NULL, or a file of pretrained vectors */
+} at_learning;
+
+/* What reading needs to know: files (one, or two that belong together), or bytes in memory. */
+typedef struct at_source {
+    const char *names[2]; /* of the files, for errors: the second may be NULL */
+    const char *bytes[2]; /* NULL: the files are read */
+    size_t counts[2];
+    int64_t first_line;
+    const attn_reader_options *options;
+} at_source;
+
+/* Rows that are symbols: a head may predict the next one, or share the table that embeds them. */
+typedef struct at_offer {
+    const at_symbols *symbols; /* NULL: rows are no symbols */
+    attn_parameter *table;     /* NULL, or symbols x columns: one row for each symbol and no others */
+    double rate;               /* how many times larger embeddings are stored than they are used */
+} at_offer;
+
+/* How examples are encoded for a prediction. */
+typedef struct at_encode_options {
+    const void *settings; /* NULL, or those of the prediction */
+    int goes_on;          /* the first text goes on with one that was encoded before */
+} at_encode_options;
+
+/* Metrics that only the kind knows (of words that labels of characters make, say). */
+typedef attn_status (*at_metric_function)(void *user, const char *name, double value);
+
+/* Answers, as a kind sees them that writes them into the format of its data. */
+typedef struct at_cells at_cells;
+struct at_cells {
+    const void *user;
+    int outputs;
+    const char *(*name)(const at_cells *cells, int output);
+    int64_t (*rows)(const at_cells *cells, int64_t example);
+    void (*put)(const at_cells *cells, int output, int64_t example, int64_t row, at_writer *writer);
+    /* Whether there is a probability to be written, of one answer, and its text. */
+    int (*likely)(const at_cells *cells, int output);
+    void (*put_probability)(const at_cells *cells, int output, int64_t example, int64_t row,
+                            at_writer *writer);
+};
+
+struct at_input_kind {
+    const char *name, *help;
+    const char *row, *example;  /* what they are called; NULL: that */
+    const char *const *formats; /* of its files; the first is "auto"; ends with NULL */
+    at_fields fields;           /* its part of a configuration */
+    at_fields settings;         /* of a prediction */
+    const char *models; /* what a message about a setting calls those with it: "models that read text" */
+    const at_default *defaults; /* by task; `default_count` of them */
+    int default_count;
+
+    /* ---- files ---- */
+    int (*knows)(const char *path); /* by its name: whether a file is of this kind */
+    attn_status (*read)(attn_context *context, const at_source *source, attn_dataset **dataset);
+    /* The format of a file that begins with these bytes; 0 if it cannot be told. */
+    int (*detect)(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
+    /* Formats whose examples are blocks of lines with blank lines between (1), are single lines (0), or which
+     * cannot be read piece by piece (-1). */
+    int (*pieces)(int format);
+    /* Whether two files can be read together; NULL: they cannot. */
+    int (*takes_two)(const attn_reader_options *options);
+    /* What is in a dataset, for `attn check`: its part of the text, or of the JSON object (data/describe.h).
+     */
+    attn_status (*describe)(const attn_dataset *dataset, const attn_describe_options *options,
+                            at_writer *writer);
+
+    /* NULL, or answers for all rows in the format of the data, everything else as it was. lines: what the
+     * dataset was read from; NULL: that is not at hand. *filled 0: the data has no room for them. */
+    attn_status (*fill_in)(const attn_dataset *dataset, const char *lines, size_t length,
+                           const at_cells *cells, at_writer *writer, int *filled);
+
+    /* ---- the view ---- */
+    /* Values that do not go together. */
+    attn_status (*check)(attn_context *context, const void *values, const at_input_use *use);
+    /* The unit of its symbols, as configured; AT_UNIT_AUTO: there is none, or it is left to the data. */
+    at_unit (*unit)(const void *values);
+    /* Chooses what the configuration leaves to the data. */
+    attn_status (*choose)(const void *values, const attn_dataset *examples,
+                          attn_status (*set)(void *user, const char *name, const char *value), void *user);
+    attn_status (*create)(attn_context *context, const void *values, const at_input_use *use,
+                          at_input **input);
+    void (*destroy)(at_input *input);
+    attn_status (*learn)(at_input *input, const at_learning *from);
+    uint64_t (*fingerprint)(const at_input *input, uint64_t seed); /* NULL, or of what else it was given */
+    attn_status (*store)(const at_input *input, const char *prefix, at_safetensors_writer *writer);
+    attn_status (*load)(at_input *input, const char *prefix, const at_safetensors *file);
+    int64_t (*vocabulary)(const at_input *input); /* NULL: there is none */
+    const char *(*vocabulary_unit)(const at_input *input, int64_t index);
+
+    /* ---- examples ---- */
+    /* memo: NULL, or where the kind keeps what it can use again in the next call (freed by free_memo).
+     * options: NULL for training. */
+    attn_status (*encode)(const at_input *input, attn_context *context, void **memo,
+                          const attn_dataset *dataset, const at_encode_options *options,
+                          at_encoded **encoded);
+    void (*free_encoded)(at_encoded *encoded);
+    void (*free_memo)(attn_context *context, void *memo);
+    const char *(*row_name)(const at_encoded *encoded, int64_t row);
+    attn_status (*symbols)(const at_input *input, const at_encoded *encoded, int32_t *ids); /* -1: unknown */
+    attn_status (*create_batch)(attn_context *context, at_batch **batch);
+    /* The segments order[0 .. count - 1]. seed: NULL, or of what training hides or changes at random. */
+    attn_status (*fill)(const at_input *input, const at_encoded *encoded, const at_segments *segments,
+                        const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch);
+    void (*free_batch)(at_batch *batch);
+
+    /* ---- running text, unit by unit; NULL where rows do not come one by one ---- */
+    attn_status (*begin)(const at_input *input, attn_context *context, at_encoded **encoded);
+    attn_status (*extend)(const at_input *input, at_encoded *encoded, const char *unit, size_t length);
+    /* Rows first .. first + count - 1 of a sequence that begins at row `begins` and ends with them. */
+    attn_status (*fill_tail)(const at_input *input, const at_encoded *encoded, int64_t begins, int64_t first,
+                             int64_t count, at_batch *batch);
+
+    /* ---- the layer ---- */
+    /* Parameters that all networks share, before the first of them is built; NULL: there are none. */
+    void (*build_shared)(at_input *input, attn_parameters *set, const char *prefix);
+    void *(*build)(const at_input *input, attn_parameters *set, const char *prefix, int64_t columns);
+    attn_variable *(*apply)(const at_input *input, const void *layer, attn_tape *tape, const at_batch *batch);
+    void (*offer)(const at_input *input, const void *layer, at_offer *offer); /* NULL: nothing */
+
+    /* ---- rows that are parts of larger pieces, as characters are of words; all NULL where they are not ----
+     */
+    const char *(*metric)(const at_input *input); /* what models are chosen by; NULL: what the head says */
+    const char *(*check_labels)(const at_input *input, const at_strings *labels); /* NULL, or what is wrong */
+    attn_status (*join)(const at_input *input, attn_context *context, const at_encoded *encoded,
+                        const at_strings *labels, const int32_t *classes, at_strings *pieces,
+                        int64_t **offsets);
+    attn_status (*measure)(const at_input *input, attn_context *context, const at_encoded *encoded,
+                           const at_strings *labels, const int32_t *truth, const int32_t *answers,
+                           at_metric_function add, void *user);
+};
+
+/* The kinds, in the order of their numbers; NULL out of range or if there is no such kind. */
+int at_input_count(void);
+const at_input_kind *at_input_at(int index);
+const at_input_kind *at_input_find(const char *name);
+
+#endif

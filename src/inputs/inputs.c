@@ -1,0 +1,201 @@
+/* inputs.c: the table of kinds of input, and reading of files whatever their kind is. */
+#include "inputs/input.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "data/describe.h"
+#include "inputs/kinds.h"
+
+static const at_input_kind *const kinds[] = AT_INPUT_KINDS;
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+int at_input_count(void) { return KINDS; }
+const at_input_kind *at_input_at(int index) { return index < 0 || index >= KINDS ? NULL : kinds[index]; }
+
+const at_input_kind *at_input_find(const char *name) {
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
+
+/* ---- what there is ---- */
+
+int attn_input_count(void) { return KINDS; }
+const char *attn_input_name(int index) { return at_input_at(index) ? kinds[index]->name : NULL; }
+const char *attn_input_help(int index) { return at_input_at(index) ? kinds[index]->help : NULL; }
+
+const char *attn_input_row(const char *input) {
+    const at_input_kind *kind = at_input_find(input ? input : kinds[0]->name);
+    return kind && kind->row ? kind->row : "row";
+}
+
+const char *attn_input_example(const char *input) {
+    const at_input_kind *kind = at_input_find(input ? input : kinds[0]->name);
+    return kind && kind->example ? kind->example : "example";
+}
+
+const char *attn_input_format(const char *input, int format) {
+    const at_input_kind *kind = at_input_find(input ? input : kinds[0]->name);
+    for (int f = 0; kind && format >= 0 && kind->formats[f]; f++)
+        if (f == format) return kind->formats[f];
+    return NULL;
+}
+
+int attn_input_find_format(const char *input, const char *format) {
+    const char *name;
+    for (int f = 0; format && (name = attn_input_format(input, f)); f++)
+        if (strcmp(name, format) == 0) return f;
+    return -1;
+}
+
+const char *attn_input_of_file(const char *path) {
+    for (int i = KINDS - 1; i > 0 && path; i--)
+        if (kinds[i]->knows(path)) return kinds[i]->name;
+    return kinds[0]->name; /* the first takes what the others do not know */
+}
+
+/* ---- reading ---- */
+
+void attn_reader_options_init(attn_reader_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->labelled = 1;
+    options->per_token = -1;
+    options->pairs = -1;
+    options->expanded_limit = INT64_C(1) << 32;
+}
+
+/* *options: those that were given, as this version has them. */
+static attn_status check_options(attn_context *context, const attn_reader_options *given,
+                                 attn_reader_options *options, const at_input_kind **kind) {
+    char reason[AT_OPTIONS_TEXT];
+    attn_reader_options_init(options);
+    attn_status status =
+        at_options_take("reader options", "attn_reader_options_init", given,
+                        AT_FIRST_SIZE(attn_reader_options, expanded_limit), sizeof *options, options, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "%s", reason);
+    *kind = at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+    if (!*kind)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: there is no input \"%.60s\"",
+                       options->input);
+    if (!attn_input_format((*kind)->name, (int)options->format))
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: there is no format %d",
+                       (int)options->format);
+    if (options->per_token < -1 || options->per_token > 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: per_token is %d, not -1, 0 or 1",
+                       options->per_token);
+    if (options->expanded_limit < 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: expanded_limit is %" PRId64,
+                       options->expanded_limit);
+    return ATTN_OK;
+}
+
+static attn_status read_source(attn_context *context, at_source *source, attn_dataset **dataset) {
+    const at_input_kind *kind = NULL;
+    attn_reader_options options;
+    attn_status status = check_options(context, source->options, &options, &kind);
+    if (status != ATTN_OK) return status;
+    source->options = &options;
+    if (source->bytes[0] && source->counts[0] > (uint64_t)source->options->expanded_limit)
+        return at_fail(context, ATTN_OVERFLOW,
+                       "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
+                       source->names[0], source->counts[0], source->options->expanded_limit);
+    return kind->read(context, source, dataset);
+}
+
+attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
+                               size_t count, const attn_reader_options *options, attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (name == NULL || options == NULL || dataset == NULL || (bytes == NULL && count > 0))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_parse: name, bytes, options and dataset must not be NULL");
+    if (first_line < 1 || first_line > INT64_MAX / 2)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "attn_dataset_parse: first_line is %" PRId64,
+                       first_line);
+    at_source source = {.names = {name},
+                        .bytes = {bytes ? bytes : ""},
+                        .counts = {count},
+                        .first_line = first_line,
+                        .options = options};
+    return read_source(context, &source, dataset);
+}
+
+attn_status attn_dataset_read(attn_context *context, const char *path, const attn_reader_options *options,
+                              attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (path == NULL || options == NULL || dataset == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_read: path, options and dataset must not be NULL");
+    at_source source = {.names = {path}, .first_line = 1, .options = options};
+    return read_source(context, &source, dataset);
+}
+
+attn_status attn_dataset_read_parallel(attn_context *context, const char *sources, const char *targets,
+                                       const attn_reader_options *options, attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (sources == NULL || targets == NULL || options == NULL || dataset == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_read_parallel: sources, targets, options and dataset must not be NULL");
+    at_source source = {.names = {sources, targets}, .first_line = 1, .options = options};
+    return read_source(context, &source, dataset);
+}
+
+int attn_reader_files(const attn_reader_options *options) {
+    const at_input_kind *kind =
+        at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+    return kind && kind->takes_two && kind->takes_two(options) ? 2 : 1;
+}
+
+attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
+                                const attn_reader_options *options) {
+    const at_input_kind *kind =
+        options ? at_input_find(options->input && *options->input ? options->input : kinds[0]->name) : NULL;
+    if (!kind || !name || (!bytes && count)) return ATTN_FORMAT_AUTO;
+    return (attn_format)kind->detect(name, bytes ? bytes : "", count, options);
+}
+
+int attn_reader_pieces(const attn_reader_options *options) {
+    const at_input_kind *kind =
+        at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+    return kind ? kind->pieces((int)options->format) : -1;
+}
+
+/* ---- what is in a dataset ---- */
+
+void attn_describe_options_init(attn_describe_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+}
+
+attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_describe_options *given,
+                                  char **text) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
+    attn_context *context = dataset->context;
+    attn_describe_options options;
+    char reason[AT_OPTIONS_TEXT];
+    if (!text) return at_fail(context, ATTN_INVALID_ARGUMENT, "attn_dataset_describe: text is NULL");
+    attn_describe_options_init(&options);
+    attn_status status =
+        at_options_take("options", "attn_describe_options_init", given,
+                        AT_FIRST_SIZE(attn_describe_options, task), sizeof options, &options, reason);
+    if (status != ATTN_OK) return at_fail(context, status, "attn_dataset_describe: %s", reason);
+    const at_input_kind *kind = at_input_find(dataset->kind->input);
+    at_writer writer = {.context = context, .terminal = 1};
+    at_describe_begin(dataset, kind->formats[dataset->format], &options, &writer);
+    status = kind->describe(dataset, &options, &writer);
+    at_describe_end(dataset, &options, &writer);
+    if (status == ATTN_OK) status = writer.status;
+    if (status == ATTN_OK)
+        *text = writer.bytes;
+    else
+        at_writer_free(&writer);
+    return status;
+}
+
+void attn_text_release(attn_context *context, char *text) {
+    if (context) at_release(context, text);
+}

@@ -1,0 +1,12 @@
+/* kinds.h: the kinds of input there are: one line each. The first takes files that the others do not know. */
+#ifndef AT_INPUTS_KINDS_H
+#define AT_INPUTS_KINDS_H
+
+#include "inputs/input.h"
+
+extern const at_input_kind at_text_kind;
+
+#define AT_INPUT_KINDS                                                                                       \
+    { &at_text_kind }
+
+#endif

@@ -1,0 +1,109 @@
+/* reader.h: what the readers of the formats share: lines, errors with file and line, bad examples that are
+ * left out, text in NFC.
+ */
+#ifndef AT_INPUTS_TEXT_READER_H
+#define AT_INPUTS_TEXT_READER_H
+
+#include <attn/dataset.h>
+
+#include "data/file.h"
+#include "data/strings.h"
+#include "inputs/text/texts.h"
+
+typedef struct at_line {
+    const char *text; /* without its end */
+    size_t length;
+    int64_t number;
+} at_line;
+
+typedef struct at_reader {
+    attn_context *context;
+    const char *name; /* of the file, for errors */
+    attn_reader_options options;
+    at_strings wanted; /* options.column, taken apart */
+    attn_dataset *dataset;
+    const char *begin, *next, *end; /* all of it; what is still to be read */
+    const char *good;               /* NULL, or up to here examples are good, `settled` of them */
+    int64_t settled;
+    int64_t line; /* the number of the line at `next` */
+    int bad;      /* the last failure was a bad line: skip_bad may go on */
+    char *normal; /* text in NFC */
+    int64_t normal_room;
+    at_bytes joined; /* several labels, or lines, one after another */
+} at_reader;
+
+/* The next line, 0 at the end. A CR before the LF is part of the end. */
+int at_reader_line(at_reader *reader, at_line *line);
+int at_line_is_blank(const at_line *line); /* nothing but spaces and tabs */
+
+/* Fails with "file:line: ..." for content that is wrong. Control characters, which content may bring in,
+ * become question marks. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+attn_status
+at_reader_bad(at_reader *reader, int64_t line, const char *format, ...);
+/* The same about the file as a whole: "file: ..."; never left out. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+attn_status
+at_reader_fail(at_reader *reader, const char *format, ...);
+
+/* The end of a path that is too long to be shown whole, with *before "..." then, else "": the end is what
+ * tells files apart, and the reason must have room beside it. */
+const char *at_name_end(const char *name, const char **before);
+
+/* Fails as above where bytes, which begin in line `line`, are not UTF-8 or have a 0 among them. */
+attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line);
+
+/* What the status of one example means for the file: OK goes on; a bad one is taken back, counted and noted
+ * where skip_bad says so, which is OK too; other failures stay. */
+attn_status at_reader_settle(at_reader *reader, attn_status status);
+
+/* Adds a token (or text), or the value of a target, in NFC; a target is split at the label separator. */
+attn_status at_reader_token(at_reader *reader, const char *text, size_t length, int64_t line, int glued);
+attn_status at_reader_target(at_reader *reader, const char *text, size_t length);
+
+/* Adds to a list, in NFC. */
+attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text, size_t length);
+
+/* Whether all targets of the token (or text) that was added last are missing, though they must be there. */
+int at_reader_unlabelled(const at_reader *reader);
+
+/* The length of at most `limit` bytes of `text` that cut no character, for "%.*s". */
+int at_clip(const char *text, size_t length, size_t limit);
+/* Text without the spaces around it. */
+void at_trim(const char **text, size_t *length);
+/* Whether two texts are the same but for the case of ASCII letters. */
+int at_same_name(const char *a, size_t a_length, const char *b, size_t b_length);
+/* A column's number, 1 and up, if `text` is one; else 0. */
+int64_t at_column_number(const char *text, size_t length);
+
+/* The readers: each fills reader->dataset, which has no columns yet. */
+attn_status at_read_conllu(at_reader *reader);
+attn_status at_read_columns(at_reader *reader);
+attn_status at_read_table(at_reader *reader);
+attn_status at_read_fasttext(at_reader *reader);
+attn_status at_read_lines(at_reader *reader);
+attn_status at_read_pairs(at_reader *reader);
+/* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */
+attn_status at_read_parallel(at_reader *sources, at_reader *targets);
+/* attn_dataset_read_parallel from memory. The options have been checked. */
+typedef struct at_content {
+    const char *name; /* for errors */
+    const char *bytes;
+    size_t count;
+} at_content;
+attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
+                              const attn_reader_options *options, attn_dataset **dataset);
+
+/* The format, from the name and the content; AUTO if it cannot be told. */
+attn_format at_detect_format(const at_reader *reader);
+/* The file's name ends in `ending` (".csv"), perhaps with .gz after it. */
+int at_name_ends(const char *name, const char *ending);
+/* Whether a header may have such a column of texts, or of labels. */
+int at_is_text_name(const char *name, size_t length);
+int at_is_label_name(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,398 @@
+/* reading.c: from files or from memory to a dataset of texts: what the formats have in common. */
+#include "inputs/text/reader.h"
+#include "inputs/text/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/symbols/unicode.h"
+
+/* ---- lines and errors ---- */
+
+int at_reader_line(at_reader *reader, at_line *line) {
+    if (reader->next == reader->end) return 0;
+    size_t left = (size_t)(reader->end - reader->next);
+    const char *feed = memchr(reader->next, '\n', left);
+    line->text = reader->next;
+    line->length = feed ? (size_t)(feed - reader->next) : left;
+    line->number = reader->line++;
+    reader->next = feed ? feed + 1 : reader->end;
+    if (line->length > 0 && line->text[line->length - 1] == '\r') line->length--;
+    return 1;
+}
+
+int at_line_is_blank(const at_line *line) {
+    for (size_t i = 0; i < line->length; i++) {
+        if (line->text[i] != ' ' && line->text[i] != '\t') return 0;
+    }
+    return 1;
+}
+
+int at_clip(const char *text, size_t length, size_t limit) {
+    if (length <= limit) return (int)length;
+    while (limit > 0 && ((unsigned char)text[limit] & 0xc0) == 0x80) limit--;
+    return (int)limit;
+}
+
+const char *at_name_end(const char *name, const char **before) {
+    enum { LONGEST_NAME = 180 };
+    size_t length = strlen(name);
+    *before = "";
+    if (length <= LONGEST_NAME) return name;
+    *before = "...";
+    name += length - LONGEST_NAME;
+    while (((unsigned char)*name & 0xc0) == 0x80) name++;
+    return name;
+}
+
+static attn_status fail_with_reason(at_reader *reader, int64_t line, char *reason) {
+    const char *before, *name = at_name_end(reader->name, &before);
+    for (char *p = reason; *p; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+    }
+    reason[at_clip(reason, strlen(reason), 300)] = 0;
+    if (line > 0)
+        return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s:%" PRId64 ": %s", before, name, line,
+                       reason);
+    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s: %s", before, name, reason);
+}
+
+attn_status at_reader_bad(at_reader *reader, int64_t line, const char *format, ...) {
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    reader->bad = 1;
+    return fail_with_reason(reader, line, reason);
+}
+
+attn_status at_reader_fail(at_reader *reader, const char *format, ...) {
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    reader->bad = 0;
+    return fail_with_reason(reader, 0, reason);
+}
+
+attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line) {
+    size_t place = at_unicode_check(text, length);
+    if (place == length) return ATTN_OK;
+    size_t begin = 0;
+    for (size_t i = 0; i < place; i++) {
+        if (text[i] == '\n') {
+            begin = i + 1;
+            line++;
+        }
+    }
+    if (text[place] == 0)
+        return at_reader_bad(reader, line, "byte %zu is 0: this is no text", place - begin + 1);
+    return at_reader_bad(reader, line, "byte %zu (0x%02x) is not UTF-8: convert the file with iconv",
+                         place - begin + 1, (unsigned)(unsigned char)text[place]);
+}
+
+attn_status at_reader_settle(at_reader *reader, attn_status status) {
+    int bad = reader->bad;
+    reader->bad = 0;
+    attn_dataset *dataset = reader->dataset;
+    int stops = reader->options.stop_at_bad && !reader->options.skip_bad;
+    if (status == ATTN_OK && dataset->examples > reader->settled) {
+        reader->settled = dataset->examples;
+        reader->good = reader->next;
+    }
+    if (status == ATTN_OK || !bad || !(stops || reader->options.skip_bad)) return status;
+    at_texts_undo(dataset);
+    if (stops) { /* what stands before it is good: the rest is not read */
+        dataset->stopped = status;
+        dataset->consumed = reader->good ? (size_t)(reader->good - reader->begin) : 0;
+        reader->next = reader->end;
+    } else {
+        dataset->skipped++;
+    }
+    if (dataset->problems.count >= AT_PROBLEMS) return ATTN_OK;
+    const char *problem = attn_context_error(reader->context);
+    return at_strings_add(reader->context, &dataset->problems, problem, strlen(problem));
+}
+
+/* ---- text ---- */
+
+attn_status at_reader_token(at_reader *reader, const char *text, size_t length, int64_t line, int glued) {
+    attn_status status =
+        at_unicode_nfc(reader->context, text, length, &reader->normal, &reader->normal_room, &text, &length);
+    if (status != ATTN_OK) return status;
+    return at_texts_token(reader->dataset, text, length, line, glued);
+}
+
+attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text, size_t length) {
+    attn_status status =
+        at_unicode_nfc(reader->context, text, length, &reader->normal, &reader->normal_room, &text, &length);
+    if (status != ATTN_OK) return status;
+    return at_strings_add(reader->context, list, text, length);
+}
+
+void at_trim(const char **text, size_t *length) {
+    while (*length > 0 && (*text)[0] == ' ') {
+        (*text)++;
+        (*length)--;
+    }
+    while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
+}
+
+attn_status at_reader_target(at_reader *reader, const char *text, size_t length) {
+    char separator = reader->options.label_separator;
+    if (separator == 0) return at_reader_add(reader, &reader->dataset->targets, text, length);
+    at_bytes *joined = &reader->joined;
+    joined->count = 0;
+    attn_status status = ATTN_OK;
+    const char *end = text + length;
+    while (status == ATTN_OK && text < end) {
+        const char *stop = memchr(text, separator, (size_t)(end - text));
+        if (stop == NULL) stop = end;
+        const char *label = text;
+        size_t label_length = (size_t)(stop - text);
+        at_trim(&label, &label_length);
+        if (label_length > 0 && joined->count > 0) status = at_bytes_append(reader->context, joined, "\n", 1);
+        if (status == ATTN_OK) status = at_bytes_append(reader->context, joined, label, label_length);
+        text = stop < end ? stop + 1 : end;
+    }
+    if (status != ATTN_OK) return status;
+    return at_reader_add(reader, &reader->dataset->targets, joined->count ? joined->data : "",
+                         (size_t)joined->count);
+}
+
+int at_reader_unlabelled(const at_reader *reader) {
+    const attn_dataset *dataset = reader->dataset;
+    if (!reader->options.labelled) return 0;
+    for (int64_t c = 1; c <= dataset->columns.count; c++) {
+        if (at_string_length(&dataset->targets, dataset->targets.count - c) > 0) return 0;
+    }
+    return 1;
+}
+
+int at_same_name(const char *a, size_t a_length, const char *b, size_t b_length) {
+    if (a_length != b_length) return 0;
+    for (size_t i = 0; i < a_length; i++) {
+        int x = (unsigned char)a[i], y = (unsigned char)b[i];
+        if (x >= 'A' && x <= 'Z') x += 'a' - 'A';
+        if (y >= 'A' && y <= 'Z') y += 'a' - 'A';
+        if (x != y) return 0;
+    }
+    return 1;
+}
+
+int64_t at_column_number(const char *text, size_t length) {
+    int64_t number = 0;
+    if (length == 0 || length > 9) return 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return 0;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+/* ---- the whole ---- */
+
+/* options.column, taken apart at its commas. */
+static attn_status split_wanted(at_reader *reader) {
+    const char *text = reader->options.column;
+    if (text == NULL || text[0] == 0) return ATTN_OK;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        const char *name = text;
+        size_t name_length = length;
+        at_trim(&name, &name_length);
+        if (name_length == 0)
+            return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                           "reader options: an empty name among the columns \"%s\"", reader->options.column);
+        if (at_unicode_check(name, name_length) != name_length)
+            return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                           "reader options: a name among the columns is not UTF-8");
+        for (int64_t i = 0; i < reader->wanted.count; i++) {
+            if (at_same_name(at_string(&reader->wanted, i), at_string_length(&reader->wanted, i), name,
+                             name_length))
+                return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
+                               "reader options: a name stands twice among the columns \"%s\"",
+                               reader->options.column);
+        }
+        attn_status status = at_reader_add(reader, &reader->wanted, name, name_length);
+        if (status != ATTN_OK) return status;
+        if (text[length] == 0) return ATTN_OK;
+        text += length + 1;
+    }
+}
+
+/* Which format it is, and whether that suits the task. */
+static attn_status choose_format(at_reader *reader) {
+    attn_reader_options *options = &reader->options;
+    if (options->format == ATTN_FORMAT_AUTO) options->format = at_detect_format(reader);
+    if (options->format == ATTN_FORMAT_AUTO)
+        return at_reader_fail(reader,
+                              "has a format that its name and first lines do not tell. It may be CoNLL-U, "
+                              "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
+                              "label TAB text or of __label__LABEL text: say which");
+    if (!options->labelled) return ATTN_OK;
+    int tokens = at_text_pieces(options->format) == 1;
+    if (options->format == ATTN_FORMAT_LINES)
+        return at_reader_fail(reader,
+                              "lines of plain text have no labels to learn from; put one before each text "
+                              "with a TAB between");
+    if (options->per_token == 1 && !tokens)
+        return at_reader_fail(reader,
+                              "has a text a line, and tagging needs a tag for each token: give CoNLL-U, or "
+                              "lines of token TAB tag with blank lines between sentences");
+    if (options->per_token == 0 && tokens)
+        return at_reader_fail(reader,
+                              "has a tag for each token, and this task needs a label for each text: give a "
+                              "table (TSV or CSV), lines of label TAB text, or of __label__LABEL text");
+    return ATTN_OK;
+}
+
+static attn_status read_format(at_reader *reader) {
+    switch (reader->options.format) {
+    case ATTN_FORMAT_CONLLU: return at_read_conllu(reader);
+    case ATTN_FORMAT_COLUMNS: return at_read_columns(reader);
+    case ATTN_FORMAT_TABLE: return at_read_table(reader);
+    case ATTN_FORMAT_FASTTEXT: return at_read_fasttext(reader);
+    case ATTN_FORMAT_PAIRS: return at_read_pairs(reader);
+    default: return at_read_lines(reader);
+    }
+}
+
+/* Files that are no text, by their first bytes, with what to do about it. */
+static attn_status check_kind(at_reader *reader, size_t count) {
+    static const struct {
+        size_t length;
+        const char *bytes, *advice;
+    } kinds[] = {
+        {2, "\xff\xfe", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {2, "\xfe\xff", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+        {6,
+         "\xfd"
+         "7zXZ",
+         "is compressed with xz: expand it (xz -d), or compress it with gzip"},
+        {4, "\x28\xb5\x2f\xfd", "is compressed with zstd: expand it (zstd -d), or compress it with gzip"},
+        {4, "BZh9", "is compressed with bzip2: expand it (bzip2 -d), or compress it with gzip"},
+        {4, "PK\x03\x04", "is a zip archive: unpack it; a spreadsheet is to be saved as CSV"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (count >= kinds[i].length && memcmp(reader->next, kinds[i].bytes, kinds[i].length) == 0)
+            return at_reader_fail(reader, "%s", kinds[i].advice);
+    }
+    return ATTN_OK;
+}
+
+static void pass_over_mark(at_reader *reader) {
+    if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+}
+
+/* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
+static attn_status open_text(at_reader *reader) {
+    int beginning = reader->line <= 1;
+    if (beginning) pass_over_mark(reader);
+    if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
+    return beginning ? check_kind(reader, (size_t)(reader->end - reader->next)) : ATTN_OK;
+}
+
+/* `targets` is NULL, but for pairs from two texts. */
+static attn_status read_all(at_reader *reader, at_reader *targets) {
+    attn_status status = open_text(reader);
+    if (status == ATTN_OK && targets) status = open_text(targets);
+    if (status == ATTN_OK) status = choose_format(reader);
+    if (status == ATTN_OK && !targets) status = split_wanted(reader);
+    if (status != ATTN_OK) return status;
+    status = at_texts_dataset(reader->context, reader->name, reader->options.format,
+                              at_text_pieces(reader->options.format) == 1, &reader->dataset);
+    if (status == ATTN_OK) status = targets ? at_read_parallel(reader, targets) : read_format(reader);
+    if (status != ATTN_OK || reader->dataset->examples > 0 || reader->dataset->stopped != ATTN_OK)
+        return status;
+    if (reader->dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
+    return at_reader_fail(reader,
+                          "has no good examples: all %" PRId64 " were left out, the first because of %s",
+                          reader->dataset->skipped, at_string(&reader->dataset->problems, 0));
+}
+
+static at_reader reader_of(attn_context *context, at_content text, int64_t first_line,
+                           const attn_reader_options *options) {
+    const char *bytes = text.count ? text.bytes : "";
+    return (at_reader){.context = context,
+                       .name = text.name,
+                       .options = *options,
+                       .begin = bytes,
+                       .next = bytes,
+                       .end = bytes + text.count,
+                       .line = first_line};
+}
+
+static attn_status parse(at_reader *reader, at_reader *targets, attn_dataset **dataset) {
+    attn_status status = read_all(reader, targets);
+    at_strings_free(reader->context, &reader->wanted);
+    at_release(reader->context, reader->normal);
+    at_bytes_free(reader->context, &reader->joined);
+    if (status == ATTN_OK) {
+        *dataset = reader->dataset;
+    } else {
+        attn_dataset_destroy(reader->dataset);
+    }
+    return status;
+}
+
+attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
+                              const attn_reader_options *options, attn_dataset **dataset) {
+    at_reader reader = reader_of(context, sources, 1, options),
+              other = reader_of(context, targets, 1, options);
+    reader.options.format = ATTN_FORMAT_PAIRS;
+    return parse(&reader, &other, dataset);
+}
+
+/* ---- the kind's interface ---- */
+
+/* Any file may be text: other kinds are asked first. */
+int at_text_knows(const char *path) {
+    (void)path;
+    return 1;
+}
+
+int at_text_pieces(int format) {
+    return format == ATTN_FORMAT_TABLE ? -1 : format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
+}
+
+int at_text_detect(const char *name, const char *bytes, size_t count, const attn_reader_options *options) {
+    at_reader reader = {.name = name, .options = *options, .next = bytes, .end = bytes + count};
+    pass_over_mark(&reader);
+    return reader.next == reader.end ? ATTN_FORMAT_AUTO : (int)at_detect_format(&reader);
+}
+
+int at_text_takes_two(const attn_reader_options *options) { return options->pairs != 0; }
+
+attn_status at_text_read(attn_context *context, const at_source *source, attn_dataset **dataset) {
+    const attn_reader_options *options = source->options;
+    at_bytes files[2] = {{0}, {0}};
+    at_content contents[2];
+    int count = source->names[1] ? 2 : 1;
+    attn_status status = ATTN_OK;
+    if (count == 2 && !at_text_takes_two(options))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s and %.200s: one file to learn from, not two (seq2seq takes two: sources and "
+                       "targets, line by line)",
+                       source->names[0], source->names[1]);
+    for (int i = 0; i < count && status == ATTN_OK; i++) {
+        contents[i] = (at_content){source->names[i], source->bytes[i], source->counts[i]};
+        if (source->bytes[i]) continue;
+        status = at_file_read(context, source->names[i], options->expanded_limit, &files[i]);
+        contents[i] = (at_content){source->names[i], files[i].data, (size_t)files[i].count};
+    }
+    if (status == ATTN_OK && count == 2) {
+        status = at_parse_parallel(context, contents[0], contents[1], options, dataset);
+    } else if (status == ATTN_OK) {
+        at_reader reader = reader_of(context, contents[0], source->first_line, options);
+        status = parse(&reader, NULL, dataset);
+    }
+    for (int i = 0; i < 2; i++) at_bytes_free(context, &files[i]);
+    return status;
+}

@@ -1,0 +1,438 @@
+/* table.c: TSV and CSV: one text a row, with its labels.
+ *
+ * Columns are parted by TABs where the first row has one, unless the file is named .csv; else by commas (or
+ * by semicolons if it has no comma). Fields between commas may be quoted: "a ""b"", c", with line breaks
+ * inside; fields between TABs never are.
+ *
+ * Header. The first row of a CSV is its header; a TSV has one if a field of its first row is a column asked
+ * for, or has a name that columns of texts or labels usually have (detect.c). Columns that are asked for by
+ * number ("1") mean a file without a header. Without one a TSV's row is label TAB text, the text up to the
+ * end of the line, or, where nothing is to be learned, just the text.
+ *
+ * Which column is what, unless said: the text is the first with a usual name, the label likewise; if that
+ * leaves one of them open and there is one column left, it is that.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "inputs/text/reader.h"
+
+typedef struct table {
+    at_reader *reader;
+    char delimiter;
+    int64_t split_limit; /* a row is split into so many fields at most; 0: no limit */
+    at_strings fields;   /* of the row that was read last */
+    int64_t line;        /* where it begins */
+    int64_t width;       /* columns */
+    int64_t text;        /* which is the text */
+    int64_t *targets;
+    at_bytes field;    /* a quoted field without its quotes */
+    int64_t reread;    /* bytes that were looked at again after a broken quote */
+    const char *limit; /* what must not be read again so often */
+} table;
+
+/* ---- rows ---- */
+
+static attn_status split_line(table *file, const at_line *line) {
+    at_strings *fields = &file->fields;
+    const char *at = line->text, *end = line->text + line->length;
+    for (;;) {
+        const char *stop = memchr(at, file->delimiter, (size_t)(end - at));
+        if (file->split_limit && fields->count + 1 == file->split_limit) stop = NULL;
+        attn_status status =
+            at_strings_add(file->reader->context, fields, at, (size_t)((stop ? stop : end) - at));
+        if (status != ATTN_OK || stop == NULL) return status;
+        at = stop + 1;
+    }
+}
+
+/* A quoted field, *at after its opening quote; on return after the closing one. Line ends inside are LF. */
+static attn_status read_quoted(table *file, const char **at) {
+    at_reader *reader = file->reader;
+    const char *end = reader->end;
+    file->field.count = 0;
+    for (;;) {
+        const char *quote = memchr(*at, '"', (size_t)(end - *at));
+        if (quote == NULL) return at_reader_bad(reader, file->line, "a quoted field that does not end");
+        for (const char *from = *at; from < quote;) { /* CRLF becomes LF */
+            const char *stop = memchr(from, '\r', (size_t)(quote - from));
+            size_t length = (size_t)((stop ? stop : quote) - from);
+            int alone = stop && !(stop + 1 < end && stop[1] == '\n');
+            attn_status status = at_bytes_append(reader->context, &file->field, from, length + (size_t)alone);
+            if (status != ATTN_OK) return status;
+            from = stop ? stop + 1 : quote;
+        }
+        *at = quote + 1;
+        if (*at == end || **at != '"') return ATTN_OK;
+        attn_status status = at_bytes_append(reader->context, &file->field, "\"", 1);
+        if (status != ATTN_OK) return status;
+        ++*at;
+    }
+}
+
+/* A row of quoted or plain fields; *at is at its begin, then after its end. */
+static attn_status split_quoted(table *file, const char **at) {
+    at_reader *reader = file->reader;
+    const char *end = reader->end;
+    for (;;) {
+        attn_status status;
+        if (*at < end && **at == '"') {
+            ++*at;
+            status = read_quoted(file, at);
+            if (status == ATTN_OK && *at < end && **at == '\r' && (*at + 1 == end || (*at)[1] == '\n')) ++*at;
+            if (status == ATTN_OK && *at < end && **at != file->delimiter && **at != '\n')
+                status = at_reader_bad(reader, file->line,
+                                       "text after a quote that closes a field (inside a field "
+                                       "it must be doubled)");
+            if (status == ATTN_OK)
+                status = at_strings_add(reader->context, &file->fields,
+                                        file->field.count ? file->field.data : "", (size_t)file->field.count);
+        } else {
+            const char *stop = *at;
+            while (stop < end && *stop != file->delimiter && *stop != '\n') stop++;
+            size_t length = (size_t)(stop - *at);
+            if ((stop == end || *stop == '\n') && length > 0 && stop[-1] == '\r') length--;
+            status = at_strings_add(reader->context, &file->fields, *at, length);
+            *at = stop;
+        }
+        if (status != ATTN_OK) return status;
+        if (file->width > 0 && file->fields.count > file->width)
+            return at_reader_bad(reader, file->line, "more than %" PRId64 " columns, the header has %" PRId64,
+                                 file->width, file->width);
+        if (*at == end) return ATTN_OK;
+        if (*(*at)++ == '\n') return ATTN_OK;
+    }
+}
+
+/* The next row, into file->fields; *more 0: there is none. After a bad row it goes on at the line after that
+ * where the row began, as a quote too many would swallow the rest of the file otherwise. */
+static attn_status read_row(table *file, int *more) {
+    at_reader *reader = file->reader;
+    at_line line;
+    at_strings_clear(&file->fields);
+    const char *begin = reader->next, *at = begin;
+    file->line = reader->line;
+    *more = at_reader_line(reader, &line);
+    if (!*more) return ATTN_OK;
+    attn_status status;
+    if (file->delimiter == '\t' || memchr(line.text, '"', line.length) == NULL) {
+        status = at_reader_check(reader, line.text, line.length, line.number);
+        return status == ATTN_OK ? split_line(file, &line) : status;
+    }
+    status = split_quoted(file, &at);
+    if (status == ATTN_OK) status = at_reader_check(reader, begin, (size_t)(at - begin), file->line);
+    if (status == ATTN_OK) {
+        for (const char *p = reader->next; p < at; p++) reader->line += *p == '\n';
+        reader->next = at;
+    } else if (reader->bad && at > reader->next) {
+        file->reread += at - reader->next;
+        if (file->reread > 16 * (int64_t)(reader->end - file->limit) + (1 << 20)) {
+            reader->bad = 0;
+            return at_reader_fail(reader, "too many quoted fields that do not end: is this CSV?");
+        }
+    }
+    return status;
+}
+
+/* ---- columns ---- */
+
+static attn_status fail_no_column(table *file, const char *what, const char *name) {
+    char list[161] = "";
+    size_t used = 0;
+    int64_t i = 0;
+    for (; i < file->fields.count && used + 50 < sizeof list; i++) {
+        const char *column = at_string(&file->fields, i);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
+                                 at_clip(column, at_string_length(&file->fields, i), 40), column);
+    }
+    return at_reader_fail(file->reader, "%s%.*s; its first line names the columns %s%s", what,
+                          at_clip(name, strlen(name), 60), name, list, i < file->fields.count ? ", ..." : "");
+}
+
+/* The column of a name: the same, else the same but for case; -1 if there is none. */
+static int64_t find_column(const table *file, const char *name, size_t length) {
+    const at_strings *fields = &file->fields;
+    for (int64_t i = 0; i < fields->count; i++) {
+        if (at_string_length(fields, i) == length && memcmp(at_string(fields, i), name, length) == 0)
+            return i;
+    }
+    for (int64_t i = 0; i < fields->count; i++) {
+        if (at_same_name(at_string(fields, i), at_string_length(fields, i), name, length)) return i;
+    }
+    return -1;
+}
+
+static int is_target(const table *file, int64_t column) {
+    for (int64_t i = 0; i < file->reader->dataset->columns.count; i++) {
+        if (file->targets[i] == column) return 1;
+    }
+    return 0;
+}
+
+/* The column with the most usual name (`rank` gives 1 to the most usual one); -1 if there is none. */
+static int64_t find_usual(const table *file, int (*rank)(const char *, size_t)) {
+    int64_t best = -1;
+    int best_rank = 0;
+    for (int64_t i = 0; i < file->fields.count; i++) {
+        int found = rank(at_string(&file->fields, i), at_string_length(&file->fields, i));
+        if (found == 0 || is_target(file, i) || i == file->text) continue;
+        if (best >= 0 && found >= best_rank) continue;
+        best = i;
+        best_rank = found;
+    }
+    return best;
+}
+
+/* The only column that is neither text nor target; -1 if there is none or more than one. */
+static int64_t find_only_other(const table *file) {
+    int64_t other = -1;
+    for (int64_t i = 0; i < file->width; i++) {
+        if (i == file->text || is_target(file, i)) continue;
+        if (other >= 0) return -1;
+        other = i;
+    }
+    return other;
+}
+
+static attn_status add_target(table *file, int64_t column, const char *name, size_t length) {
+    attn_dataset *dataset = file->reader->dataset;
+    file->targets[dataset->columns.count] = column;
+    return at_strings_add(file->reader->context, &dataset->columns, name, length);
+}
+
+static attn_status add_named_target(table *file, int64_t column) {
+    return add_target(file, column, at_string(&file->fields, column),
+                      at_string_length(&file->fields, column));
+}
+
+/* The columns, by the names in the header, which was just read. */
+static attn_status resolve_names(table *file, const char *text_column) {
+    at_reader *reader = file->reader;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; status == ATTN_OK && i < reader->wanted.count; i++) {
+        const char *name = at_string(&reader->wanted, i);
+        int64_t column = find_column(file, name, at_string_length(&reader->wanted, i));
+        if (column >= 0) {
+            status = add_named_target(file, column);
+        } else if (reader->options.labelled) {
+            return fail_no_column(file, "has no column ", name);
+        }
+    }
+    if (status != ATTN_OK) return status;
+    if (text_column) {
+        file->text = find_column(file, text_column, strlen(text_column));
+        if (file->text < 0) return fail_no_column(file, "has no column ", text_column);
+    } else {
+        file->text = find_usual(file, at_is_text_name);
+    }
+    int open = reader->dataset->columns.count == 0 && reader->wanted.count == 0;
+    int64_t label = open ? find_usual(file, at_is_label_name) : -1;
+    if (label >= 0) {
+        status = add_named_target(file, label);
+        open = 0;
+    }
+    if (file->text < 0 && !open) file->text = find_only_other(file);
+    if (file->text < 0 && file->width == 1 && !reader->options.labelled) file->text = 0;
+    if (file->text < 0) return fail_no_column(file, "cannot tell which column is the text: name it", "");
+    if (open) label = find_only_other(file);
+    if (open && label < 0 && reader->options.labelled)
+        return fail_no_column(file, "cannot tell which column is the label: name it", "");
+    if (open && label >= 0 && status == ATTN_OK) status = add_named_target(file, label);
+    return status;
+}
+
+/* The columns by number. */
+static attn_status resolve_numbers(table *file, const char *text_column) {
+    at_reader *reader = file->reader;
+    attn_status status = ATTN_OK;
+    if (text_column) file->text = at_column_number(text_column, strlen(text_column)) - 1;
+    for (int64_t i = 0; status == ATTN_OK && i < reader->wanted.count; i++) {
+        const char *name = at_string(&reader->wanted, i);
+        int64_t column = at_column_number(name, at_string_length(&reader->wanted, i)) - 1;
+        if (column >= file->width && reader->options.labelled)
+            return at_reader_fail(reader, "has no column %s: its first row has %" PRId64, name, file->width);
+        if (column < file->width) status = add_target(file, column, name, strlen(name));
+    }
+    if (status != ATTN_OK) return status;
+    if (file->text < 0) file->text = find_only_other(file);
+    if (file->text < 0 || file->text >= file->width)
+        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the text",
+                              file->width);
+    if (reader->wanted.count > 0) return ATTN_OK;
+    int64_t label = find_only_other(file);
+    if (label < 0) {
+        if (!reader->options.labelled) return ATTN_OK;
+        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the label",
+                              file->width);
+    }
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, label + 1);
+    return add_target(file, label, number, strlen(number));
+}
+
+/* label TAB text, or just text. */
+static attn_status resolve_pair(table *file) {
+    at_reader *reader = file->reader;
+    if (file->width >= 2) {
+        file->width = file->split_limit = 2;
+        file->text = 1;
+        return add_target(file, 0, "label", 5);
+    }
+    if (reader->options.labelled)
+        return at_reader_bad(reader, file->line,
+                             "one column: a row is label TAB text, or the first line names the "
+                             "columns");
+    file->text = 0;
+    return ATTN_OK;
+}
+
+/* A number, and not a name in the first row that is too large for the number of a column, such as a year. */
+static int is_number(const table *file, const char *text) {
+    int64_t number = at_column_number(text, strlen(text));
+    return number > 0 && (number <= file->width || find_column(file, text, strlen(text)) < 0);
+}
+
+/* Whether columns are asked for, and all by numbers. */
+static int asked_by_number(const table *file, const char *text_column) {
+    const at_strings *wanted = &file->reader->wanted;
+    if (wanted->count == 0 && !text_column) return 0;
+    if (text_column && !is_number(file, text_column)) return 0;
+    for (int64_t i = 0; i < wanted->count; i++) {
+        if (!is_number(file, at_string(wanted, i))) return 0;
+    }
+    return 1;
+}
+
+/* Whether the first row of a TSV is a header: see above. Asking for what is called `label` and `text` where
+ * there are no names does not make it one. */
+static int has_header(const table *file, const char *text_column) {
+    const at_strings *wanted = &file->reader->wanted;
+    if (file->delimiter != '\t') return 1;
+    if (text_column && (strcmp(text_column, "text") != 0 || find_column(file, "text", 4) >= 0)) return 1;
+    for (int64_t i = 0; i < wanted->count; i++) {
+        int found = find_column(file, at_string(wanted, i), at_string_length(wanted, i)) >= 0;
+        int other = file->reader->options.labelled && strcmp(at_string(wanted, i), "label") != 0;
+        if (found || other) return 1;
+    }
+    return find_usual(file, at_is_text_name) >= 0 || find_usual(file, at_is_label_name) >= 0;
+}
+
+/* What parts columns, from the first line. */
+static char find_delimiter(const at_reader *reader) {
+    at_reader rest = *reader;
+    at_line line = {"", 0, 0};
+    while (at_reader_line(&rest, &line) && at_line_is_blank(&line)) continue;
+    int tab = memchr(line.text, '\t', line.length) != NULL;
+    int comma = memchr(line.text, ',', line.length) != NULL;
+    int semicolon = memchr(line.text, ';', line.length) != NULL;
+    if (at_name_ends(reader->name, ".tsv") || at_name_ends(reader->name, ".tab")) return '\t';
+    if (at_name_ends(reader->name, ".csv")) return comma ? ',' : tab ? '\t' : semicolon ? ';' : ',';
+    return tab ? '\t' : comma ? ',' : semicolon ? ';' : '\t';
+}
+
+/* The names in a header without spaces around them, in NFC. */
+static attn_status trim_names(table *file) {
+    at_strings names = {0};
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; status == ATTN_OK && i < file->fields.count; i++) {
+        const char *name = at_string(&file->fields, i);
+        size_t length = at_string_length(&file->fields, i);
+        at_trim(&name, &length);
+        status = at_reader_add(file->reader, &names, name, length);
+    }
+    at_strings_free(file->reader->context, &file->fields);
+    file->fields = names;
+    return status;
+}
+
+/* Reads the first row and decides on the columns. */
+static attn_status begin(table *file) {
+    at_reader *reader = file->reader;
+    const char *text_column = reader->options.text_column;
+    if (text_column && text_column[0] == 0) text_column = NULL;
+    file->delimiter = find_delimiter(reader);
+    file->limit = reader->next;
+    file->text = -1;
+    const char *first_row;
+    int64_t first_line;
+    int more = 1;
+    do {
+        first_row = reader->next;
+        first_line = reader->line;
+        attn_status status = read_row(file, &more);
+        if (status != ATTN_OK) return status;
+        if (!more) return at_reader_fail(reader, "has no examples");
+    } while (file->fields.count == 1 && at_string_length(&file->fields, 0) == 0);
+    attn_status status = trim_names(file);
+    if (status != ATTN_OK) return status;
+    file->width = file->fields.count;
+    int64_t targets = reader->wanted.count ? reader->wanted.count : 1;
+    file->targets = at_allocate(reader->context, targets, sizeof *file->targets, "target columns");
+    if (file->targets == NULL) return ATTN_OUT_OF_MEMORY;
+    int numbers = asked_by_number(file, text_column);
+    if (!numbers && has_header(file, text_column)) {
+        status = resolve_names(file, text_column);
+    } else {
+        status = numbers ? resolve_numbers(file, text_column) : resolve_pair(file);
+        reader->next = first_row;
+        reader->line = first_line;
+    }
+    if (status == ATTN_OK && is_target(file, file->text))
+        return at_reader_fail(reader, "column %" PRId64 " cannot be the text and a label at once",
+                              file->text + 1);
+    return status;
+}
+
+/* ---- examples ---- */
+
+static attn_status add_row(table *file) {
+    at_reader *reader = file->reader;
+    const at_strings *fields = &file->fields;
+    if (fields->count != file->width)
+        return at_reader_bad(reader, file->line, "%" PRId64 " column%s, the first row has %" PRId64,
+                             fields->count, fields->count == 1 ? "" : "s", file->width);
+    attn_status status = at_reader_token(reader, at_string(fields, file->text),
+                                         at_string_length(fields, file->text), file->line, 0);
+    for (int64_t i = 0; status == ATTN_OK && i < reader->dataset->columns.count; i++) {
+        const char *value = at_string(fields, file->targets[i]);
+        size_t length = at_string_length(fields, file->targets[i]);
+        at_trim(&value, &length);
+        status = at_reader_target(reader, value, length);
+    }
+    if (status != ATTN_OK) return status;
+    /* One of several targets may be missing, and no label at all is an answer where there may be several. */
+    if (reader->dataset->columns.count == 1 && reader->options.label_separator == 0 &&
+        at_reader_unlabelled(reader)) {
+        const char *name = at_string(&reader->dataset->columns, 0);
+        return at_reader_bad(reader, file->line, "no label in column %.*s", at_clip(name, strlen(name), 80),
+                             name);
+    }
+    return at_texts_end(reader->dataset, "", 0);
+}
+
+static attn_status read_rows(table *file) {
+    attn_status status = ATTN_OK;
+    int more = 1;
+    while (status == ATTN_OK) {
+        status = read_row(file, &more);
+        if (!more) break;
+        int blank = status == ATTN_OK && file->fields.count == 1 && at_string_length(&file->fields, 0) == 0;
+        if (blank && file->width > 1) continue;
+        if (status == ATTN_OK) status = add_row(file);
+        status = at_reader_settle(file->reader, status);
+    }
+    return status;
+}
+
+attn_status at_read_table(at_reader *reader) {
+    table file = {.reader = reader};
+    attn_status status = begin(&file);
+    if (status == ATTN_OK) status = read_rows(&file);
+    at_release(reader->context, file.targets);
+    at_bytes_free(reader->context, &file.field);
+    at_strings_free(reader->context, &file.fields);
+    return status;
+}

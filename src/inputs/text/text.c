@@ -1,0 +1,498 @@
+/* text.c: text as a kind of input: what it learns, how it encodes examples, and its layer.
+ *
+ *     features of a row -> sum of their embeddings (+ a map of the pretrained vector) -> norm
+ */
+#include "inputs/text/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <attn/layers.h>
+#include <attn/operations.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/stored.h"
+#include "inputs/text/pretrained.h"
+#include "tape/parameters.h"
+
+enum { MOST_VECTORS = 200000 /* files put frequent words first */, LARGE_LEXICON = 200000 };
+
+static at_text_input *own(at_input *input) { return (at_text_input *)(void *)input; }
+static const at_text_encoded *rows_of(const at_encoded *encoded) {
+    return (const at_text_encoded *)(const void *)encoded;
+}
+
+/* ---- the view ---- */
+
+static at_unit unit(const void *values) { return (at_unit)((const at_text_values *)values)->unit; }
+
+static attn_status create(attn_context *context, const void *values, const at_input_use *use,
+                          at_input **input) {
+    if (unit(values) == AT_UNIT_AUTO)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "a model has units: text.unit and target.unit are auto before training only");
+    at_text_input *made = at_allocate(context, 1, sizeof *made, "a view of text");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    at_text_values *own_values = &made->values;
+    *own_values = *(const at_text_values *)values;
+    made->input =
+        (at_input){.context = context, .use = *use, .longest = own_values->longest, .stem = own_values->stem};
+    made->symbols = (at_symbols){.context = context,
+                                 .options = {.unit = (at_unit)own_values->unit,
+                                             .pretokenized = own_values->pretokenized,
+                                             .lowercase = own_values->lowercase,
+                                             .exact = use->writes_text,
+                                             .running = use->running,
+                                             .vocabulary = own_values->vocabulary,
+                                             .min_count = own_values->min_count,
+                                             .subwords = own_values->subwords}};
+    if (own_values->one_hot) { /* the unit and nothing else */
+        own_values->ngram_min = own_values->ngram_max = own_values->context = own_values->neighbours = 0;
+        own_values->word_features = 0;
+        own_values->buckets = 0;
+    }
+    *input = &made->input;
+    return ATTN_OK;
+}
+
+static void destroy(at_input *input) {
+    at_text_input *text = own(input);
+    at_symbols_free(&text->symbols);
+    at_vocabulary_free(input->context, &text->pretrained.words);
+    at_release(input->context, text->pretrained.numbers);
+    at_release(input->context, text);
+}
+
+static attn_status choose(const void *values, const attn_dataset *examples,
+                          attn_status (*set)(void *user, const char *name, const char *value), void *user) {
+    at_unit chosen = unit(values);
+    if (chosen != AT_UNIT_AUTO) return ATTN_OK;
+    attn_status status = at_symbols_guess(examples->context, &at_texts_of(examples)->tokens, &chosen);
+    return status == ATTN_OK ? set(user, "text.unit", at_unit_names[chosen]) : status;
+}
+
+/* ---- learning ---- */
+
+/* What follows a token of a sentence where the file marks spaces: a unit " ", for characters. */
+static int space_after(const attn_dataset *dataset, const at_symbols *symbols, int64_t example,
+                       int64_t token) {
+    const at_texts *texts = at_texts_of(dataset);
+    return symbols->options.unit == AT_UNIT_CHARS && texts->any_glued && !texts->glued[token] &&
+           token + 1 < dataset->offsets[example + 1];
+}
+
+static attn_status split_example(at_splitter *splitter, const attn_dataset *dataset, int64_t example) {
+    const at_texts *texts = at_texts_of(dataset);
+    const at_strings *tokens = &texts->tokens;
+    attn_status status = ATTN_OK;
+    for (int64_t t = dataset->offsets[example]; t < dataset->offsets[example + 1] && status == ATTN_OK; t++) {
+        int64_t number = t - dataset->offsets[example];
+        if (!texts->tokenized) {
+            status = at_split_text(splitter, at_string(tokens, t), at_string_length(tokens, t));
+            continue;
+        }
+        status = at_split_token(splitter, at_string(tokens, t), at_string_length(tokens, t), number);
+        if (status == ATTN_OK && space_after(dataset, splitter->symbols, example, t))
+            status = splitter->take(splitter->user, " ", 1, number);
+    }
+    return status;
+}
+
+static attn_status feed(const void *user, at_splitter *splitter) {
+    const at_learning *from = user;
+    const attn_dataset *dataset = from->examples;
+    int running = splitter->symbols->options.running;
+    attn_status status = running ? splitter->take(splitter->user, "\n", 1, 0) : ATTN_OK;
+    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
+        status = split_example(splitter, dataset, e);
+        if (status == ATTN_OK && running) status = splitter->take(splitter->user, "\n", 1, 0);
+    }
+    for (int64_t i = 0; from->answers && i < from->answers->count && status == ATTN_OK; i++)
+        status = at_split_text(splitter, at_string(from->answers, i), at_string_length(from->answers, i));
+    return status;
+}
+
+/* The vocabulary of vectors: "" without one first, then the words of the file, each once. */
+static attn_status read_vectors(at_text_input *input, const char *path) {
+    attn_context *context = input->input.context;
+    at_pretrained *pretrained = &input->pretrained;
+    at_strings words = {0};
+    float *numbers = NULL;
+    int64_t columns = 0, number;
+    attn_status status = at_vectors_read(context, path, MOST_VECTORS, &words, &numbers, &columns);
+    if (status == ATTN_OK) status = at_vocabulary_add(context, &pretrained->words, "", 0, 1, &number);
+    if (status == ATTN_OK) {
+        pretrained->numbers = at_allocate(context, (words.count + 1) * columns, sizeof *numbers, "vectors");
+        if (!pretrained->numbers) status = ATTN_OUT_OF_MEMORY;
+    }
+    for (int64_t i = 0; i < words.count && status == ATTN_OK; i++) {
+        int64_t before = pretrained->words.strings.count;
+        status = at_vocabulary_add(context, &pretrained->words, at_string(&words, i),
+                                   at_string_length(&words, i), 1, &number);
+        if (status == ATTN_OK && number == before) /* of a word that stands there twice the first counts */
+            memcpy(pretrained->numbers + number * columns, numbers + i * columns,
+                   (size_t)columns * sizeof *numbers);
+    }
+    at_strings_free(context, &words);
+    at_release(context, numbers);
+    if (status == ATTN_OK) pretrained->columns = columns;
+    return status;
+}
+
+static attn_status learn(at_input *input, const at_learning *from) {
+    at_text_input *text = own(input);
+    attn_status status = at_symbols_learn(&text->symbols, feed, from);
+    return status == ATTN_OK && from->vectors ? read_vectors(text, from->vectors) : status;
+}
+
+static uint64_t fingerprint(const at_input *input, uint64_t seed) {
+    const at_pretrained *pretrained = &at_text_of(input)->pretrained;
+    const at_strings *words = &pretrained->words.strings;
+    if (!pretrained->numbers) return seed;
+    seed = at_hash(words->bytes, (size_t)words->offsets[words->count], seed);
+    return at_hash((const char *)pretrained->numbers,
+                   (size_t)(words->count * pretrained->columns) * sizeof(float), seed);
+}
+
+static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
+    const at_text_input *text = at_text_of(input);
+    attn_status status = at_store_symbols(writer, prefix, "text.units", "text.merges", &text->symbols);
+    if (status != ATTN_OK) return status;
+    return at_store_strings(writer, prefix, "vectors.words", &text->pretrained.words.strings);
+}
+
+static attn_status load(at_input *input, const char *prefix, const at_safetensors *file) {
+    at_text_input *text = own(input);
+    attn_context *context = input->context;
+    char name[96];
+    snprintf(name, sizeof name, "%svectors", prefix);
+    attn_status status = at_load_symbols(file, prefix, "text.units", "text.merges", &text->symbols);
+    if (status == ATTN_OK)
+        status = at_load_vocabulary(context, file, prefix, "vectors.words", 0, &text->pretrained.words);
+    if (status != ATTN_OK || text->pretrained.words.strings.count == 0) return status;
+    const at_stored *table = at_safetensors_find(file, name);
+    if (!table || table->rank != 2 || table->shape[1] < 1)
+        return at_damaged(context, file, "the tensor vectors is missing or not a table", "");
+    text->pretrained.columns = table->shape[1];
+    return ATTN_OK;
+}
+
+static int64_t vocabulary(const at_input *input) {
+    return at_text_of(input)->symbols.vocabulary.strings.count;
+}
+
+static const char *vocabulary_unit(const at_input *input, int64_t index) {
+    return at_string(&at_text_of(input)->symbols.vocabulary.strings, index);
+}
+
+/* ---- examples ---- */
+
+typedef struct encoding {
+    const at_text_input *input;
+    at_text_encoded *into;
+    int64_t *tokens, token_room; /* scheme bmes: the token of each row */
+} encoding;
+
+static attn_status add_row(void *user, const char *text, size_t length, int64_t token) {
+    encoding *work = user;
+    at_text_encoded *into = work->into;
+    at_encoded *encoded = &into->encoded;
+    attn_status status = at_grow(encoded->context, &into->units, &into->unit_room, encoded->rows + 1,
+                                 sizeof *into->units, "the rows of examples");
+    if (status == ATTN_OK)
+        status = at_lexicon_add(into->lexicon, work->input, text, length, &into->units[encoded->rows]);
+    if (status == ATTN_OK && work->input->values.scheme == AT_SCHEME_BMES) {
+        status = at_grow(encoded->context, &work->tokens, &work->token_room, encoded->rows + 1,
+                         sizeof *work->tokens, "the rows of examples");
+        if (status == ATTN_OK) work->tokens[encoded->rows] = token;
+    }
+    if (status == ATTN_OK) encoded->rows++;
+    return status;
+}
+
+static attn_status encode_rows(encoding *work, const attn_dataset *dataset,
+                               const at_encode_options *options) {
+    at_encoded *encoded = &work->into->encoded;
+    attn_status status = at_grow(encoded->context, &encoded->offsets, &encoded->offset_room,
+                                 dataset->examples + 1, sizeof *encoded->offsets, "the rows of examples");
+    if (status != ATTN_OK) return status;
+    at_splitter splitter = at_splitter_of(&work->input->symbols, encoded->context, add_row, work);
+    const at_text_settings *settings = options ? options->settings : NULL;
+    splitter.pretokenized |= settings && settings->pretokenized;
+    splitter.open = options && options->goes_on;
+    int running = work->input->input.use.running;
+    encoded->offsets[0] = 0;
+    if (running) status = add_row(work, "\n", 1, 0);
+    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
+        status = split_example(&splitter, dataset, e);
+        splitter.open = 0;
+        if (status == ATTN_OK && running) status = add_row(work, "\n", 1, 0);
+        encoded->offsets[e + 1] = encoded->rows;
+    }
+    at_splitter_free(&splitter);
+    encoded->examples = dataset->examples;
+    const at_strings *tokens = &at_texts_of(dataset)->tokens;
+    if (tokens->count)
+        encoded->bytes = tokens->offsets[tokens->count]; /* a 0 byte ends each, as a line end would */
+    return status;
+}
+
+static void free_encoded(at_encoded *encoded) {
+    at_text_encoded *text = (at_text_encoded *)(void *)encoded;
+    attn_context *context = encoded->context;
+    at_lexicon_release(text->lexicon);
+    at_release(context, text->units);
+    at_release(context, encoded->offsets);
+    at_strings_free(context, &text->columns);
+    at_strings_free(context, &text->labels);
+    at_release(context, text->lines);
+    at_release(context, text);
+}
+
+/* Goes on with the lexicon of the call before, unless it has grown large. */
+static attn_status take_lexicon(attn_context *context, void **memo, at_lexicon **lexicon) {
+    at_lexicon *kept = memo ? *memo : NULL;
+    if (kept && kept->count > LARGE_LEXICON) {
+        at_lexicon_release(kept);
+        kept = NULL;
+    }
+    if (memo) *memo = kept;
+    attn_status status = kept ? ATTN_OK : at_lexicon_create(context, &kept);
+    if (status != ATTN_OK) return status;
+    if (memo) {
+        *memo = kept;
+        kept->references++;
+    }
+    *lexicon = kept;
+    return ATTN_OK;
+}
+
+static attn_status check_rows(const encoding *work, const attn_dataset *dataset) {
+    const at_text_input *input = work->input;
+    const at_texts *texts = at_texts_of(dataset);
+    attn_context *context = work->into->encoded.context;
+    if (input->input.use.running && texts->tokenized)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.300s: has sentences of tokens; running text is lines of text",
+                       attn_dataset_name(dataset));
+    return ATTN_OK;
+}
+
+static attn_status encode(const at_input *input, attn_context *context, void **memo,
+                          const attn_dataset *dataset, const at_encode_options *options,
+                          at_encoded **encoded) {
+    at_text_encoded *made = at_allocate(context, 1, sizeof *made, "encoded examples");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->encoded.context = context;
+    encoding work = {.input = at_text_of(input), .into = made};
+    attn_status status = check_rows(&work, dataset);
+    if (status == ATTN_OK) status = take_lexicon(context, memo, &made->lexicon);
+    if (status == ATTN_OK) status = encode_rows(&work, dataset, options);
+    made->encoded.labels = (at_labels){.name = attn_dataset_name(dataset),
+                                       .columns = &dataset->columns,
+                                       .values = &dataset->targets,
+                                       .lines = dataset->lines,
+                                       .first = dataset->per_row ? NULL : dataset->offsets,
+                                       .places = dataset->per_row ? dataset->rows : dataset->examples,
+                                       .per_row = dataset->per_row};
+    if (status == ATTN_OK && work.input->values.scheme == AT_SCHEME_BMES)
+        status = at_bmes_label(made, dataset, work.tokens);
+    at_release(context, work.tokens);
+    if (status != ATTN_OK) {
+        free_encoded(&made->encoded);
+        return status;
+    }
+    *encoded = &made->encoded;
+    return ATTN_OK;
+}
+
+/* ---- running text ---- */
+
+static attn_status begin(const at_input *input, attn_context *context, at_encoded **encoded) {
+    (void)input;
+    at_text_encoded *made = at_allocate(context, 1, sizeof *made, "running text");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->encoded.context = context;
+    attn_status status = at_lexicon_create(context, &made->lexicon);
+    if (status == ATTN_OK)
+        *encoded = &made->encoded;
+    else
+        free_encoded(&made->encoded);
+    return status;
+}
+
+static attn_status extend(const at_input *input, at_encoded *encoded, const char *unit_text, size_t length) {
+    encoding work = {.input = at_text_of(input), .into = (at_text_encoded *)(void *)encoded};
+    return add_row(&work, unit_text, length, 0);
+}
+
+static attn_status fill_tail(const at_input *input, const at_encoded *encoded, int64_t begins, int64_t first,
+                             int64_t count, at_batch *batch) {
+    at_text_batch *into = (at_text_batch *)(void *)batch;
+    attn_status status =
+        at_grow(batch->context, &batch->offsets, &batch->offset_room, 2, sizeof *batch->offsets, "a batch");
+    if (status != ATTN_OK) return status;
+    batch->rows = into->used = 0;
+    batch->sequences = 1;
+    status = at_text_put_rows(at_text_of(input), rows_of(encoded), begins, first, count, into);
+    batch->offsets[0] = 0;
+    batch->offsets[1] = batch->rows;
+    at_segment segment = {0, first, count, 0};
+    at_segments segments = {&segment, 1, 1};
+    int64_t zero = 0;
+    if (status == ATTN_OK && at_text_of(input)->pretrained.columns)
+        status = at_text_put_vectors(rows_of(encoded), &segments, &zero, 1, into);
+    return status;
+}
+
+static void free_memo(attn_context *context, void *memo) {
+    (void)context;
+    at_lexicon_release(memo);
+}
+
+static const char *row_name(const at_encoded *encoded, int64_t row) {
+    return rows_of(encoded)->lexicon->entries[rows_of(encoded)->units[row]].text;
+}
+
+static attn_status symbols(const at_input *input, const at_encoded *encoded, int32_t *ids) {
+    (void)input;
+    for (int64_t row = 0; row < encoded->rows; row++)
+        ids[row] = rows_of(encoded)->lexicon->entries[rows_of(encoded)->units[row]].symbol;
+    return ATTN_OK;
+}
+
+/* ---- the layer ---- */
+
+typedef struct text_layer {
+    attn_parameter *features; /* the table of embeddings */
+    attn_linear *vectors_map; /* NULL, or of pretrained vectors to rows */
+    attn_norm *norm;
+} text_layer;
+
+/* Rows of a table are summed over features and then normalised, so their size counts only against the
+ * optimiser's steps: small numbers, which training soon makes its own. A learning rate of their own is had by
+ * storing them so many times larger: steps of Adam do not depend on the size of gradients. */
+static attn_parameter *add_table(const at_text_input *input, attn_parameters *set, const char *prefix,
+                                 const char *part, int64_t rows, int64_t columns) {
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", prefix, part);
+    attn_parameter_options options;
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_EMBEDDING;
+    options.initial = ATTN_INITIAL_NORMAL;
+    options.scale = 0.05f / (float)input->values.embedding_rate;
+    int64_t shape[2] = {rows, columns};
+    return attn_parameters_add(set, name, 2, shape, &options);
+}
+
+static void build_shared(at_input *input, attn_parameters *set, const char *prefix) {
+    at_text_input *text = own(input);
+    at_pretrained *pretrained = &text->pretrained;
+    if (!pretrained->columns) return;
+    pretrained->table =
+        add_table(text, set, prefix, "vectors", pretrained->words.strings.count, pretrained->columns);
+    if (!pretrained->table || !pretrained->numbers) return;
+    at_parameters_did(
+        set, at_parameter_host_write(pretrained->table, 0, pretrained->table->count, pretrained->numbers));
+}
+
+/* Hashed features begin at 0: one that never occurs in training then says nothing, instead of noise. */
+static void clear_hashed(const at_text_input *input, attn_parameter *features) {
+    if (!features) return;
+    int64_t known = input->symbols.vocabulary.strings.count * features->columns;
+    at_parameters_did(features->set, at_parameter_fill(features, known, features->count - known, 0.0f));
+}
+
+static void *build(const at_input *input, attn_parameters *set, const char *prefix, int64_t columns) {
+    const at_text_input *text = at_text_of(input);
+    text_layer *layer = at_parameters_memory(set, sizeof *layer);
+    char name[128];
+    if (!layer) return NULL;
+    memset(layer, 0, sizeof *layer);
+    layer->features = add_table(text, set, prefix, "features", at_text_features_count(text), columns);
+    if (at_parameters_start(set)) clear_hashed(text, layer->features);
+    if (text->pretrained.columns) {
+        snprintf(name, sizeof name, "%svectors.map", prefix);
+        layer->vectors_map =
+            attn_linear_create(set, name, text->pretrained.columns, columns, 0, ATTN_IDENTITY);
+    }
+    snprintf(name, sizeof name, "%sinput.norm", prefix);
+    layer->norm = attn_norm_create(set, name, ATTN_NORM_LAYER, columns);
+    return layer;
+}
+
+static attn_variable *apply(const at_input *input, const void *built, attn_tape *tape,
+                            const at_batch *batch) {
+    const at_text_input *text = at_text_of(input);
+    const text_layer *layer = built;
+    const at_text_batch *rows = (const at_text_batch *)(const void *)batch;
+    attn_variable *x =
+        attn_tape_embedding_bag(tape, layer->features, rows->ids, rows->offsets, batch->rows, ATTN_BAG_SUM);
+    if (text->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)text->values.embedding_rate);
+    if (text->pretrained.columns) {
+        attn_variable *vectors =
+            attn_tape_embedding(tape, text->pretrained.table, rows->vectors, batch->rows);
+        x = attn_tape_add(tape, x, attn_linear_apply(tape, layer->vectors_map, vectors));
+    }
+    return attn_norm_apply(tape, layer->norm, x);
+}
+
+static void offer(const at_input *input, const void *built, at_offer *offered) {
+    const at_text_input *text = at_text_of(input);
+    offered->symbols = &text->symbols;
+    offered->rate = text->values.embedding_rate;
+    int whole = built && text->values.buckets == 0; /* the table has a row for each symbol and no others */
+    offered->table = whole ? ((const text_layer *)built)->features : NULL;
+}
+
+const at_input_kind at_text_kind = {
+    .name = "text",
+    .help = "sentences, texts and words, as words, characters, bytes or subwords",
+    .row = "unit",
+    .example = "text",
+    .formats = at_text_formats,
+    .fields = {at_text_fields, AT_TEXT_FIELDS, sizeof(at_text_values), at_text_flags, AT_TEXT_FLAGS},
+    .settings = {at_text_setting_fields, AT_TEXT_SETTINGS, sizeof(at_text_settings), NULL, 0},
+    .models = "models that read text",
+    .defaults = at_text_defaults,
+    .default_count = AT_TEXT_DEFAULTS,
+    .knows = at_text_knows,
+    .read = at_text_read,
+    .detect = at_text_detect,
+    .pieces = at_text_pieces,
+    .takes_two = at_text_takes_two,
+    .describe = at_text_describe,
+    .fill_in = at_text_fill_in,
+    .check = at_text_check,
+    .unit = unit,
+    .choose = choose,
+    .create = create,
+    .destroy = destroy,
+    .learn = learn,
+    .fingerprint = fingerprint,
+    .store = store,
+    .load = load,
+    .vocabulary = vocabulary,
+    .vocabulary_unit = vocabulary_unit,
+    .encode = encode,
+    .free_encoded = free_encoded,
+    .free_memo = free_memo,
+    .begin = begin,
+    .extend = extend,
+    .fill_tail = fill_tail,
+    .row_name = row_name,
+    .symbols = symbols,
+    .create_batch = at_text_create_batch,
+    .fill = at_text_fill,
+    .free_batch = at_text_free_batch,
+    .build_shared = build_shared,
+    .build = build,
+    .apply = apply,
+    .offer = offer,
+    .metric = at_bmes_metric,
+    .check_labels = at_bmes_check,
+    .join = at_bmes_join,
+    .measure = at_bmes_measure,
+};

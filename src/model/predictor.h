@@ -1,0 +1,28 @@
+/* predictor.h (private): what a predictor holds. */
+#ifndef AT_MODEL_PREDICTOR_H
+#define AT_MODEL_PREDICTOR_H
+
+#include <attn/predictor.h>
+
+#include "model/model.h"
+
+struct attn_predictor {
+    const attn_model *model;
+    const at_stage *stage;
+    attn_context *context, *own_context;
+    at_work work;
+    void *memo;                           /* of the input */
+    void *input_settings, *head_settings; /* structs of their fields; NULL: there are none */
+    attn_dataset *pushed;                 /* rows of the sequence that comes in pieces */
+    int open_line;                        /* the text that was pushed ends within a line */
+    int running;                          /* text was pushed */
+    const double *next;                   /* NULL, or what comes after it */
+    at_writer written;
+    float *vectors; /* of attn_predictor_embed */
+    int64_t vector_room, *vector_offsets, vector_offset_room;
+};
+
+/* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
+int at_setting_on(const attn_predictor *predictor, const char *name);
+
+#endif
