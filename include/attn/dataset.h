@@ -172,6 +172,12 @@ ATTN_API const char *attn_dataset_source(const attn_dataset *dataset, int64_t ex
 ATTN_API attn_status attn_dataset_from_texts(attn_context *context, const char *const *texts,
                                              const int64_t *offsets, int64_t examples,
                                              attn_dataset **dataset);
+/* Vectors: row i is rows[i * columns] .. rows[(i + 1) * columns - 1]; offsets NULL: each row is an example;
+ * else rows offsets[e] .. offsets[e + 1] - 1 are example e ([examples + 1], rising from 0; an example may
+ * have none). They are copied. Errors: INVALID_ARGUMENT (a number that is not finite: row and column),
+ * OVERFLOW, OUT_OF_MEMORY. */
+ATTN_API attn_status attn_dataset_from_rows(attn_context *context, const float *rows, int64_t columns,
+                                            const int64_t *offsets, int64_t examples, attn_dataset **dataset);
 /* The targets of a dataset, instead of those that it has: value of column c at place i is values[i * columns
  * + c]; NULL or "" is missing. A place is a row with per_row, else an example. */
 ATTN_API attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns, const char *const *names,

@@ -1,0 +1,318 @@
+/* vectors.c: vectors as a kind of input: what it learns of the columns, how it encodes examples, and its
+ * layer. */
+#include "inputs/vectors/vectors.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <attn/layers.h>
+#include <attn/operations.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/stored.h"
+#include "tape/parameters.h"
+
+static at_vectors_input *own(at_input *input) { return (at_vectors_input *)(void *)input; }
+static const at_vectors_encoded *encoded_of(const at_encoded *encoded) {
+    return (const at_vectors_encoded *)(const void *)encoded;
+}
+
+/* ---- the view ---- */
+
+static attn_status create(attn_context *context, const void *values, const at_input_use *use,
+                          at_input **input) {
+    at_vectors_input *made = at_allocate(context, 1, sizeof *made, "a view of vectors");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->values = *(const at_vectors_values *)values;
+    made->input = (at_input){
+        .context = context, .use = *use, .longest = made->values.longest, .stem = made->values.stem};
+    *input = &made->input;
+    return ATTN_OK;
+}
+
+static void destroy(at_input *input) {
+    at_vectors_input *vectors = own(input);
+    at_release(input->context, vectors->mean);
+    at_release(input->context, vectors->deviation);
+    at_strings_free(input->context, &vectors->names);
+    at_release(input->context, vectors);
+}
+
+/* Whether sequences are more than single rows decides about other defaults, and how later files are read. */
+static attn_status choose(const void *values, const attn_dataset *examples,
+                          attn_status (*set)(void *user, const char *name, const char *value), void *user) {
+    int single = 1;
+    (void)values;
+    for (int64_t e = 0; e < examples->examples; e++)
+        single &= examples->offsets[e + 1] - examples->offsets[e] == 1;
+    return set(user, "vectors.single", single ? "true" : "false");
+}
+
+/* ---- learning ---- */
+
+static attn_status set_columns(at_vectors_input *input, int64_t columns) {
+    attn_context *context = input->input.context;
+    at_release(context, input->mean);
+    at_release(context, input->deviation);
+    input->columns = columns;
+    input->mean = at_allocate(context, columns, sizeof *input->mean, "the means of columns");
+    input->deviation = at_allocate(context, columns, sizeof *input->deviation, "the deviations of columns");
+    return input->mean && input->deviation ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+/* Of one column. One that is constant keeps its number as the mean exactly, so that it becomes 0. */
+static void measure(const at_vectors *vectors, int64_t column, float *mean, float *deviation) {
+    const float *numbers = vectors->numbers + column;
+    int64_t stride = vectors->columns;
+    double sum = 0, squares = 0;
+    float lowest = numbers[0], highest = numbers[0];
+    for (int64_t row = 0; row < vectors->rows; row++) {
+        float number = numbers[row * stride];
+        sum += (double)number;
+        if (number < lowest) lowest = number;
+        if (number > highest) highest = number;
+    }
+    *mean = lowest;
+    *deviation = 1;
+    if (lowest == highest) return;
+    double center = sum / (double)vectors->rows;
+    for (int64_t row = 0; row < vectors->rows; row++) {
+        double distance = (double)numbers[row * stride] - center;
+        squares += distance * distance;
+    }
+    *mean = (float)center;
+    float found = (float)sqrt(squares / (double)vectors->rows);
+    if (found > 0 && isfinite(found)) *deviation = found;
+}
+
+static attn_status learn(at_input *input, const at_learning *from) {
+    at_vectors_input *vectors = own(input);
+    const at_vectors *rows = at_vectors_of(from->examples);
+    if (from->vectors)
+        return at_fail(input->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: pretrained vectors are of words, and there are no words in input vectors",
+                       from->vectors);
+    if (rows->rows == 0)
+        return at_fail(input->context, ATTN_INVALID_ARGUMENT, "%.200s: has no rows to learn from",
+                       attn_dataset_name(from->examples));
+    attn_status status = set_columns(vectors, rows->columns);
+    for (int64_t c = 0; c < rows->columns && status == ATTN_OK; c++) {
+        vectors->deviation[c] = 1;
+        if (vectors->values.normalize) measure(rows, c, &vectors->mean[c], &vectors->deviation[c]);
+    }
+    at_strings_clear(&vectors->names);
+    for (int64_t i = 0; i < rows->names.count && status == ATTN_OK; i++)
+        status = at_strings_add(input->context, &vectors->names, at_string(&rows->names, i),
+                                at_string_length(&rows->names, i));
+    return status;
+}
+
+/* ---- the file ---- */
+
+static attn_status store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
+                                 const float *numbers, int64_t count) {
+    char whole[96];
+    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
+    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
+}
+
+static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
+    const at_vectors_input *vectors = at_vectors_input_of(input);
+    attn_status status = store_numbers(writer, prefix, "vectors.mean", vectors->mean, vectors->columns);
+    if (status == ATTN_OK)
+        status = store_numbers(writer, prefix, "vectors.deviation", vectors->deviation, vectors->columns);
+    return status == ATTN_OK ? at_store_strings(writer, prefix, "vectors.columns", &vectors->names) : status;
+}
+
+static const at_stored *find_numbers(const at_safetensors *file, const char *prefix, const char *name) {
+    char whole[96];
+    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
+    const at_stored *found = at_safetensors_find(file, whole);
+    return found && found->dtype == AT_DTYPE_F32 && found->rank == 1 && found->count > 0 ? found : NULL;
+}
+
+static attn_status load(at_input *input, const char *prefix, const at_safetensors *file) {
+    at_vectors_input *vectors = own(input);
+    attn_context *context = input->context;
+    const at_stored *mean = find_numbers(file, prefix, "vectors.mean");
+    const at_stored *deviation = find_numbers(file, prefix, "vectors.deviation");
+    if (!mean || !deviation || mean->count != deviation->count)
+        return at_damaged(context, file,
+                          "vectors.mean and vectors.deviation are missing, or no F32 of one length", "");
+    attn_status status = set_columns(vectors, mean->count);
+    if (status != ATTN_OK) return status;
+    memcpy(vectors->mean, mean->data, (size_t)mean->count * sizeof(float));
+    memcpy(vectors->deviation, deviation->data, (size_t)mean->count * sizeof(float));
+    for (int64_t c = 0; c < mean->count; c++) {
+        if (!isfinite(vectors->mean[c]) || !isfinite(vectors->deviation[c]) || !(vectors->deviation[c] > 0))
+            return at_damaged(context, file, "vectors.mean or vectors.deviation has a number that cannot be",
+                              "");
+    }
+    status = at_load_strings(context, file, prefix, "vectors.columns", &vectors->names);
+    if (status == ATTN_OK && vectors->names.count && vectors->names.count != vectors->columns)
+        status = at_damaged(context, file, "vectors.columns does not name every column of vectors.mean", "");
+    return status;
+}
+
+/* ---- examples ---- */
+
+static void free_encoded(at_encoded *encoded) {
+    at_vectors_encoded *made = (at_vectors_encoded *)(void *)encoded;
+    attn_context *context = encoded->context;
+    at_release(context, encoded->offsets);
+    at_strings_free(context, &made->names);
+    at_release(context, made);
+}
+
+/* Whether the rows are of the columns that the model learned from, and cut as those were. */
+static attn_status check_columns(const at_vectors_input *input, attn_context *context,
+                                 const attn_dataset *dataset) {
+    const at_vectors *rows = at_vectors_of(dataset);
+    const at_strings *known = &input->names, *given = &rows->names;
+    if (rows->columns != input->columns)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: has rows of %" PRId64 " numbers, the model learned from rows of %" PRId64,
+                       attn_dataset_name(dataset), rows->columns, input->columns);
+    for (int64_t c = 0; known->count && given->count && c < input->columns; c++) {
+        if (strcmp(at_string(known, c), at_string(given, c)) != 0)
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "%.200s: number %" PRId64 " of a row is %.60s, the model learned from %.60s there",
+                           attn_dataset_name(dataset), c + 1, at_string(given, c), at_string(known, c));
+    }
+    if (rows->unsplit && !input->values.single)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "%.200s: does not say where sequences end, and the model learned from sequences of several "
+            "rows: give an array of three dimensions (one sequence: x[numpy.newaxis]), or an .npz with "
+            "offsets",
+            attn_dataset_name(dataset));
+    return ATTN_OK;
+}
+
+static attn_status name_rows(at_vectors_encoded *made) {
+    const at_encoded *encoded = &made->encoded;
+    int64_t longest = 0;
+    attn_status status = ATTN_OK;
+    for (int64_t e = 0; e < encoded->examples; e++) {
+        int64_t rows = encoded->offsets[e + 1] - encoded->offsets[e];
+        if (rows > longest) longest = rows;
+    }
+    for (int64_t i = 0; i < longest && status == ATTN_OK; i++) {
+        char name[24];
+        int length = snprintf(name, sizeof name, "%" PRId64, i);
+        status = at_strings_add(encoded->context, &made->names, name, (size_t)length);
+    }
+    return status;
+}
+
+static attn_status encode(const at_input *input, attn_context *context, void **memo,
+                          const attn_dataset *dataset, const at_encode_options *options,
+                          at_encoded **encoded) {
+    (void)memo;
+    (void)options;
+    attn_status status = check_columns(at_vectors_input_of(input), context, dataset);
+    if (status != ATTN_OK) return status;
+    at_vectors_encoded *made = at_allocate(context, 1, sizeof *made, "encoded examples");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->encoded.context = context;
+    made->vectors = at_vectors_of(dataset);
+    status = at_grow(context, &made->encoded.offsets, &made->encoded.offset_room, dataset->examples + 1,
+                     sizeof *made->encoded.offsets, "the rows of examples");
+    if (status == ATTN_OK) {
+        made->encoded.examples = dataset->examples;
+        made->encoded.rows = dataset->rows;
+        memcpy(made->encoded.offsets, dataset->offsets,
+               (size_t)(dataset->examples + 1) * sizeof *dataset->offsets);
+        status = name_rows(made);
+    }
+    if (status != ATTN_OK) {
+        free_encoded(&made->encoded);
+        return status;
+    }
+    made->encoded.labels = (at_labels){.name = attn_dataset_name(dataset),
+                                       .columns = &dataset->columns,
+                                       .values = &dataset->targets,
+                                       .lines = dataset->lines,
+                                       .first = dataset->per_row ? NULL : dataset->offsets,
+                                       .places = dataset->per_row ? dataset->rows : dataset->examples,
+                                       .per_row = dataset->per_row};
+    *encoded = &made->encoded;
+    return ATTN_OK;
+}
+
+/* Its number in its sequence: the last example that begins at it or before it. */
+static const char *row_name(const at_encoded *encoded, int64_t row) {
+    int64_t low = 0, high = encoded->examples; /* offsets[low] <= row < offsets[high] */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (encoded->offsets[middle] <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return at_string(&encoded_of(encoded)->names, row - encoded->offsets[low]);
+}
+
+/* ---- the layer ---- */
+
+typedef struct vectors_layer {
+    attn_linear *map;
+    attn_norm *norm;
+} vectors_layer;
+
+static void *build(const at_input *input, attn_parameters *set, const char *prefix, int64_t columns) {
+    vectors_layer *layer = at_parameters_memory(set, sizeof *layer);
+    char name[96];
+    if (!layer) return NULL;
+    snprintf(name, sizeof name, "%.60sinput", prefix);
+    layer->map =
+        attn_linear_create(set, name, at_vectors_input_of(input)->columns, columns, 1, ATTN_IDENTITY);
+    snprintf(name, sizeof name, "%.60sinput.norm", prefix);
+    layer->norm = attn_norm_create(set, name, ATTN_NORM_LAYER, columns);
+    return layer;
+}
+
+static attn_variable *apply(const at_input *input, const void *built, attn_tape *tape,
+                            const at_batch *batch) {
+    const vectors_layer *layer = built;
+    const at_vectors_batch *rows = (const at_vectors_batch *)(const void *)batch;
+    attn_variable *x =
+        attn_tape_input(tape, rows->numbers, batch->rows, at_vectors_input_of(input)->columns, 0);
+    return attn_norm_apply(tape, layer->norm, attn_linear_apply(tape, layer->map, x));
+}
+
+const at_input_kind at_vectors_kind = {
+    .name = "vectors",
+    .help = "rows of numbers: NumPy's .npy and .npz, or tables (CSV)",
+    .row = "row",
+    .example = "sequence",
+    .formats = at_vectors_formats,
+    .fields = {at_vectors_fields, AT_VECTORS_FIELDS, sizeof(at_vectors_values), at_vectors_flags,
+               AT_VECTORS_FLAGS},
+    .defaults = at_vectors_defaults,
+    .default_count = AT_VECTORS_DEFAULTS,
+    .knows = at_vectors_knows,
+    .read = at_vectors_read_files,
+    .detect = at_vectors_detect,
+    .pieces = at_vectors_pieces,
+    .takes_two = at_vectors_takes_two,
+    .describe = at_vectors_describe,
+    .check = at_vectors_check,
+    .choose = choose,
+    .create = create,
+    .destroy = destroy,
+    .learn = learn,
+    .store = store,
+    .load = load,
+    .encode = encode,
+    .free_encoded = free_encoded,
+    .row_name = row_name,
+    .create_batch = at_vectors_create_batch,
+    .fill = at_vectors_fill,
+    .free_batch = at_vectors_free_batch,
+    .build = build,
+    .apply = apply,
+};
