@@ -465,6 +465,7 @@ static void test_lying_state(void **state) {
         {"\"without_better\":", "\"without_better\":-1", "out of range"},
         {"\"loss\":\"", "\"loss\":1,\"x\":\"", "not whole"},
         {"\"step\":5,", "", "not whole"},
+        {"\"fingerprint\":", "\"data\":", "version 0.1 wrote it"},
         {"{", "[", "does not say how far"},
         {"\"steps\":", "\"steps\":0,\"x\":", "does not say how far"},
     };

@@ -38,7 +38,7 @@ static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *wr
         "batch", (json_int_t)made->batch, "evaluated_step", (json_int_t)made->evaluated_step,
         "evaluated_epoch", (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step,
         "without_better", (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss),
-        "best_score", bits_of(made->best_score), "data", print);
+        "best_score", bits_of(made->best_score), "fingerprint", print);
     char *text = state ? json_dumps(state, JSON_COMPACT) : NULL;
     attn_status status =
         text ? at_safetensors_put(writer, "attn.training", text)
@@ -190,15 +190,17 @@ static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
 
 static attn_status take_progress(attn_trainer *trainer, json_t *state) {
     at_progress_made *made = &trainer->made;
-    const char *loss, *best, *data;
+    const char *loss, *best, *fingerprint;
     json_int_t step, epoch, batch, evaluated_step, evaluated_epoch, best_step, without_better;
     int ended;
+    if (json_object_get(state, "data")) /* it took its fingerprint in another way */
+        return refuse(trainer, "version 0.1 wrote it, and only that version can go on", "");
     if (json_unpack(state, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "step", &step, "epoch",
                     &epoch, "batch", &batch, "evaluated_step", &evaluated_step, "evaluated_epoch",
                     &evaluated_epoch, "best_step", &best_step, "without_better", &without_better, "ended",
-                    &ended, "loss", &loss, "best_score", &best, "data", &data) != 0)
+                    &ended, "loss", &loss, "best_score", &best, "fingerprint", &fingerprint) != 0)
         return refuse(trainer, "its state of training is not whole", "");
-    if (strtoull(data, NULL, 16) != trainer->fingerprint)
+    if (strtoull(fingerprint, NULL, 16) != trainer->fingerprint)
         return refuse(trainer, "it was made from other training data, development data or vectors", "");
     if (step < 0 || step > trainer->steps_total || epoch < 0 || batch < 0 || evaluated_step < 0 ||
         evaluated_step > step || evaluated_epoch < 0 || evaluated_epoch > epoch || best_step < 0 ||
