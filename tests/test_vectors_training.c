@@ -91,9 +91,8 @@ static attn_dataset *labelled_sequences(attn_context *context, const problem *fr
 }
 
 static attn_config *config_of(attn_context *context, const char *task, const char *const *sets) {
-    attn_config *config = tiny_config(context, sets);
+    attn_config *config = tiny_config_of(context, "vectors", sets);
     expect_ok(context, attn_config_set(config, "task", task));
-    expect_ok(context, attn_config_set(config, "input", "vectors"));
     return config;
 }
 

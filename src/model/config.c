@@ -301,6 +301,22 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
     return check_mix(context, e);
 }
 
+/* Whether the values of a part are those of another kind of input than ours. */
+static int of_another(int part, const at_input_kind *ours) {
+    return part >= FIRST_INPUT_PART && part < encoder_part() && at_input_at(part - FIRST_INPUT_PART) != ours;
+}
+
+/* A value that would change nothing was meant for something else. */
+static attn_status check_given(const attn_config *config, const at_input_kind *input) {
+    int part;
+    const at_field *field;
+    for (int i = 0; (field = field_at(i, &part)); i++)
+        if (config->given[i] && of_another(part, input))
+            return at_fail(config->context, ATTN_INVALID_ARGUMENT, "%s is for input %s; this is input %s",
+                           field->name, at_input_at(part - FIRST_INPUT_PART)->name, input->name);
+    return ATTN_OK;
+}
+
 attn_status at_config_values(attn_config *config, at_config *values) {
     attn_context *context = config->context;
     attn_status status = fill_defaults(config);
@@ -328,7 +344,8 @@ attn_status at_config_values(attn_config *config, at_config *values) {
                           .output = others[2],
                           .training = others[3]};
     at_input_use use = at_config_use(values);
-    status = check_reading(context, values);
+    status = check_given(config, input);
+    if (status == ATTN_OK) status = check_reading(context, values);
     if (status == ATTN_OK) status = input->check(context, values->input_values, &use);
     if (status == ATTN_OK) status = check_encoder(context, values);
     if (status == ATTN_OK)
@@ -381,8 +398,7 @@ const char *attn_config_print(attn_config *config) {
     const at_field *field;
     int part;
     for (int i = 0; (field = field_at(i, &part)) && status == ATTN_OK; i++) {
-        int of_input = part >= FIRST_INPUT_PART && part < encoder_part();
-        if (of_input && at_input_at(part - FIRST_INPUT_PART) != input) continue; /* another kind's */
+        if (of_another(part, input)) continue;
         const char *dot = strchr(field->name, '.');
         size_t length = dot ? (size_t)(dot - field->name) : 0;
         char head[128];

@@ -180,7 +180,7 @@ void expect_refused(attn_context *context, attn_status status, attn_status expec
         fail_msg("\"%s\" lacks \"%s\"", attn_context_error(context), part);
 }
 
-attn_config *tiny_config(attn_context *context, const char *const *sets) {
+attn_config *tiny_config_of(attn_context *context, const char *input, const char *const *sets) {
     static const char *const basis[] = {"encoder.columns",
                                         "16",
                                         "encoder.heads",
@@ -218,12 +218,20 @@ attn_config *tiny_config(attn_context *context, const char *const *sets) {
                                         NULL};
     attn_config *config = NULL;
     expect_ok(context, attn_config_create(context, &config));
+    expect_ok(context, attn_config_set(config, "input", input));
     const char *const *lists[2] = {basis, sets};
     for (int list = 0; list < 2; list++) {
-        for (const char *const *at = lists[list]; at && *at; at += 2)
+        for (const char *const *at = lists[list]; at && *at; at += 2) {
+            int of_text = list == 0 && strncmp(at[0], "text.", 5) == 0;
+            if (of_text && strcmp(input, "text") != 0) continue;
             expect_ok(context, attn_config_set(config, at[0], at[1]));
+        }
     }
     return config;
+}
+
+attn_config *tiny_config(attn_context *context, const char *const *sets) {
+    return tiny_config_of(context, "text", sets);
 }
 
 attn_dataset *parse_corpus(attn_config *config, const char *name, const char *text) {

@@ -30,6 +30,8 @@ char *corpus_vectors(void);
 /* A configuration of a tiny network without dropout, and then what `sets` says: name, value, ..., NULL. Fails
  * the test if a value is refused. */
 attn_config *tiny_config(attn_context *context, const char *const *sets);
+/* The same for another kind of input than text. */
+attn_config *tiny_config_of(attn_context *context, const char *input, const char *const *sets);
 
 /* Fails the test with the context's error if the status is not OK. */
 void expect_ok(attn_context *context, attn_status status);
