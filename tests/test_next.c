@@ -336,7 +336,11 @@ static void test_calls_between(void **state) {
         free(begin);
         free(after);
     }
-    /* models of other tasks */
+}
+
+static void test_other_tasks(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
     static const char *const tag[] = {"task", "tag", "training.epochs", "1", NULL};
     attn_config *config = tiny_config(context, tag);
     char *train = corpus_conllu(1, 20), path[96];
@@ -419,7 +423,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_place),    cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_against_report), cmocka_unit_test(test_calls_between),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_other_tasks),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

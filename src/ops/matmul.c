@@ -425,20 +425,19 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         }
         if (status == ATTN_OK) status = check_matrix(context, "d_input", d_input, b->rows, weight->in, 1);
         if (status != ATTN_OK) return status;
-        at_gemm call = {.rows = b->rows,
-                        .columns = weight->in,
-                        .depth = b->out,
-                        .a_step = 1,
-                        .packed = plain ? NULL : weight->memory,
-                        .b = plain,
-                        .b_row = weight->in,
-                        .b_step = 1,
-                        .in_place = plain && is_small(weight->out, weight->in),
-                        .factor = factor,
-                        .factor_row = weight->in,
-                        .c = d_input->data,
-                        .c_row = d_input->stride[0]};
-        b->d_input.call = call;
+        b->d_input.call = (at_gemm){.rows = b->rows,
+                                    .columns = weight->in,
+                                    .depth = b->out,
+                                    .a_step = 1,
+                                    .packed = plain ? NULL : weight->memory,
+                                    .b = plain,
+                                    .b_row = weight->in,
+                                    .b_step = 1,
+                                    .in_place = plain && is_small(weight->out, weight->in),
+                                    .factor = factor,
+                                    .factor_row = weight->in,
+                                    .c = d_input->data,
+                                    .c_row = d_input->stride[0]};
     }
     if (status == ATTN_OK && d_weight) {
         status = at_check_tensor(context, "input", input, 2);
@@ -446,15 +445,14 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         if (status == ATTN_OK)
             status = check_matrix(context, "d_weight", d_weight, b->out, input->shape[1], 1);
         if (status != ATTN_OK) return status;
-        at_gemm call = {.rows = b->out,
-                        .columns = input->shape[1],
-                        .a_row = 1,
-                        .b = input->data,
-                        .b_row = input->stride[0],
-                        .b_step = 1,
-                        .c = d_weight->data,
-                        .c_row = d_weight->stride[0]};
-        b->d_weight.call = call;
+        b->d_weight.call = (at_gemm){.rows = b->out,
+                                     .columns = input->shape[1],
+                                     .a_row = 1,
+                                     .b = input->data,
+                                     .b_row = input->stride[0],
+                                     .b_step = 1,
+                                     .c = d_weight->data,
+                                     .c_row = d_weight->stride[0]};
     }
     if (status == ATTN_OK && d_bias) {
         status = check_vector(context, "d_bias", d_bias, b->out, 1);
