@@ -36,12 +36,7 @@ static int setup(void **state) {
         snprintf(paths[k], sizeof paths[k], "%s/%d.safetensors", folder, k);
         attn_config *config = tiny_config(context, kind_sets[k]);
         expect_ok(context, attn_config_set(config, "training.batch_units", "200"));
-        attn_trainer_options options;
-        attn_trainer_options_init(&options);
-        options.output = paths[k];
-        expect_ok(context, train_on(config, text, dev, &options));
-        expect_ok(context, attn_model_load(context, paths[k], &models[k]));
-        attn_config_destroy(config);
+        models[k] = train_model(config, text, dev, paths[k]);
     }
     free(text);
     free(dev);

@@ -48,12 +48,7 @@ static int setup(void **state) {
         snprintf(paths[k], sizeof paths[k], "%s/%d.safetensors", folder, k);
         attn_config *config = tiny_config(context, sets[k]);
         expect_ok(context, attn_config_set(config, "training.epochs", "3"));
-        attn_trainer_options options;
-        attn_trainer_options_init(&options);
-        options.output = paths[k];
-        expect_ok(context, train_on(config, train, dev, &options));
-        expect_ok(context, attn_model_load(context, paths[k], &models[k]));
-        attn_config_destroy(config);
+        models[k] = train_model(config, train, dev, paths[k]);
     }
     free(train);
     free(dev);

@@ -52,13 +52,8 @@ static int setup(void **state) {
         snprintf(paths[k], sizeof paths[k], "%s/%d.safetensors", folder, k);
         attn_config *config = tiny_config(context, kind_sets[k]);
         expect_ok(context, attn_config_set(config, "training.epochs", "2"));
-        attn_trainer_options options;
-        attn_trainer_options_init(&options);
-        options.output = paths[k];
         char *train = kind_corpus(k, 1, 60), *dev = kind_corpus(k, 2, 10);
-        expect_ok(context, train_on(config, train, dev, &options));
-        expect_ok(context, attn_model_load(context, paths[k], &models[k]));
-        attn_config_destroy(config);
+        models[k] = train_model(config, train, dev, paths[k]);
         free(train);
         free(dev);
     }

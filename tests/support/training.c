@@ -256,6 +256,18 @@ attn_status train_on(attn_config *config, const char *train, const char *dev,
     return status;
 }
 
+attn_model *train_model(attn_config *config, const char *train, const char *dev, const char *path) {
+    attn_context *context = at_config_context(config);
+    attn_trainer_options options;
+    attn_model *model = NULL;
+    attn_trainer_options_init(&options);
+    options.output = path;
+    expect_ok(context, train_on(config, train, dev, &options));
+    expect_ok(context, attn_model_load(context, path, &model));
+    attn_config_destroy(config);
+    return model;
+}
+
 /* ---- files and answers ---- */
 
 char *file_bytes(const char *path, size_t *length) {

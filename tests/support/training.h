@@ -44,6 +44,8 @@ attn_dataset *parse_corpus(attn_config *config, const char *name, const char *te
 /* One training run; output and what else is in the options are the caller's. dev NULL: held out. */
 attn_status train_on(attn_config *config, const char *train, const char *dev,
                      const attn_trainer_options *options);
+/* Trains a model, writes it to path and loads it. Destroys the configuration. */
+attn_model *train_model(attn_config *config, const char *train, const char *dev, const char *path);
 
 /* All bytes of a file; the caller frees them. NULL: there is none. */
 char *file_bytes(const char *path, size_t *length);
