@@ -28,6 +28,10 @@ size_t at_unicode_shape(const char *text, size_t length, char *out);
 /* Whether a code point is white space. */
 int at_unicode_space(int32_t code_point);
 
+/* Whether words are written with spaces between them: 1 for letters of most scripts, 0 for those of scripts
+ * without (Han, Hiragana, Katakana, Thai, ...); -1 for all that are no letters. */
+int at_unicode_spaced(int32_t code_point);
+
 /* Splits text into words: runs of letters, marks and digits, with apostrophes, hyphens... as words.c says;
  * characters of scripts without spaces (Han, Hiragana, Katakana, Thai, ...) stand alone; punctuation and
  * symbols stand alone. With `at_spaces` it is split at white space only. Appends the words. */
