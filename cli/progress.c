@@ -111,6 +111,10 @@ static void print_ready(const progress *shown, const attn_training_state *state)
             state->held_out ? ", held out from the training data" : "");
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
+    if (state->splitter)
+        fputs("a second network learns to split raw text into sentences and words\n", stderr);
+    if (state->no_splitter != NULL)
+        fprintf(stderr, "note: no network learns to split raw text: %s\n", state->no_splitter);
     if (state->resumed_from > 0) {
         fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
     } else if (shown->resume) {
@@ -138,6 +142,8 @@ static void print_done(const attn_training_state *state) {
     if (!isnan(state->best_score)) {
         fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
                 state->best_step, time);
+        if (state->splitter)
+            fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
     }
 }
 

@@ -257,8 +257,7 @@ static word_metrics measure(int64_t examples, const char *const *truth, const ch
     assert_int_equal(text_encode(text, dataset, &encoded), ATTN_OK);
     assert_int_equal(encoded->encoded.rows, rows);
     word_metrics metrics = {-1, -1, -1};
-    assert_int_equal(at_bmes_measure(&text->input, group_context, &encoded->encoded, &labels, classes[0],
-                                     classes[1], take_metric, &metrics),
+    assert_int_equal(at_bmes_measure(encoded, &labels, classes[0], classes[1], take_metric, &metrics),
                      ATTN_OK);
     /* the words that a prediction joins are as many as are counted */
     at_strings words = {0};

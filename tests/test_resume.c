@@ -581,8 +581,8 @@ static void test_hold_out(void **state) {
         expect_ok(context, attn_trainer_create(configs[i], data[i], NULL, NULL, &trainers[i]));
     }
     for (int64_t e = 0; e < 8; e++)
-        assert_string_equal(attn_dataset_token(trainers[0]->dev.dataset, e, 0),
-                            attn_dataset_token(trainers[1]->dev.dataset, e, 0));
+        assert_string_equal(attn_dataset_token(trainers[0]->courses[0].dev.dataset, e, 0),
+                            attn_dataset_token(trainers[1]->courses[0].dev.dataset, e, 0));
     for (int i = 0; i < 2; i++) {
         attn_trainer_destroy(trainers[i]);
         attn_dataset_destroy(data[i]);

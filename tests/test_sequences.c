@@ -410,7 +410,7 @@ static void test_hold_out(void **state) {
     attn_dataset *pairs = parse_corpus(config, "train", text);
     attn_trainer *trainer = NULL;
     expect_ok(context, attn_trainer_create(config, pairs, NULL, NULL, &trainer));
-    const attn_dataset *dev = trainer->dev.dataset, *train_set = trainer->train.dataset;
+    const attn_dataset *dev = trainer->courses[0].dev.dataset, *train_set = trainer->courses[0].train.dataset;
     int64_t out = attn_dataset_examples(dev), in = attn_dataset_examples(train_set);
     assert_int_equal(out + in, 300);
     assert_true(out >= 9 && out <= 75 && out % 3 == 0);
@@ -460,7 +460,8 @@ static void test_nothing_right_yet(void **state) {
     attn_trainer *trainer = NULL;
     expect_ok(context, attn_trainer_create(config, pairs, dev, &options, &trainer));
     /* answers of an evaluation have twice as many symbols as the longest right one, and 10, at most */
-    assert_int_equal(((const at_sequence_targets *)(const void *)trainer->dev.targets[0])->longest, 6);
+    assert_int_equal(((const at_sequence_targets *)(const void *)trainer->courses[0].dev.targets[0])->longest,
+                     6);
     expect_ok(context, attn_trainer_run(trainer));
     assert_true(seen > 4);
     assert_int_equal(trainer->made.step, 24);

@@ -35,6 +35,8 @@ ATTN_API void attn_model_destroy(attn_model *model); /* NULL is allowed */
 /* How it was made; not to be set. Asking it for a value writes the text into it: one thread at a time. */
 ATTN_API attn_config *attn_model_config(const attn_model *model);
 ATTN_API attn_parameters *attn_model_parameters(const attn_model *model);
+/* Those of the network that splits raw text into sentences and words; NULL: the model has none. */
+ATTN_API attn_parameters *attn_model_splitter(const attn_model *model);
 
 /* Scores on the development data when it was saved, and how far training was: a JSON object; "{}" if none. */
 ATTN_API const char *attn_model_scores(const attn_model *model);

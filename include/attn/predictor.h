@@ -72,6 +72,18 @@ ATTN_API attn_status attn_predictor_text(attn_predictor *predictor, const char *
                                          attn_prediction **prediction);
 ATTN_API void attn_prediction_destroy(attn_prediction *prediction); /* NULL is allowed */
 
+/* Raw text that a tagger is given is first split into sentences and words by the model's own splitter, if its
+ * training data taught it one: the examples of the prediction are those sentences then, and split is the
+ * dataset of them (format CONLLU, with ranges for tokens of several words); else NULL. It belongs to the
+ * prediction. */
+ATTN_API const attn_dataset *attn_prediction_split(const attn_prediction *prediction);
+/* The splitting alone. Errors: UNSUPPORTED (the model has no splitter), INVALID_ARGUMENT (no raw text). */
+ATTN_API attn_status attn_predictor_split(attn_predictor *predictor, const attn_dataset *raw,
+                                          attn_dataset **examples);
+/* The rule by which a dataset of raw text is split where the model has no splitter: a sentence for the user;
+ * NULL: the dataset is not split by rule. */
+ATTN_API const char *attn_predictor_rule(const attn_predictor *predictor, const attn_dataset *dataset);
+
 ATTN_API int64_t attn_prediction_examples(const attn_prediction *prediction);
 
 /* The rows of an example, by name: words, characters, ... NULL and 0 out of range. */

@@ -58,6 +58,9 @@ typedef struct attn_training_state {
     double score, best_score; /* NaN before the first evaluation */
     int64_t best_step;
     attn_training_end end;
+    int splitter;            /* a second network is trained, which splits raw text */
+    double splitter_score;   /* its F1 of words at the last evaluation */
+    const char *no_splitter; /* NULL, or why none can be trained */
 } attn_training_state;
 
 typedef struct attn_trainer_options {
@@ -71,6 +74,7 @@ typedef struct attn_trainer_options {
     /* Called after every event; not 0 stops after this step. May be NULL. */
     int (*watch)(void *user, const attn_training_state *state);
     void *user;
+    int main_only; /* train no splitter of raw text beside the network */
 } attn_trainer_options;
 ATTN_API void attn_trainer_options_init(attn_trainer_options *options);
 

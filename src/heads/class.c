@@ -7,11 +7,17 @@
 #include "heads/metrics/classes.h"
 #include "heads/rows.h"
 
-const at_metric at_class_metrics[] = {{"accuracy", 1, 0, 0},     {"macro_precision", 1, 0, 0},
-                                      {"macro_recall", 1, 0, 0}, {"macro_f1", 1, 0, 0},
-                                      {"micro_f1", 1, 0, 0},     {"unknown_labels", 0, 1, 0},
-                                      {"word_f1", 1, 0, 1},      {"word_precision", 1, 0, 1},
-                                      {"word_recall", 1, 0, 1},  {NULL, 0, 0, 0}};
+const at_metric at_class_metrics[] = {{"accuracy", 1, 0, 0},
+                                      {"macro_precision", 1, 0, 0},
+                                      {"macro_recall", 1, 0, 0},
+                                      {"macro_f1", 1, 0, 0},
+                                      {"micro_f1", 1, 0, 0},
+                                      {"unknown_labels", 0, 1, 0},
+                                      {"word_f1", 1, 0, 1},
+                                      {"word_precision", 1, 0, 1},
+                                      {"word_recall", 1, 0, 1},
+                                      {"sentence_f1", 1, 0, 1},
+                                      {NULL, 0, 0, 0}};
 
 static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
 

@@ -153,6 +153,8 @@ typedef struct at_work {
 
 /* report.c: heads add to it, output by output. */
 attn_status at_report_add(attn_report *report, int output, const char *name, double value);
+/* Whether a metric is of larger pieces that the rows are parts of. */
+int at_report_of_pieces(const attn_report *report, int index);
 /* How many places or examples were compared. */
 void at_report_compared(attn_report *report, int output, int64_t count);
 /* The labels of an output, its own and then those that only the data have; *scores: room for those of each.
@@ -308,6 +310,7 @@ const int32_t *at_answers_classes(const at_answers *answers);
 
 struct attn_prediction {
     attn_context *context;
+    attn_dataset *split; /* NULL, or what the examples are that raw data was split into */
     at_encoded *encoded;
     void (*free_encoded)(at_encoded *encoded);
     const char *(*row_name)(const at_encoded *encoded, int64_t row);

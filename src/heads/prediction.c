@@ -13,9 +13,14 @@ void attn_prediction_destroy(attn_prediction *prediction) {
         if (prediction->answers[i]) prediction->answers[i]->head->kind->free_answers(prediction->answers[i]);
     at_release(context, prediction->answers);
     if (prediction->encoded) prediction->free_encoded(prediction->encoded);
+    attn_dataset_destroy(prediction->split);
     at_strings_free(context, &prediction->pieces);
     at_release(context, prediction->piece_offsets);
     at_release(context, prediction);
+}
+
+const attn_dataset *attn_prediction_split(const attn_prediction *prediction) {
+    return prediction ? prediction->split : NULL;
 }
 
 int64_t attn_prediction_examples(const attn_prediction *prediction) {

@@ -111,6 +111,8 @@ attn_status at_report_add(attn_report *report, int output, const char *name, dou
     return ATTN_OK;
 }
 
+int at_report_of_pieces(const attn_report *report, int index) { return report->described[index]->of_pieces; }
+
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
                              const at_strings *unknown, attn_class_scores **scores) {
     attn_context *context = report->context;

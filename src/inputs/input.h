@@ -70,6 +70,9 @@ typedef struct at_encode_options {
     int goes_on;          /* the first text goes on with one that was encoded before */
 } at_encode_options;
 
+/* Sets a value of a configuration. */
+typedef attn_status (*at_set_function)(void *user, const char *name, const char *value);
+
 /* Metrics that only the kind knows (of words that labels of characters make, say). */
 typedef attn_status (*at_metric_function)(void *user, const char *name, double value);
 
@@ -113,9 +116,10 @@ struct at_input_kind {
                             at_writer *writer);
 
     /* NULL, or answers for all rows in the format of the data, everything else as it was. lines: what the
-     * dataset was read from; NULL: that is not at hand. *filled 0: the data has no room for them. */
-    attn_status (*fill_in)(const attn_dataset *dataset, const char *lines, size_t length,
-                           const at_cells *cells, at_writer *writer, int *filled);
+     * dataset was read from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has
+     * no room for them. */
+    attn_status (*fill_in)(const attn_dataset *dataset, const void *settings, const char *lines,
+                           size_t length, const at_cells *cells, at_writer *writer, int *filled);
 
     /* ---- the view ---- */
     /* Values that do not go together. */
@@ -123,8 +127,7 @@ struct at_input_kind {
     /* The unit of its symbols, as configured; AT_UNIT_AUTO: there is none, or it is left to the data. */
     at_unit (*unit)(const void *values);
     /* Chooses what the configuration leaves to the data. */
-    attn_status (*choose)(const void *values, const attn_dataset *examples,
-                          attn_status (*set)(void *user, const char *name, const char *value), void *user);
+    attn_status (*choose)(const void *values, const attn_dataset *examples, at_set_function set, void *user);
     attn_status (*create)(attn_context *context, const void *values, const at_input_use *use,
                           at_input **input);
     void (*destroy)(at_input *input);
@@ -150,6 +153,21 @@ struct at_input_kind {
     attn_status (*fill)(const at_input *input, const at_encoded *encoded, const at_segments *segments,
                         const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch);
     void (*free_batch)(at_batch *batch);
+
+    /* ---- raw data, which a second network, the splitter, cuts into examples; all NULL where there is none
+     * ----
+     */
+    /* Data to train a splitter with, made of examples that are cut already, and its configuration. *raw NULL:
+     * none can be trained, for the reason *why (NULL: none is wanted). values: of the main network's view. */
+    attn_status (*teach)(const void *values, const attn_dataset *examples, at_set_function set, void *user,
+                         attn_dataset **raw, const char **why);
+    /* Whether a dataset has to be cut into examples before it is encoded. */
+    int (*is_raw)(const at_input *input, const attn_dataset *dataset, const void *settings);
+    /* How it is cut where the model has no splitter: a sentence for the user. */
+    const char *(*rule)(const at_input *input);
+    /* The examples that the splitter's answers make of raw data: a class for each row. */
+    attn_status (*split)(const at_input *splitter, attn_context *context, const at_encoded *raw,
+                         const at_strings *labels, const int32_t *classes, attn_dataset **examples);
 
     /* ---- running text, unit by unit; NULL where rows do not come one by one ---- */
     attn_status (*begin)(const at_input *input, attn_context *context, at_encoded **encoded);

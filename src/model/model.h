@@ -5,9 +5,10 @@
  * The stem adds to a row a narrow convolution of it and its neighbours: what attention would have to find out
  * from positions, and learns only from much data.
  *
- * A model is a list of stages; a stage is an input view, heads, and the networks that answer together (an
- * ensemble, if there are several). Each network has a name, which its parameters begin with. One stage works
- * on raw data; a second one, on what the first gives, would stand behind it in the list.
+ * A model has one or two stages; a stage is an input view, heads, and the networks that answer together (an
+ * ensemble, if there are several). Each network has a name, which its parameters begin with. The main stage
+ * answers. The other one, the splitter, cuts raw data into the examples that the main stage was trained on:
+ * running text into sentences of words.
  */
 #ifndef AT_MODEL_MODEL_H
 #define AT_MODEL_MODEL_H
@@ -27,6 +28,7 @@ typedef struct at_network {
 
 typedef struct at_stage {
     attn_context *context;
+    const char *prefix; /* of its tensors in a model file: "", or "splitter." */
     attn_config *config;
     at_config values; /* of `config` */
     at_input *input;
@@ -35,10 +37,11 @@ typedef struct at_stage {
     at_head **heads;
     int network_count;
     at_network networks[AT_MOST_NETWORKS];
-    at_forward forward; /* the networks, as heads see them */
+    attn_parameters *parameters; /* of the networks */
+    at_forward forward;          /* the networks, as heads see them */
 } at_stage;
 
-enum { AT_STAGES = 1 };
+enum { AT_STAGES = 2 }; /* the main one, and the splitter */
 
 /* One of the scores. */
 typedef struct at_score {
@@ -49,7 +52,7 @@ typedef struct at_score {
 struct attn_model {
     attn_context *context;
     at_stage stages[AT_STAGES];
-    attn_parameters *parameters;
+    int stage_count;
     at_safetensors *file; /* NULL, or where the parameters' values are */
     char *scores;         /* JSON; NULL: "{}" */
     at_score *score_list; /* the same, one by one */
@@ -60,10 +63,16 @@ struct attn_model {
 static inline at_stage *at_main_stage(const attn_model *model) {
     return (at_stage *)(uintptr_t)&model->stages[0];
 }
+/* NULL: it has none. */
+static inline at_stage *at_splitter_stage(const attn_model *model) {
+    return model->stage_count > 1 ? (at_stage *)(uintptr_t)&model->stages[1] : NULL;
+}
 
 /* An empty model of a configuration, which is copied. Then at_stage_learn (or what a file has), then
  * at_model_build. */
 attn_status at_model_create(attn_config *config, attn_model **model);
+/* Adds the splitter, of a configuration that is copied, before the networks are built. */
+attn_status at_model_add_splitter(attn_model *model, attn_config *config);
 /* Learns from examples what the input and the heads need to know. *encoded: the same examples, encoded. */
 attn_status at_stage_learn(at_stage *stage, const attn_dataset *train, const char *vectors,
                            at_encoded **encoded);

@@ -35,19 +35,20 @@ static attn_status store_outputs(const at_stage *stage, at_safetensors_writer *w
     }
     json_object_set_new(all, "per_token", json_boolean(stage->per_row));
     json_object_set_new(all, "outputs", list);
-    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17)), key[64];
+    snprintf(key, sizeof key, "attn.%soutputs", stage->prefix);
     attn_status status =
-        text ? at_safetensors_put(writer, "attn.outputs", text)
+        text ? at_safetensors_put(writer, key, text)
              : at_fail(stage->context, ATTN_OUT_OF_MEMORY, "no memory for the labels as JSON");
     free(text);
     json_decref(all);
     return status;
 }
 
-static attn_status store_parameters(const attn_model *model, at_safetensors_writer *writer) {
+static attn_status store_parameters(const attn_parameters *parameters, at_safetensors_writer *writer) {
     attn_status status = ATTN_OK;
-    for (int64_t i = 0; i < attn_parameters_count(model->parameters) && status == ATTN_OK; i++) {
-        const attn_parameter *parameter = attn_parameters_at(model->parameters, i);
+    for (int64_t i = 0; i < attn_parameters_count(parameters) && status == ATTN_OK; i++) {
+        const attn_parameter *parameter = attn_parameters_at(parameters, i);
         attn_tensor value = attn_parameter_value(parameter);
         float *copy;
         const float *numbers = at_host_value(at_safetensors_writer_context(writer), parameter, &copy);
@@ -60,20 +61,32 @@ static attn_status store_parameters(const attn_model *model, at_safetensors_writ
     return status;
 }
 
-attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer) {
-    const at_stage *stage = at_main_stage(model);
+static attn_status store_description(const at_stage *stage, at_safetensors_writer *writer) {
     const char *config = attn_config_print(stage->config);
+    char key[64];
     if (!config) return ATTN_OUT_OF_MEMORY;
-    attn_status status = at_safetensors_put(writer, "attn.format", format_version);
-    if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.config", config);
-    if (status == ATTN_OK) status = store_outputs(stage, writer);
-    if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
-    if (status == ATTN_OK) status = stage->input->kind->store(stage->input, "", writer);
+    snprintf(key, sizeof key, "attn.%sconfig", stage->prefix);
+    attn_status status = at_safetensors_put(writer, key, config);
+    return status == ATTN_OK ? store_outputs(stage, writer) : status;
+}
+
+static attn_status store_tensors(const at_stage *stage, at_safetensors_writer *writer) {
+    attn_status status = stage->input->kind->store(stage->input, stage->prefix, writer);
     for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
         const at_head *head = stage->heads[i];
-        if (head->kind->store_tensors) status = head->kind->store_tensors(head, "", writer);
+        if (head->kind->store_tensors) status = head->kind->store_tensors(head, stage->prefix, writer);
     }
-    return status == ATTN_OK ? store_parameters(model, writer) : status;
+    return status == ATTN_OK ? store_parameters(stage->parameters, writer) : status;
+}
+
+attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer) {
+    attn_status status = at_safetensors_put(writer, "attn.format", format_version);
+    for (int s = 0; s < model->stage_count && status == ATTN_OK; s++)
+        status = store_description(&model->stages[s], writer);
+    if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
+    for (int s = 0; s < model->stage_count && status == ATTN_OK; s++)
+        status = store_tensors(&model->stages[s], writer);
+    return status;
 }
 
 attn_status attn_model_save(const attn_model *model, const char *path) {
@@ -158,23 +171,48 @@ static attn_status check_labels(const at_stage *stage, const at_safetensors *fil
 
 static attn_status load_stage(at_stage *stage, const at_safetensors *file) {
     json_error_t error;
-    const char *text = at_safetensors_metadata(file, "attn.outputs");
+    char key[64];
+    snprintf(key, sizeof key, "attn.%soutputs", stage->prefix);
+    const char *text = at_safetensors_metadata(file, key);
     json_t *outputs = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (!outputs) return at_damaged(stage->context, file, "attn.outputs is missing or not JSON", "");
+    if (!outputs) return at_damaged(stage->context, file, key, " is missing or not JSON");
     attn_status status = load_outputs(stage, file, outputs);
     json_decref(outputs);
     if (status == ATTN_OK) status = check_labels(stage, file);
-    if (status == ATTN_OK) status = stage->input->kind->load(stage->input, "", file);
+    if (status == ATTN_OK) status = stage->input->kind->load(stage->input, stage->prefix, file);
     for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
         at_head *head = stage->heads[i];
-        if (head->kind->load_tensors) status = head->kind->load_tensors(head, "", file);
+        if (head->kind->load_tensors) status = head->kind->load_tensors(head, stage->prefix, file);
     }
     return status;
+}
+
+static attn_status parse_config(attn_context *context, const at_safetensors *file, const char *text,
+                                attn_config **config) {
+    attn_status status = attn_config_create(context, config);
+    if (status == ATTN_OK) status = attn_config_parse(*config, at_safetensors_name(file), text, strlen(text));
+    return status;
+}
+
+static attn_status load_splitter(attn_model *model, const at_safetensors *file) {
+    const char *text = at_safetensors_metadata(file, "attn.splitter.config");
+    attn_config *config = NULL;
+    if (!text) return ATTN_OK;
+    attn_status status = parse_config(model->context, file, text, &config);
+    if (status == ATTN_OK) status = at_name_file(model->context, file, at_model_add_splitter(model, config));
+    attn_config_destroy(config);
+    if (status != ATTN_OK) return status;
+    at_stage *splitter = at_splitter_stage(model);
+    if (splitter->input->kind != at_main_stage(model)->input->kind || !splitter->input->kind->split)
+        return at_damaged(model->context, file, "attn.splitter.config is of an input that cannot be split",
+                          "");
+    return load_stage(splitter, file);
 }
 
 static attn_status load_parts(attn_model *model, at_safetensors *file) {
     json_error_t error;
     attn_status status = load_stage(at_main_stage(model), file);
+    if (status == ATTN_OK) status = load_splitter(model, file);
     if (status == ATTN_OK) status = at_model_build(model, file);
     if (status != ATTN_OK) return status;
     const char *unused = at_safetensors_unused(file, "optimizer."); /* the state of training */
@@ -202,9 +240,7 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
     } else if (strcmp(version, format_version) != 0) {
         status = at_damaged(context, file, "is of a format that this version does not know: ", version);
     } else {
-        status = attn_config_create(context, &config);
-        if (status == ATTN_OK)
-            status = attn_config_parse(config, at_safetensors_name(file), text, strlen(text));
+        status = parse_config(context, file, text, &config);
         if (status == ATTN_OK) status = at_name_file(context, file, at_model_create(config, &made));
         attn_config_destroy(config);
     }
@@ -236,7 +272,12 @@ attn_status attn_model_load(attn_context *context, const char *path, attn_model 
 attn_config *attn_model_config(const attn_model *model) {
     return model ? at_main_stage(model)->config : NULL;
 }
-attn_parameters *attn_model_parameters(const attn_model *model) { return model ? model->parameters : NULL; }
+attn_parameters *attn_model_parameters(const attn_model *model) {
+    return model ? at_main_stage(model)->parameters : NULL;
+}
+attn_parameters *attn_model_splitter(const attn_model *model) {
+    return model && at_splitter_stage(model) ? at_splitter_stage(model)->parameters : NULL;
+}
 const char *attn_model_task(const attn_model *model) {
     return model ? at_main_stage(model)->values.task->name : NULL;
 }

@@ -41,7 +41,10 @@ static void build_network(at_stage *stage, int number, attn_parameters *set,
     char name[96];
     memset(network, 0, sizeof *network);
     snprintf(network->name, sizeof network->name, number ? "member.%d" : "main", number);
-    if (number) snprintf(network->prefix, sizeof network->prefix, "%.20s.", network->name);
+    if (number)
+        snprintf(network->prefix, sizeof network->prefix, "%.12s%.18s.", stage->prefix, network->name);
+    else
+        snprintf(network->prefix, sizeof network->prefix, "%s", stage->prefix);
     network->input = input->kind->build(input, set, network->prefix, encoder->columns);
     if (input->stem) {
         attn_mixer_options stem = encoder->block.mixer;
@@ -68,39 +71,41 @@ static void build_network(at_stage *stage, int number, attn_parameters *set,
         stage->heads[i]->kind->build(stage->heads[i], number, set, network->prefix, columns, &offer);
 }
 
-static attn_status build_stage(at_stage *stage, attn_parameters *set) {
+static attn_status build_stage(at_stage *stage, uint64_t seed, at_safetensors *file) {
     const at_encoder_values *values = stage->values.encoder;
+    attn_status status = attn_parameters_create(stage->context, seed, &stage->parameters);
+    if (status != ATTN_OK) return status;
+    attn_parameters *set = stage->parameters;
+    if (file) at_parameters_from(set, at_model_stored, file);
     attn_mixer_kind *kinds = at_allocate(stage->context, values->layers, sizeof *kinds, "the mixers");
     if (!kinds) return ATTN_OUT_OF_MEMORY;
     attn_encoder_options encoder;
     at_config_encoder(values, &encoder, kinds);
-    if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, "");
+    if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, stage->prefix);
     stage->network_count = (int)stage->values.output->members;
     for (int n = 0; n < stage->network_count; n++) build_network(stage, n, set, &encoder);
     at_release(stage->context, kinds);
     stage->forward.networks = stage->network_count;
     stage->forward.longest = at_config_longest(values, stage->input->longest);
-    return ATTN_OK;
+    status = attn_parameters_status(set);
+    if (status == ATTN_OK) return ATTN_OK;
+    const char *from = file ? at_safetensors_name(file) : "the configuration";
+    return at_fail(stage->context, status, "%.200s: %.280s", from, attn_parameters_error(set));
 }
 
 attn_status at_model_build(attn_model *model, at_safetensors *file) {
-    attn_context *context = model->context;
     uint64_t seed = (uint64_t)at_main_stage(model)->values.training->seed;
-    attn_status status = attn_parameters_create(context, seed, &model->parameters);
-    if (status != ATTN_OK) return status;
-    if (file) at_parameters_from(model->parameters, at_model_stored, file);
-    for (int s = 0; s < AT_STAGES && status == ATTN_OK; s++)
-        status = build_stage(&model->stages[s], model->parameters);
-    if (status != ATTN_OK) return status;
-    status = attn_parameters_status(model->parameters);
-    if (status == ATTN_OK) return ATTN_OK;
-    const char *from = file ? at_safetensors_name(file) : "the configuration";
-    return at_fail(context, status, "%.200s: %.280s", from, attn_parameters_error(model->parameters));
+    attn_status status = ATTN_OK;
+    for (int s = 0; s < model->stage_count && status == ATTN_OK; s++)
+        status = build_stage(&model->stages[s], seed, file);
+    return status;
 }
 
 void at_model_unbuild(attn_model *model) {
-    attn_parameters_destroy(model->parameters);
-    model->parameters = NULL;
+    for (int s = 0; s < model->stage_count; s++) {
+        attn_parameters_destroy(model->stages[s].parameters);
+        model->stages[s].parameters = NULL;
+    }
 }
 
 /* ---- computing ---- */
@@ -190,7 +195,7 @@ static attn_status pack_stage(at_stage *stage) {
 
 attn_status at_model_pack(attn_model *model) {
     attn_status status = ATTN_OK;
-    for (int s = 0; s < AT_STAGES && status == ATTN_OK; s++) status = pack_stage(&model->stages[s]);
+    for (int s = 0; s < model->stage_count && status == ATTN_OK; s++) status = pack_stage(&model->stages[s]);
     return status;
 }
 
@@ -235,7 +240,8 @@ static attn_status measure(const at_forward *forward, const at_encoded *encoded,
 
 /* ---- a model ---- */
 
-static attn_status create_stage(attn_config *config, at_stage *stage) {
+static attn_status create_stage(attn_config *config, const char *prefix, at_stage *stage) {
+    stage->prefix = prefix;
     attn_status status = at_config_copy(config, &stage->config);
     if (status == ATTN_OK) status = at_config_values(stage->config, &stage->values);
     if (status != ATTN_OK) return status;
@@ -269,7 +275,8 @@ attn_status at_model_create(attn_config *config, attn_model **model) {
     attn_model *made = at_allocate(context, 1, sizeof *made, "a model");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->context = context;
-    attn_status status = create_stage(config, &made->stages[0]);
+    made->stage_count = 1;
+    attn_status status = create_stage(config, "", &made->stages[0]);
     if (status != ATTN_OK) {
         attn_model_destroy(made);
         return status;
@@ -278,10 +285,15 @@ attn_status at_model_create(attn_config *config, attn_model **model) {
     return ATTN_OK;
 }
 
+attn_status at_model_add_splitter(attn_model *model, attn_config *config) {
+    model->stage_count = 2;
+    return create_stage(config, "splitter.", &model->stages[1]);
+}
+
 void attn_model_destroy(attn_model *model) {
     if (!model) return;
-    attn_parameters_destroy(model->parameters);
-    for (int s = 0; s < AT_STAGES; s++) {
+    at_model_unbuild(model);
+    for (int s = 0; s < model->stage_count; s++) {
         at_stage *stage = &model->stages[s];
         for (int i = 0; i < stage->head_count; i++) at_head_destroy(stage->heads[i]);
         at_release(model->context, stage->heads);

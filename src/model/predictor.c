@@ -59,6 +59,8 @@ attn_status attn_predictor_create(const attn_model *model, attn_context *context
     made->context = made->written.context = context;
     made->own_context = own;
     attn_status status = at_work_create(made->stage, context, &made->work);
+    if (status == ATTN_OK && at_splitter_stage(model))
+        status = at_work_create(at_splitter_stage(model), context, &made->split_work);
     if (status == ATTN_OK)
         status = make_settings(context, &made->stage->input->kind->settings, &made->input_settings);
     if (status == ATTN_OK)
@@ -75,6 +77,9 @@ void attn_predictor_destroy(attn_predictor *predictor) {
     if (!predictor) return;
     attn_context *context = predictor->context, *own = predictor->own_context;
     at_work_free(predictor->stage, &predictor->work);
+    const at_stage *splitter = at_splitter_stage(predictor->model);
+    if (splitter) at_work_free(splitter, &predictor->split_work);
+    if (predictor->split_memo) splitter->input->kind->free_memo(context, predictor->split_memo);
     if (predictor->memo) predictor->stage->input->kind->free_memo(context, predictor->memo);
     attn_dataset_destroy(predictor->pushed);
     at_release(context, predictor->input_settings);
@@ -191,6 +196,56 @@ static attn_status join_pieces(const attn_predictor *predictor, attn_prediction 
                              &prediction->pieces, &prediction->piece_offsets);
 }
 
+/* ---- raw data ---- */
+
+static int is_raw(const attn_predictor *predictor, const attn_dataset *dataset) {
+    const at_input *input = predictor->stage->input;
+    return strcmp(dataset->kind->input, input->kind->name) == 0 && input->kind->is_raw &&
+           input->kind->is_raw(input, dataset, predictor->input_settings);
+}
+
+const char *attn_predictor_rule(const attn_predictor *predictor, const attn_dataset *dataset) {
+    if (!predictor || !dataset || !is_raw(predictor, dataset) || at_splitter_stage(predictor->model))
+        return NULL;
+    return predictor->stage->input->kind->rule(predictor->stage->input);
+}
+
+attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split) {
+    const at_stage *splitter = at_splitter_stage(predictor->model);
+    attn_context *context = predictor->context;
+    *split = NULL;
+    if (!splitter || !is_raw(predictor, raw)) return ATTN_OK;
+    at_encoded *encoded = NULL;
+    at_answers *answers = NULL;
+    const at_input_kind *kind = splitter->input->kind;
+    const at_head *head = splitter->heads[0];
+    attn_status status = at_stage_encode(splitter, context, &predictor->split_memo, raw, NULL, &encoded);
+    if (status != ATTN_OK) return status;
+    status = head->kind->predict(splitter->heads, 1, &splitter->forward, &predictor->split_work, encoded,
+                                 NULL, &answers);
+    if (status == ATTN_OK)
+        status = kind->split(splitter->input, context, encoded, at_labels_of_head(head),
+                             at_answers_classes(answers), split);
+    if (answers) head->kind->free_answers(answers);
+    kind->free_encoded(encoded);
+    return status;
+}
+
+attn_status attn_predictor_split(attn_predictor *predictor, const attn_dataset *raw,
+                                 attn_dataset **examples) {
+    if (!predictor) return ATTN_INVALID_ARGUMENT;
+    attn_context *context = predictor->context;
+    if (!raw || !examples) return at_fail(context, ATTN_INVALID_ARGUMENT, "raw or examples is NULL");
+    if (!at_splitter_stage(predictor->model))
+        return at_fail(context, ATTN_UNSUPPORTED, "the model has no splitter of raw text");
+    attn_dataset *made;
+    attn_status status = at_predictor_split(predictor, raw, &made);
+    if (status == ATTN_OK && !made)
+        status = at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: is not raw text", attn_dataset_name(raw));
+    if (status == ATTN_OK) *examples = made;
+    return status;
+}
+
 static attn_status predict(attn_predictor *predictor, const attn_dataset *dataset, const void *settings,
                            attn_prediction **prediction) {
     const at_stage *stage = predictor->stage;
@@ -206,7 +261,8 @@ static attn_status predict(attn_predictor *predictor, const attn_dataset *datase
     made->count = stage->head_count;
     made->answers = at_allocate(context, made->count, sizeof *made->answers, "a prediction");
     attn_status status = made->answers ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    if (status == ATTN_OK) status = encode(predictor, dataset, &made->encoded);
+    if (status == ATTN_OK) status = at_predictor_split(predictor, dataset, &made->split);
+    if (status == ATTN_OK) status = encode(predictor, made->split ? made->split : dataset, &made->encoded);
     if (status == ATTN_OK)
         status = stage->heads[0]->kind->predict(stage->heads, stage->head_count, &stage->forward,
                                                 &predictor->work, made->encoded, settings, made->answers);
@@ -513,11 +569,16 @@ attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *
     if (!dataset || !vectors)
         return at_fail(predictor->context, ATTN_INVALID_ARGUMENT, "dataset or vectors is NULL");
     at_encoded *encoded;
-    attn_status status = encode(predictor, dataset, &encoded);
-    if (status != ATTN_OK) return status;
+    attn_dataset *split;
     attn_vectors made;
-    status = embed(predictor, encoded, pooled, &made);
-    stage->input->kind->free_encoded(encoded);
+    attn_status status = at_predictor_split(predictor, dataset, &split);
+    if (status != ATTN_OK) return status;
+    status = encode(predictor, split ? split : dataset, &encoded);
+    if (status == ATTN_OK) {
+        status = embed(predictor, encoded, pooled, &made);
+        stage->input->kind->free_encoded(encoded);
+    }
+    attn_dataset_destroy(split);
     if (status == ATTN_OK) *vectors = made;
     return status;
 }

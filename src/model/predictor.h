@@ -11,7 +11,9 @@ struct attn_predictor {
     const at_stage *stage;
     attn_context *context, *own_context;
     at_work work;
-    void *memo;                           /* of the input */
+    void *memo; /* of the input */
+    at_work split_work;
+    void *split_memo;                     /* of the splitter's input */
     void *input_settings, *head_settings; /* structs of their fields; NULL: there are none */
     attn_dataset *pushed;                 /* rows of the sequence that comes in pieces */
     int open_line;                        /* the text that was pushed ends within a line */
@@ -21,6 +23,10 @@ struct attn_predictor {
     float *vectors; /* of attn_predictor_embed */
     int64_t vector_room, *vector_offsets, vector_offset_room;
 };
+
+/* The examples that the model's splitter makes of raw data; *split is NULL where the dataset is not raw, or
+ * the model has no splitter. */
+attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split);
 
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);

@@ -41,12 +41,14 @@ static void cell_probability(const at_cells *cells, int output, int64_t example,
 
 /* Whether the answers stand in the format of the data: it has room for one a row. */
 static attn_status fill_in(const at_writing *now, const attn_write_options *options,
-                           const at_input_kind *kind, int *filled) {
+                           const attn_predictor *predictor, int *filled) {
+    const at_input_kind *kind = predictor->stage->input->kind;
     const attn_prediction *prediction = now->prediction;
     *filled = 0;
     if (!kind->fill_in || !prediction->labels_rows || now->json || prediction->piece_offsets) return ATTN_OK;
     at_cells cells = {now, prediction->count, cell_name, cell_rows, cell_put, cell_likely, cell_probability};
-    return kind->fill_in(now->dataset, options->lines, options->length, &cells, now->writer, filled);
+    return kind->fill_in(now->dataset, predictor->input_settings, options->lines, options->length, &cells,
+                         now->writer, filled);
 }
 
 /* ---- all of it ---- */
@@ -77,7 +79,11 @@ attn_status attn_predictor_write(attn_predictor *predictor, const attn_dataset *
                       .probabilities = at_setting_on(predictor, "probs"),
                       .writer = writer};
     int filled;
-    status = fill_in(&now, &chosen, predictor->stage->input->kind, &filled);
+    if (prediction->split) { /* its lines are not those that were given */
+        now.dataset = prediction->split;
+        chosen.lines = NULL;
+    }
+    status = fill_in(&now, &chosen, predictor, &filled);
     for (int64_t e = 0; status == ATTN_OK && !filled && e < attn_prediction_examples(prediction); e++)
         predictor->stage->heads[0]->kind->write(&now, e);
     if (status == ATTN_OK) status = writer->status;

@@ -30,15 +30,17 @@ static json_t *bits_of(double number) {
 
 static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *writer) {
     const at_progress_made *made = &trainer->made;
+    const at_course *main = &trainer->courses[0], *splitter = &trainer->courses[1];
     char print[32];
     snprintf(print, sizeof print, "%016" PRIx64, trainer->fingerprint);
     json_t *state = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "steps",
-        (json_int_t)trainer->steps_total, "step", (json_int_t)made->step, "epoch", (json_int_t)made->epoch,
-        "batch", (json_int_t)made->batch, "evaluated_step", (json_int_t)made->evaluated_step,
-        "evaluated_epoch", (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step,
-        "without_better", (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss),
-        "best_score", bits_of(made->best_score), "fingerprint", print);
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "steps",
+        (json_int_t)trainer->steps_total, "step", (json_int_t)made->step, "epoch", (json_int_t)main->epoch,
+        "batch", (json_int_t)main->batch, "splitter_epoch", (json_int_t)splitter->epoch, "splitter_batch",
+        (json_int_t)splitter->batch, "evaluated_step", (json_int_t)made->evaluated_step, "evaluated_epoch",
+        (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step, "without_better",
+        (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss), "best_score",
+        bits_of(made->best_score), "fingerprint", print);
     char *text = state ? json_dumps(state, JSON_COMPACT) : NULL;
     attn_status status =
         text ? at_safetensors_put(writer, "attn.training", text)
@@ -55,24 +57,25 @@ static int64_t count_of(const attn_tensor *tensor) {
 }
 
 /* A state that is not on the host, in memory that goes with the writer. */
-static attn_status copy_state(attn_trainer *trainer, at_safetensors_writer *writer, int64_t index,
+static attn_status copy_state(attn_optimizer *optimizer, at_safetensors_writer *writer, int64_t index,
                               attn_tensor *tensor) {
-    float *copy = at_allocate(trainer->context, count_of(tensor), sizeof *copy, "the state of the optimiser");
+    float *copy = at_allocate(at_safetensors_writer_context(writer), count_of(tensor), sizeof *copy,
+                              "the state of the optimiser");
     attn_status status = copy ? at_safetensors_keep(writer, copy) : ATTN_OUT_OF_MEMORY;
     tensor->data = copy;
-    return status == ATTN_OK ? at_optimizer_host_read(trainer->optimizer, index, copy) : status;
+    return status == ATTN_OK ? at_optimizer_host_read(optimizer, index, copy) : status;
 }
 
-static attn_status put_optimizer(attn_trainer *trainer, at_safetensors_writer *writer) {
+static attn_status put_optimizer(attn_optimizer *optimizer, at_safetensors_writer *writer) {
     attn_status status = ATTN_OK;
-    for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
+    for (int64_t i = 0; i < attn_optimizer_state_count(optimizer) && status == ATTN_OK; i++) {
         const char *name;
         attn_tensor tensor;
         char whole[256];
-        status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
+        status = attn_optimizer_state(optimizer, i, &name, &tensor);
         if (status != ATTN_OK) break;
         snprintf(whole, sizeof whole, "%s%s", prefix, name);
-        if (!tensor.data) status = copy_state(trainer, writer, i, &tensor);
+        if (!tensor.data) status = copy_state(optimizer, writer, i, &tensor);
         if (status == ATTN_OK)
             status = at_safetensors_add(writer, whole, AT_DTYPE_F32, tensor.rank, tensor.shape, tensor.data);
     }
@@ -85,7 +88,8 @@ attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
     if (status != ATTN_OK) return status;
     status = at_model_store(trainer->model, writer);
     if (status == ATTN_OK) status = put_progress(trainer, writer);
-    if (status == ATTN_OK) status = put_optimizer(trainer, writer);
+    for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
+        status = put_optimizer(trainer->courses[i].optimizer, writer);
     if (status == ATTN_OK) status = at_safetensors_commit(writer, path);
     at_safetensors_writer_destroy(writer);
     return status;
@@ -165,9 +169,9 @@ static attn_status find(attn_trainer *trainer, at_safetensors *file, const char 
     return *stored ? ATTN_OK : refuse(trainer, "", reason);
 }
 
-static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
+static attn_status take_tensors(attn_trainer *trainer, const at_course *course, at_safetensors *file) {
     attn_status status = ATTN_OK;
-    attn_parameters *parameters = trainer->model->parameters;
+    const attn_parameters *parameters = course->stage->parameters;
     const float *stored;
     for (int64_t i = 0; i < attn_parameters_count(parameters) && status == ATTN_OK; i++) {
         attn_parameter *parameter = attn_parameters_at(parameters, i);
@@ -175,15 +179,15 @@ static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
         status = find(trainer, file, attn_parameter_name(parameter), &value, &stored);
         if (status == ATTN_OK) status = at_parameter_host_write(parameter, 0, count_of(&value), stored);
     }
-    for (int64_t i = 0; i < attn_optimizer_state_count(trainer->optimizer) && status == ATTN_OK; i++) {
+    for (int64_t i = 0; i < attn_optimizer_state_count(course->optimizer) && status == ATTN_OK; i++) {
         const char *name;
         attn_tensor tensor;
         char whole[256];
-        status = attn_optimizer_state(trainer->optimizer, i, &name, &tensor);
+        status = attn_optimizer_state(course->optimizer, i, &name, &tensor);
         if (status != ATTN_OK) break;
         snprintf(whole, sizeof whole, "%s%s", prefix, name);
         status = find(trainer, file, whole, &tensor, &stored);
-        if (status == ATTN_OK) status = at_optimizer_host_write(trainer->optimizer, i, stored);
+        if (status == ATTN_OK) status = at_optimizer_host_write(course->optimizer, i, stored);
     }
     return status;
 }
@@ -191,24 +195,24 @@ static attn_status take_tensors(attn_trainer *trainer, at_safetensors *file) {
 static attn_status take_progress(attn_trainer *trainer, json_t *state) {
     at_progress_made *made = &trainer->made;
     const char *loss, *best, *fingerprint;
-    json_int_t step, epoch, batch, evaluated_step, evaluated_epoch, best_step, without_better;
+    json_int_t step, epochs[AT_STAGES] = {0}, batches[AT_STAGES] = {0}, evaluated_step, evaluated_epoch,
+                     best_step, without_better;
     int ended;
     if (json_object_get(state, "data")) /* it took its fingerprint in another way */
         return refuse(trainer, "version 0.1 wrote it, and only that version can go on", "");
-    if (json_unpack(state, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "step", &step, "epoch",
-                    &epoch, "batch", &batch, "evaluated_step", &evaluated_step, "evaluated_epoch",
-                    &evaluated_epoch, "best_step", &best_step, "without_better", &without_better, "ended",
-                    &ended, "loss", &loss, "best_score", &best, "fingerprint", &fingerprint) != 0)
+    if (json_unpack(state, "{s:I, s:I, s:I, s?I, s?I, s:I, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "step", &step,
+                    "epoch", &epochs[0], "batch", &batches[0], "splitter_epoch", &epochs[1], "splitter_batch",
+                    &batches[1], "evaluated_step", &evaluated_step, "evaluated_epoch", &evaluated_epoch,
+                    "best_step", &best_step, "without_better", &without_better, "ended", &ended, "loss",
+                    &loss, "best_score", &best, "fingerprint", &fingerprint) != 0)
         return refuse(trainer, "its state of training is not whole", "");
     if (strtoull(fingerprint, NULL, 16) != trainer->fingerprint)
         return refuse(trainer, "it was made from other training data, development data or vectors", "");
-    if (step < 0 || step > trainer->steps_total || epoch < 0 || batch < 0 || evaluated_step < 0 ||
-        evaluated_step > step || evaluated_epoch < 0 || evaluated_epoch > epoch || best_step < 0 ||
-        best_step > step || without_better < 0)
+    if (step < 0 || step > trainer->steps_total || epochs[0] < 0 || batches[0] < 0 || epochs[1] < 0 ||
+        batches[1] < 0 || evaluated_step < 0 || evaluated_step > step || evaluated_epoch < 0 ||
+        evaluated_epoch > epochs[0] || best_step < 0 || best_step > step || without_better < 0)
         return refuse(trainer, "its counters are out of range", "");
     *made = (at_progress_made){.step = step,
-                               .epoch = epoch,
-                               .batch = batch,
                                .evaluated_step = evaluated_step,
                                .evaluated_epoch = evaluated_epoch,
                                .best_step = best_step,
@@ -216,7 +220,13 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
                                .ended = ended,
                                .loss = strtod(loss, NULL),
                                .best_score = strtod(best, NULL)};
-    return attn_optimizer_set_steps(trainer->optimizer, step);
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++) {
+        trainer->courses[i].epoch = epochs[i];
+        trainer->courses[i].batch = batches[i];
+        status = attn_optimizer_set_steps(trainer->courses[i].optimizer, step);
+    }
+    return status;
 }
 
 attn_status at_checkpoint_read(attn_trainer *trainer) {
@@ -225,7 +235,8 @@ attn_status at_checkpoint_read(attn_trainer *trainer) {
     if (status != ATTN_OK) return status;
     json_t *state = read_state(file);
     status = take_progress(trainer, state);
-    if (status == ATTN_OK) status = take_tensors(trainer, file);
+    for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
+        status = take_tensors(trainer, &trainer->courses[i], file);
     const char *scores = at_safetensors_metadata(file, "attn.scores");
     if (status == ATTN_OK && scores) status = at_model_set_scores(trainer->model, scores);
     json_decref(state);

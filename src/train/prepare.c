@@ -12,10 +12,13 @@
 /* ---- the configuration ---- */
 
 static attn_status set_value(void *user, const char *name, const char *value) {
-    attn_trainer *trainer = user;
-    attn_status status = attn_config_set(trainer->config, name, value);
-    if (status == ATTN_OK && trainer->stage) status = attn_config_set(trainer->stage->config, name, value);
-    return status;
+    return attn_config_set(((attn_trainer *)user)->config, name, value);
+}
+
+attn_status at_course_set(at_course *course, const char *name, const char *value) {
+    attn_status status = attn_config_set(course->stage->config, name, value);
+    if (status != ATTN_OK || course != at_main_course(course->trainer)) return status;
+    return attn_config_set(course->trainer->config, name, value);
 }
 
 /* Units, and how many examples there are: other defaults depend on them. */
@@ -88,9 +91,10 @@ static int64_t draw(at_hold_out how, double part, const attn_dataset *all, unsig
  * be compared. */
 static attn_status hold_out(attn_trainer *trainer, at_hold_out how, const attn_dataset *all) {
     attn_context *context = trainer->context;
+    at_training_data *train = &at_main_course(trainer)->train, *dev = &at_main_course(trainer)->dev;
     int64_t count = all->examples;
     if (count < 2) { /* one example: it is all there is */
-        trainer->dev.dataset = all;
+        dev->dataset = all;
         return ATTN_OK;
     }
     int64_t *order = at_allocate(context, count, sizeof *order, "the examples held out");
@@ -100,97 +104,91 @@ static attn_status hold_out(attn_trainer *trainer, at_hold_out how, const attn_d
         int64_t out = draw(how, trainer->values.hold_out, all, held), taken = 0;
         int64_t rested = out; /* those held out come first */
         for (int64_t i = 0; i < count; i++) order[held[i] ? taken++ : rested++] = i;
-        status = attn_dataset_select(all, order, out, &trainer->dev.own);
-        if (status == ATTN_OK)
-            status = attn_dataset_select(all, order + out, count - out, &trainer->train.own);
+        status = attn_dataset_select(all, order, out, &dev->own);
+        if (status == ATTN_OK) status = attn_dataset_select(all, order + out, count - out, &train->own);
     }
     at_release(context, order);
     at_release(context, held);
     if (status != ATTN_OK) return status;
-    trainer->train.dataset = trainer->train.own;
-    trainer->dev.dataset = trainer->dev.own;
+    train->dataset = train->own;
+    dev->dataset = dev->own;
     trainer->state.held_out = 1;
     return ATTN_OK;
 }
 
-/* ---- what is learned from the data ---- */
+/* ---- the splitter ---- */
 
-/* What training cannot use is found now, and what the heads conclude from the targets. */
-static attn_status finish_learning(attn_trainer *trainer) {
-    at_stage *stage = trainer->stage;
-    attn_status status = ATTN_OK;
-    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
-        at_head *head = stage->heads[i];
-        char name[AT_FIELD_TEXT_BYTES] = "", value[AT_FIELD_TEXT_BYTES] = "";
-        if (head->kind->check)
-            status = head->kind->check(head, trainer->train.encoded, trainer->train.targets[i]);
-        if (status == ATTN_OK && head->kind->finish_learning)
-            status = head->kind->finish_learning(head, trainer->train.targets[i], name, value);
-        if (status == ATTN_OK && *name) status = set_value(trainer, name, value);
-    }
-    return status == ATTN_OK ? at_config_values(stage->config, &stage->values) : status;
+static attn_status set_splitter(void *user, const char *name, const char *value) {
+    return attn_config_set(user, name, value);
 }
 
-static attn_status learn(attn_trainer *trainer) {
-    at_stage *stage = trainer->stage;
-    at_training_data *train = &trainer->train;
-    attn_context *context = trainer->context;
-    attn_status status = at_stage_learn(stage, train->dataset, trainer->options.vectors, &train->encoded);
+/* The configuration of the splitter: seed and steps are those of the main network. */
+static attn_status configure_splitter(attn_trainer *trainer, const at_config *values, attn_config *config) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRId64, trainer->values.seed);
+    attn_status status = attn_config_set(config, "task", values->task->name);
+    if (status == ATTN_OK) status = attn_config_set(config, "input", values->input->name);
+    return status == ATTN_OK ? attn_config_set(config, "training.seed", seed) : status;
+}
+
+/* A second course, where the input has raw data and the training data shows how it is cut. */
+static attn_status add_splitter(attn_trainer *trainer, const at_config *values) {
+    at_course *main = at_main_course(trainer), *splitter = &trainer->courses[1];
+    const at_input_kind *kind = values->input;
+    attn_config *config;
+    if (!kind->teach || trainer->options.main_only) return ATTN_OK;
+    attn_status status = attn_config_create(trainer->context, &config);
     if (status != ATTN_OK) return status;
-    stage->forward.longest = at_config_longest(stage->values.encoder, stage->input->longest);
-    status = at_stage_targets(stage, context, train->encoded, &train->targets);
-    if (status == ATTN_OK) status = finish_learning(trainer);
+    const char *why = NULL;
+    splitter->trainer = trainer;
+    status = configure_splitter(trainer, values, config);
     if (status == ATTN_OK)
-        status = stage->heads[0]->kind->segments(stage->heads[0], &stage->forward, train->encoded,
-                                                 train->targets[0], &trainer->segments);
-    if (status != ATTN_OK) return status;
-    if (trainer->segments.count == 0)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has nothing to learn from",
-                       attn_dataset_name(train->dataset));
-    trainer->rows_an_epoch = train->encoded->rows;
-    for (int i = 0; i < stage->head_count; i++) trainer->rows_an_epoch += train->targets[i]->all_extra_rows;
-    const char *usual = stage->input->kind->metric ? stage->input->kind->metric(stage->input) : NULL;
-    if (!usual) usual = stage->heads[0]->kind->metric(stage->heads[0]);
-    trainer->metric = *trainer->values.metric ? trainer->values.metric : usual;
-    status = stage->input->kind->create_batch(context, &trainer->batch);
+        status = kind->teach(values->input_values, main->train.dataset, set_splitter, config,
+                             &splitter->train.own, &why);
+    trainer->state.no_splitter = why;
+    at_config own;
+    if (status == ATTN_OK && splitter->train.own) status = at_config_values(config, &own);
+    if (status == ATTN_OK && splitter->train.own)
+        status =
+            kind->teach(own.input_values, main->dev.dataset, set_splitter, config, &splitter->dev.own, &why);
+    if (status == ATTN_OK && splitter->dev.own) {
+        splitter->train.dataset = splitter->train.own;
+        splitter->dev.dataset = splitter->dev.own;
+        status = at_model_add_splitter(trainer->model, config);
+        if (status == ATTN_OK) splitter->stage = at_splitter_stage(trainer->model);
+        if (status == ATTN_OK) status = at_course_prepare(splitter, NULL);
+    }
+    attn_config_destroy(config);
     return status;
 }
 
-/* What does not fit the heads is found now, not after the first epoch; the development data is encoded once.
- */
-static attn_status prepare_dev(attn_trainer *trainer) {
-    at_stage *stage = trainer->stage;
-    at_training_data *dev = &trainer->dev;
-    attn_status status = at_stage_encode(stage, trainer->context, NULL, dev->dataset, NULL, &dev->encoded);
-    if (status == ATTN_OK) status = at_stage_targets(stage, trainer->context, dev->encoded, &dev->targets);
-    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++)
-        if (stage->heads[i]->kind->labelled(stage->heads[i], dev->encoded, dev->targets[i]) >= 0)
-            return ATTN_OK;
-    if (status != ATTN_OK) return status;
-    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                   "%.200s: has no labels, so that no model can be chosen by it",
-                   attn_dataset_name(dev->dataset));
-}
+/* ---- all of it ---- */
 
 attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
     at_config values;
+    at_course *main = at_main_course(trainer);
+    main->trainer = trainer;
     attn_status status = choose_from_data(trainer, train);
     if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
     trainer->values = *values.training;
-    trainer->train.dataset = train;
-    trainer->dev.dataset = dev;
+    main->train.dataset = train;
+    main->dev.dataset = dev;
     if (!dev) status = hold_out(trainer, values.task->hold_out, train);
     if (status == ATTN_OK) status = at_model_create(trainer->config, &trainer->model);
     if (status != ATTN_OK) return status;
-    trainer->stage = at_main_stage(trainer->model);
+    at_stage *stage = main->stage = at_main_stage(trainer->model);
     status = attn_tape_create(trainer->context, &trainer->tape);
-    if (status == ATTN_OK) status = learn(trainer);
-    if (status == ATTN_OK) status = prepare_dev(trainer);
+    if (status == ATTN_OK) status = at_course_prepare(main, trainer->options.vectors);
+    if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
+    if (status == ATTN_OK) status = add_splitter(trainer, &values);
     if (status != ATTN_OK) return status;
-    const at_input *input = trainer->stage->input;
+    const at_input *input = stage->input;
+    const char *usual = input->kind->metric ? input->kind->metric(input) : NULL;
+    if (!usual) usual = stage->heads[0]->kind->metric(stage->heads[0]);
+    trainer->metric = *trainer->values.metric ? trainer->values.metric : usual;
     trainer->fingerprint =
-        at_dataset_fingerprint(trainer->dev.dataset, at_dataset_fingerprint(trainer->train.dataset, 0));
+        at_dataset_fingerprint(main->dev.dataset, at_dataset_fingerprint(main->train.dataset, 0));
     if (input->kind->fingerprint)
         trainer->fingerprint = input->kind->fingerprint(input, trainer->fingerprint);
     return ATTN_OK;

@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "base/random.h"
 
+enum { MOST_BATCH = 100000 };   /* rows of a batch of the splitter */
 enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
@@ -29,34 +30,34 @@ void attn_trainer_options_init(attn_trainer_options *options) {
     options->save_seconds = 30;
 }
 
-static uint64_t seed_of(const attn_trainer *trainer, uint64_t purpose, int64_t counter) {
+uint64_t at_trainer_seed(const attn_trainer *trainer, uint64_t purpose, int64_t counter) {
     return at_splitmix64(at_splitmix64((uint64_t)trainer->values.seed ^ at_splitmix64(purpose)) ^
                          (uint64_t)counter);
 }
-enum { FOR_PLANS = 1, FOR_HIDING = 2, FOR_DROPOUT = 3 };
+enum { FOR_DROPOUT = 3 };
+
+/* The course after `course`, the first if that is NULL; NULL: there are no more. */
+static at_course *next_course(attn_trainer *trainer, at_course *course) {
+    at_course *next = course ? course + 1 : trainer->courses;
+    return next < trainer->courses + AT_STAGES && next->stage ? next : NULL;
+}
 
 /* ---- making ---- */
 
 static void destroy_network(attn_trainer *trainer) {
-    attn_optimizer_destroy(trainer->optimizer);
-    trainer->optimizer = NULL;
-    if (!trainer->model) return;
-    at_work_free(trainer->stage, &trainer->work);
-    at_model_unbuild(trainer->model);
+    for (int i = 0; i < AT_STAGES; i++) at_course_unbuild(&trainer->courses[i]);
+    if (trainer->model) at_model_unbuild(trainer->model);
 }
 
 attn_status at_trainer_build(attn_trainer *trainer) {
     destroy_network(trainer);
     attn_status status = at_model_build(trainer->model, NULL);
     if (status == ATTN_OK) status = at_model_set_scores(trainer->model, "{}");
-    if (status == ATTN_OK) status = at_work_create(trainer->stage, trainer->context, &trainer->work);
-    if (status != ATTN_OK) return status;
-    attn_optimizer_options options;
-    at_config_optimizer(&trainer->values, trainer->steps_total, &options);
-    trainer->averaged = options.average > 0;
-    status = attn_optimizer_create(trainer->model->parameters, &options, &trainer->optimizer);
-    trainer->state.parameters = attn_parameters_size(trainer->model->parameters);
-    trainer->planned_epoch = -1;
+    trainer->state.parameters = 0;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
+        status = at_course_build(c);
+        trainer->state.parameters += attn_parameters_size(c->stage->parameters);
+    }
     trainer->made = (at_progress_made){.loss = NAN, .best_score = NAN};
     return status;
 }
@@ -75,24 +76,27 @@ static attn_status copy_path(attn_trainer *trainer, const char *path) {
     return ATTN_OK;
 }
 
-static attn_status plan_epoch(attn_trainer *trainer) {
-    if (trainer->planned_epoch == trainer->made.epoch) return ATTN_OK;
-    trainer->planned_epoch = -1;
-    attn_status status = at_plan_make(trainer->context, &trainer->segments, trainer->values.batch_units, 1,
-                                      seed_of(trainer, FOR_PLANS, trainer->made.epoch), &trainer->plan);
-    if (status == ATTN_OK) trainer->planned_epoch = trainer->made.epoch;
-    return status;
-}
-
-/* How many steps, unless time decides. */
+/* How many steps, unless time decides. The splitter goes through its data in step with the main network:
+ * `pass_ratio` times for each time of the latter. */
 static attn_status count_steps(attn_trainer *trainer) {
     const at_training_values *values = &trainer->values;
-    trainer->planned_epoch = -1;
-    attn_status status = plan_epoch(trainer);
-    trainer->batches_an_epoch = trainer->plan.batches;
+    attn_status status = ATTN_OK;
+    at_course *main = at_main_course(trainer);
+    main->batch_units = values->batch_units;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
+        if (c != main) {
+            double ratio = (double)c->stage->values.training->epochs / (double)values->epochs;
+            double units =
+                ratio * (double)values->batch_units * (double)c->rows_an_epoch / (double)main->rows_an_epoch;
+            c->batch_units = units < 1 ? 1 : units > MOST_BATCH ? MOST_BATCH : (int64_t)units;
+        }
+        c->planned_epoch = -1;
+        status = at_course_plan(c);
+        c->batches_an_epoch = c->plan.batches;
+    }
     trainer->steps_total = values->steps;
     if (trainer->steps_total) return status;
-    int64_t batches = values->epochs * trainer->batches_an_epoch;
+    int64_t batches = values->epochs * main->batches_an_epoch;
     trainer->steps_total = (batches + values->accumulate - 1) / values->accumulate;
     if (trainer->steps_total < values->least_steps) trainer->steps_total = values->least_steps;
     return status;
@@ -126,23 +130,13 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     return ATTN_OK;
 }
 
-static void free_data(attn_trainer *trainer, at_training_data *data) {
-    if (data->targets) at_stage_free_targets(trainer->stage, trainer->context, data->targets);
-    if (data->encoded) trainer->stage->input->kind->free_encoded(data->encoded);
-    attn_dataset_destroy(data->own);
-}
-
 void attn_trainer_destroy(attn_trainer *trainer) {
     if (!trainer) return;
     attn_context *context = trainer->context;
     destroy_network(trainer);
-    free_data(trainer, &trainer->train);
-    free_data(trainer, &trainer->dev);
-    if (trainer->batch) trainer->stage->input->kind->free_batch(trainer->batch);
+    for (int i = 0; i < AT_STAGES; i++) at_course_free(&trainer->courses[i]);
     attn_model_destroy(trainer->model);
     attn_tape_destroy(trainer->tape);
-    at_segments_free(context, &trainer->segments);
-    at_plan_free(context, &trainer->plan);
     at_release(context, trainer->output);
     at_release(context, trainer->last);
     attn_config_destroy(trainer->config);
@@ -151,59 +145,40 @@ void attn_trainer_destroy(attn_trainer *trainer) {
 
 /* ---- one step ---- */
 
-/* The rows and targets of a batch. */
-static attn_status make_batch(attn_trainer *trainer, int64_t counter) {
-    const at_stage *stage = trainer->stage;
-    const int64_t *order = trainer->plan.order + trainer->plan.first[trainer->made.batch];
-    int64_t count = trainer->plan.first[trainer->made.batch + 1] - trainer->plan.first[trainer->made.batch];
-    uint64_t seed = seed_of(trainer, FOR_HIDING, counter);
-    attn_status status = stage->input->kind->fill(stage->input, trainer->train.encoded, &trainer->segments,
-                                                  order, count, &seed, trainer->batch);
-    trainer->trained_rows += trainer->batch->rows;
-    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
-        at_targets *targets = trainer->train.targets[i];
-        status = stage->heads[i]->kind->gather(stage->heads[i], targets, &trainer->segments, order, count,
-                                               trainer->batch);
-        trainer->trained_rows += targets->extra_rows;
-    }
-    return status;
-}
-
+/* A batch of each course, their losses on one tape; *loss: that of the main one. */
 static attn_status run_batch(attn_trainer *trainer, int64_t counter, double *loss) {
-    attn_status status = plan_epoch(trainer);
+    attn_status status = ATTN_OK;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
+        status = at_course_batch(c, counter);
     if (status != ATTN_OK) return status;
-    if (trainer->made.batch >= trainer->plan.batches) { /* a .last file said so */
-        return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s cannot be resumed: its counters are out of range; start anew", trainer->last);
+    attn_variable *main = NULL, *sum = NULL;
+    attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, at_trainer_seed(trainer, FOR_DROPOUT, counter));
+    for (at_course *c = NULL; (c = next_course(trainer, c));) {
+        attn_variable *one = at_stage_loss(c->stage, trainer->tape, c->rows, c->train.targets);
+        if (!main) main = one;
+        sum = sum ? attn_tape_add(trainer->tape, sum, one) : one;
     }
-    status = make_batch(trainer, counter);
-    if (status != ATTN_OK) return status;
-    attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, seed_of(trainer, FOR_DROPOUT, counter));
-    attn_variable *sum = at_stage_loss(trainer->stage, trainer->tape, trainer->batch, trainer->train.targets);
     if (attn_tape_backward(trainer->tape, sum, NULL) != ATTN_OK) {
         return at_fail(trainer->context, attn_tape_status(trainer->tape), "step %" PRId64 ": %.400s",
                        trainer->made.step + 1, attn_tape_error(trainer->tape));
     }
-    status = at_host_number(sum, loss);
-    if (status != ATTN_OK) return status;
-    if (++trainer->made.batch == trainer->plan.batches) {
-        trainer->made.batch = 0;
-        trainer->made.epoch++;
-    }
-    return ATTN_OK;
+    status = at_host_number(main, loss);
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) at_course_advance(c);
+    return status;
 }
 
 attn_status at_trainer_step(attn_trainer *trainer) {
     at_progress_made *made = &trainer->made;
-    double sum = 0, rate = attn_optimizer_learning_rate(trainer->optimizer);
+    double sum = 0, rate = attn_optimizer_learning_rate(at_main_course(trainer)->optimizer);
     for (int64_t i = 0; i < trainer->values.accumulate; i++) {
         double loss = 0;
         attn_status status = run_batch(trainer, made->step * trainer->values.accumulate + i, &loss);
         if (status != ATTN_OK) return status;
         sum += loss / (double)trainer->values.accumulate;
     }
-    attn_status status = ATTN_NOT_FINITE;
-    if (isfinite(sum)) status = attn_optimizer_step(trainer->optimizer);
+    attn_status status = isfinite(sum) ? ATTN_OK : ATTN_NOT_FINITE;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
+        status = attn_optimizer_step(c->optimizer);
     if (status == ATTN_NOT_FINITE) {
         return at_fail(trainer->context, status,
                        "training diverged: at step %" PRId64 ", with learning rate %g, the loss is %g and a "
@@ -219,19 +194,29 @@ attn_status at_trainer_step(attn_trainer *trainer) {
 
 /* ---- evaluation ---- */
 
-static attn_status set_scores(attn_trainer *trainer, const attn_report *report, double score) {
-    json_t *metrics = json_object(), *all = json_object();
+/* All metrics, or those of what a splitter cuts. */
+static json_t *metrics_of(const attn_report *report, int splits) {
+    json_t *metrics = json_object();
     for (int i = 0; i < attn_report_metrics(report); i++) {
+        if (splits && !at_report_of_pieces(report, i)) continue;
         const char *name = attn_report_metric_name(report, i);
         json_object_set_new(metrics, name, json_real(attn_report_metric(report, name)));
     }
+    return metrics;
+}
+
+static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, double score) {
+    static const char *const names[AT_STAGES] = {"dev", "splitter"};
+    const at_course *main = at_main_course(trainer);
+    json_t *all = json_object();
     json_object_set_new(all, "metric", json_string(trainer->metric));
     json_object_set_new(all, "score", json_real(score));
     json_object_set_new(all, "step", json_integer(trainer->made.step));
     json_object_set_new(all, "steps", json_integer(trainer->steps_total));
-    json_object_set_new(all, "examples", json_integer(trainer->train.dataset->examples));
-    json_object_set_new(all, "dev_examples", json_integer(trainer->dev.dataset->examples));
-    json_object_set_new(all, "dev", metrics);
+    json_object_set_new(all, "examples", json_integer(main->train.dataset->examples));
+    json_object_set_new(all, "dev_examples", json_integer(main->dev.dataset->examples));
+    for (int i = 0; i < AT_STAGES; i++)
+        if (metrics[i]) json_object_set(all, names[i], metrics[i]);
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
     attn_status status = text ? at_model_set_scores(trainer->model, text)
                               : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for scores as JSON");
@@ -241,21 +226,30 @@ static attn_status set_scores(attn_trainer *trainer, const attn_report *report, 
 }
 
 attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *score) {
-    attn_report *report;
-    const at_training_data *dev = &trainer->dev;
-    attn_status status =
-        at_stage_report(trainer->stage, &trainer->work, dev->encoded, dev->targets, NULL, effort, &report);
-    if (status != ATTN_OK) return status;
-    *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
-    status = set_scores(trainer, report, *score);
-    attn_report_destroy(report);
+    json_t *metrics[AT_STAGES] = {NULL};
+    attn_status status = ATTN_OK;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
+        attn_report *report;
+        status = at_stage_report(c->stage, &c->work, c->dev.encoded, c->dev.targets, NULL, effort, &report);
+        if (status != ATTN_OK) break;
+        int splits = c != at_main_course(trainer);
+        const at_input *input = c->stage->input;
+        if (splits)
+            trainer->state.splitter_score = attn_report_metric(report, input->kind->metric(input));
+        else
+            *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
+        metrics[c - trainer->courses] = metrics_of(report, splits);
+        attn_report_destroy(report);
+    }
+    if (status == ATTN_OK) status = set_scores(trainer, metrics, *score);
+    for (int i = 0; i < AT_STAGES; i++) json_decref(metrics[i]);
     return status;
 }
 
 /* Whether there is such a metric: of those that the heads have. */
 static attn_status check_metric(attn_trainer *trainer) {
     char names[600] = "";
-    const at_stage *stage = trainer->stage;
+    const at_stage *stage = at_main_course(trainer)->stage;
     int pieces = stage->input->kind->metric && stage->input->kind->metric(stage->input);
     for (int i = 0; i < stage->head_count; i++) {
         const char *owner = at_string(&stage->heads[i]->name, 0);
@@ -277,11 +271,14 @@ static attn_status check_metric(attn_trainer *trainer) {
 }
 
 static attn_status swap_average(attn_trainer *trainer) {
-    return trainer->averaged ? attn_optimizer_swap_average(trainer->optimizer) : ATTN_OK;
+    attn_status status = ATTN_OK;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
+        if (c->averaged) status = attn_optimizer_swap_average(c->optimizer);
+    return status;
 }
 
 static int nothing_right(const attn_trainer *trainer, double score) {
-    if (!trainer->stage->heads[0]->kind->whole_answers) return 0;
+    if (!trainer->courses[0].stage->heads[0]->kind->whole_answers) return 0;
     return trainer->rises ? score <= 0 : score >= 1;
 }
 
@@ -305,7 +302,7 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     if (status == ATTN_OK) status = back;
     if (status != ATTN_OK || !keep) return status;
     made->evaluated_step = made->step;
-    made->evaluated_epoch = made->epoch;
+    made->evaluated_epoch = at_main_course(trainer)->epoch;
     made->without_better = better || nothing_right(trainer, score) ? 0 : made->without_better + 1;
     if (as_good) {
         made->best_score = score;
@@ -321,23 +318,25 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
 static int tell(attn_trainer *trainer, attn_training_event event) {
     attn_training_state *state = &trainer->state;
     const at_progress_made *made = &trainer->made;
-    double batches = (double)trainer->batches_an_epoch / (double)trainer->values.accumulate;
+    const at_course *main = at_main_course(trainer);
+    double batches = (double)main->batches_an_epoch / (double)trainer->values.accumulate;
     state->event = event;
     state->step = made->step;
     state->steps_total = trainer->steps_total;
-    state->epoch = (double)made->epoch + (double)made->batch / (double)trainer->batches_an_epoch;
+    state->epoch = (double)main->epoch + (double)main->batch / (double)main->batches_an_epoch;
     state->epochs_total = (double)trainer->steps_total / batches;
     state->loss = made->loss;
-    state->learning_rate = attn_optimizer_learning_rate(trainer->optimizer);
+    state->learning_rate = attn_optimizer_learning_rate(main->optimizer);
     state->units_per_second =
         trainer->trained_seconds > 0 ? (double)trainer->trained_rows / trainer->trained_seconds : 0;
     state->seconds = at_seconds() - trainer->began;
     int64_t done = made->step - state->resumed_from, left = trainer->steps_total - made->step;
     state->seconds_left = done > 0 ? (double)left * state->seconds / (double)done : 0;
-    state->train_examples = trainer->train.dataset->examples;
-    state->dev_examples = trainer->dev.dataset->examples;
-    state->train_units = trainer->rows_an_epoch;
+    state->train_examples = main->train.dataset->examples;
+    state->dev_examples = main->dev.dataset->examples;
+    state->train_units = main->rows_an_epoch;
     state->metric = trainer->metric;
+    state->splitter = trainer->courses[1].stage != NULL;
     state->best_score = made->best_score;
     state->best_step = made->best_step;
     return trainer->options.watch ? trainer->options.watch(trainer->options.user, state) : 0;
@@ -346,7 +345,7 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
 static int evaluation_due(const attn_trainer *trainer) {
     const at_progress_made *made = &trainer->made;
     if (made->step == trainer->steps_total) return 1;
-    return made->epoch > made->evaluated_epoch &&
+    return trainer->courses[0].epoch > made->evaluated_epoch &&
            (made->step - made->evaluated_step) * MOST_EVALUATIONS >= trainer->steps_total;
 }
 
@@ -387,8 +386,12 @@ static attn_status measure(attn_trainer *trainer) {
     if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
     double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);
-    double batches = (double)trainer->batches_an_epoch / (double)trainer->values.accumulate;
-    double a_step = a_row * (double)trainer->rows_an_epoch / batches;
+    const at_course *main = at_main_course(trainer);
+    double batches = (double)main->batches_an_epoch / (double)trainer->values.accumulate;
+    double rows = 0; /* of all courses, for an epoch of the main one */
+    for (at_course *c = NULL; (c = next_course(trainer, c));)
+        rows += (double)c->rows_an_epoch * (double)main->batches_an_epoch / (double)c->batches_an_epoch;
+    double a_step = a_row * rows / batches;
     double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
     if (steps > MOST_EVALUATIONS * batches) steps = (left - MOST_EVALUATIONS * evaluation) / a_step;
     trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
@@ -410,7 +413,8 @@ static attn_status start(attn_trainer *trainer, int *stop) {
         char text[32];
         snprintf(text, sizeof text, "%" PRId64, trainer->steps_total);
         if (status == ATTN_OK) status = attn_config_set(trainer->config, "training.steps", text);
-        if (status == ATTN_OK) status = attn_config_set(trainer->stage->config, "training.steps", text);
+        if (status == ATTN_OK)
+            status = attn_config_set(at_main_course(trainer)->stage->config, "training.steps", text);
         if (status != ATTN_OK) return status;
         trainer->values.steps = trainer->steps_total;
     }

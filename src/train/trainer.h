@@ -7,10 +7,10 @@
 
 #include "model/model.h"
 
-/* How far training is: all that decides what comes next, besides weights and the optimiser's state. */
+/* How far training is: all that decides what comes next, besides weights, the optimisers' states and how far
+ * each course is in its data. */
 typedef struct at_progress_made {
-    int64_t step;         /* optimiser steps done */
-    int64_t epoch, batch; /* the epoch that is under way, and how many of its batches are done */
+    int64_t step;                            /* optimiser steps done */
     int64_t evaluated_step, evaluated_epoch; /* where the last evaluation was */
     double loss;                             /* smoothed; NaN before the first step */
     double best_score;                       /* NaN: none yet */
@@ -27,6 +27,24 @@ typedef struct at_training_data {
     at_targets **targets;
 } at_training_data;
 
+/* The training of one stage: its data, its optimiser and how far it is in its epochs. */
+typedef struct at_course {
+    attn_trainer *trainer;
+    at_stage *stage; /* NULL: there is no such course */
+    at_training_data train, dev;
+    at_segments segments;
+    int64_t batch_units;      /* rows per batch, about */
+    int64_t batches_an_epoch; /* of epoch 0; others differ by a few at most */
+    int64_t rows_an_epoch;
+    attn_optimizer *optimizer;
+    int averaged; /* the optimiser keeps averages */
+    at_plan plan;
+    int64_t planned_epoch; /* -1: none */
+    int64_t epoch, batch;  /* the epoch that is under way, and how many of its batches are done */
+    at_batch *rows;        /* of the batch */
+    at_work work;          /* of evaluations */
+} at_course;
+
 struct attn_trainer {
     attn_context *context;
     attn_config *config;
@@ -34,24 +52,14 @@ struct attn_trainer {
     attn_trainer_options options;
     char *output, *last; /* paths; NULL: nothing is written */
 
-    at_training_data train, dev;
     int counted;          /* training.examples is how many there are, not what the caller said */
-    uint64_t fingerprint; /* of both, and of what the input was given besides */
+    uint64_t fingerprint; /* of the data, and of what the input was given besides */
 
     attn_model *model;
-    at_stage *stage;
-    attn_optimizer *optimizer;
+    at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of
+                                     the splitter */
     attn_tape *tape;
-    at_work work; /* of evaluations */
-    at_segments segments;
-    int64_t steps_total, batches_an_epoch; /* of epoch 0; others differ by a few at most */
-    int64_t rows_an_epoch;
-
-    at_plan plan;
-    int64_t planned_epoch; /* -1: none */
-    at_batch *batch;
-
-    int averaged; /* the optimiser keeps averages */
+    int64_t steps_total;
 
     at_progress_made made;
     const char *metric;
@@ -61,6 +69,27 @@ struct attn_trainer {
     int64_t trained_rows;
     attn_training_state state;
 };
+
+static inline at_course *at_main_course(attn_trainer *trainer) { return &trainer->courses[0]; }
+
+/* A seed for one purpose and one number of it. */
+uint64_t at_trainer_seed(const attn_trainer *trainer, uint64_t purpose, int64_t counter);
+
+/* ---- course.c ---- */
+
+/* Learns from the data of the course, encodes it, and sees whether the development data fits. vectors: NULL,
+ * or a file of pretrained ones. */
+attn_status at_course_prepare(at_course *course, const char *vectors);
+/* Makes the optimiser, for the networks as they are now and all steps, and starts with the first batch. */
+attn_status at_course_build(at_course *course);
+void at_course_unbuild(at_course *course);
+attn_status at_course_plan(at_course *course); /* of the epoch that is under way */
+/* Readies the rows and targets of the next batch; then goes on to the one after it. */
+attn_status at_course_batch(at_course *course, int64_t counter);
+void at_course_advance(at_course *course);
+void at_course_free(at_course *course);
+/* Sets a value that follows from the data, in the configuration of the stage (and of the trainer). */
+attn_status at_course_set(at_course *course, const char *name, const char *value);
 
 /* Makes network and optimiser anew, from the seed, for `steps_total` steps. */
 attn_status at_trainer_build(attn_trainer *trainer);

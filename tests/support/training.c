@@ -199,6 +199,8 @@ attn_config *tiny_config_of(attn_context *context, const char *input, const char
                                         "64",
                                         "text.min_count",
                                         "1",
+                                        "text.splitter", /* test_split.c turns it on */
+                                        "none",
                                         "training.batch_units",
                                         "60",
                                         "training.epochs",

@@ -21,6 +21,9 @@ attn_status at_unicode_nfc(attn_context *context, const char *text, size_t lengt
 /* Lower case, code point by code point, into `out`, which has room for 4 * length + 1 bytes; its length. */
 size_t at_unicode_lower(const char *text, size_t length, char *out);
 
+/* Upper case likewise: of all of it, or of the first character alone; a 0 follows it. */
+size_t at_unicode_upper(const char *text, size_t length, int all, char *out);
+
 /* The shape: X for upper case letters (and title case), x for other letters, d for digits, the rest as it
  * is; runs longer than 3 of one kind are cut to 3. Into `out` (room for length + 1 bytes); its length. */
 size_t at_unicode_shape(const char *text, size_t length, char *out);

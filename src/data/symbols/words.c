@@ -68,6 +68,23 @@ size_t at_unicode_lower(const char *text, size_t length, char *out) {
     return used;
 }
 
+size_t at_unicode_upper(const char *text, size_t length, int all, char *out) {
+    size_t used = 0;
+    for (size_t i = 0; i < length;) {
+        int32_t code_point;
+        size_t size = decode(text + i, length - i, &code_point);
+        int32_t upper = i == 0 || all ? utf8proc_toupper(code_point) : code_point;
+        if (upper == code_point) {
+            for (size_t k = 0; k < size; k++) out[used++] = text[i + k];
+        } else {
+            used += (size_t)utf8proc_encode_char(upper, (utf8proc_uint8_t *)out + used);
+        }
+        i += size;
+    }
+    out[used] = 0;
+    return used;
+}
+
 /* What a code point is in a shape: 'X', 'x', 'd' or itself. */
 static int32_t shape_kind(int32_t code_point) {
     if (code_point < 0x80) {

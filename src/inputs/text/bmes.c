@@ -62,10 +62,7 @@ attn_status at_bmes_label(at_text_encoded *text, const attn_dataset *dataset, co
     return status;
 }
 
-const char *at_bmes_metric(const at_input *input) { return is_bmes(input) ? "word_f1" : NULL; }
-
-const char *at_bmes_check(const at_input *input, const at_strings *labels) {
-    if (!is_bmes(input)) return NULL;
+const char *at_bmes_check(const at_strings *labels) {
     int fits = labels && labels->count == AT_BMES_LABELS;
     for (int64_t l = 0; fits && l < AT_BMES_LABELS; l++)
         fits = strcmp(at_string(labels, l), at_bmes_labels[l]) == 0;
@@ -152,15 +149,12 @@ static void count_words(const at_text_encoded *text, const at_strings *labels, c
     }
 }
 
-attn_status at_bmes_measure(const at_input *input, attn_context *context, const at_encoded *encoded,
-                            const at_strings *labels, const int32_t *truth, const int32_t *answers,
-                            at_metric_function add, void *user) {
-    if (!is_bmes(input)) return ATTN_OK;
-    (void)context;
+attn_status at_bmes_measure(const at_text_encoded *text, const at_strings *labels, const int32_t *truth,
+                            const int32_t *answers, at_metric_function add, void *user) {
     cuts counts = {0};
-    for (int64_t e = 0; e < encoded->examples; e++)
-        count_words((const at_text_encoded *)(const void *)encoded, labels, truth, answers,
-                    encoded->offsets[e], encoded->offsets[e + 1], &counts);
+    for (int64_t e = 0; e < text->encoded.examples; e++)
+        count_words(text, labels, truth, answers, text->encoded.offsets[e], text->encoded.offsets[e + 1],
+                    &counts);
     double right = (double)counts.right, all = (double)(counts.answers + counts.truth);
     attn_status status = add(user, "word_f1", all > 0 ? 2 * right / all : 0);
     if (status == ATTN_OK)

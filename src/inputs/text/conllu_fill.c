@@ -212,12 +212,14 @@ static void place_outputs(filling *work) {
     for (int i = 0; i < work->count; i++) work->entries[i].value.context = work->writer->context;
 }
 
-attn_status at_text_fill_in(const attn_dataset *dataset, const char *lines, size_t length,
-                            const at_cells *cells, at_writer *writer, int *filled) {
+attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, const char *lines,
+                            size_t length, const at_cells *cells, at_writer *writer, int *filled) {
+    const at_text_settings *own = settings;
     attn_context *context = writer->context;
     filling work = {.cells = cells, .writer = writer};
     int64_t example = 0, word = 0;
     *filled = dataset->format == ATTN_FORMAT_CONLLU;
+    if (at_texts_of(dataset)->split && !(own && own->conllu)) *filled = 0; /* it was given as raw text */
     for (int64_t e = 0; e < dataset->examples && *filled; e++)
         *filled = cells->rows(cells, e) == attn_dataset_rows(dataset, e);
     if (!*filled) return ATTN_OK;

@@ -7,12 +7,18 @@
 
 const char *const at_text_formats[] = {"auto",     "conllu", "columns", "table",
                                        "fasttext", "lines",  "pairs",   NULL};
-static const char *const schemes[] = {"none", "bmes", NULL};
+static const char *const schemes[] = {"none", "bmes", "split", NULL};
+static const char *const splitters[] = {"auto", "none", NULL};
+static const char *const spacings[] = {"auto", "none", "one", "marked", NULL}; /* as at_spacing */
 
 const at_field at_text_fields[] = {
     AT_CHOICE("text.unit", at_text_values, unit, at_unit_names, "words", "what a row stands for"),
     AT_CHOICE("text.scheme", at_text_values, scheme, schemes, "none",
-              "bmes: characters say where in a word they stand"),
+              "bmes: characters say where in a word they stand; split: what ends with them"),
+    AT_CHOICE("text.splitter", at_text_values, splitter, splitters, "auto",
+              "auto: a second network learns to split raw text, where the training data shows how"),
+    AT_CHOICE("text.spaces", at_text_values, spaces, spacings, "auto",
+              "between words of data that does not mark spaces; auto: as the script has it"),
     AT_SWITCH("text.pretokenized", at_text_values, pretokenized, "false",
               "words are what stands between spaces"),
     AT_SWITCH("text.lowercase", at_text_values, lowercase, "false", "a unit is looked up in lower case"),
@@ -51,6 +57,9 @@ const at_flag at_text_flags[AT_TEXT_FLAGS] = {
      "words, chars, bytes, subwords, symbols (default: words; lm: chars; seq2seq: from the data)"},
     {"subwords", "text.subwords", "N", "symbols of --unit subwords"},
     {"scheme", "text.scheme", "S", "bmes: with --unit chars, learn to cut text into words"},
+    {"splitter", "text.splitter", "S", "none: do not learn to split raw text into sentences and words"},
+    {"spaces", "text.spaces", "S",
+     "none or one: between words of data that does not say (default: as the script has it)"},
     {"one-hot", "text.one_hot", NULL, "one-hot input: no features of words"},
     {"pretokenized", "text.pretokenized", NULL, "split texts at spaces only"},
     {"lowercase", "text.lowercase", NULL, "all text in lower case"},
@@ -59,6 +68,7 @@ const at_flag at_text_flags[AT_TEXT_FLAGS] = {
 const at_field at_text_setting_fields[] = {
     AT_SWITCH("pretokenized", at_text_settings, pretokenized, "false",
               "words are what stands between spaces"),
+    AT_SWITCH("conllu", at_text_settings, conllu, "false", "taggers: raw text comes out as CoNLL-U"),
 };
 _Static_assert(sizeof at_text_setting_fields / sizeof at_text_setting_fields[0] == AT_TEXT_SETTINGS,
                "AT_TEXT_SETTINGS");
@@ -170,6 +180,10 @@ attn_status at_text_check(attn_context *context, const void *values, const at_in
     if (v->scheme == AT_SCHEME_BMES && (v->unit != AT_UNIT_CHARS || use->per_row != 1)) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "text.scheme bmes is for task tag with text.unit chars");
+    }
+    if (v->scheme == AT_SCHEME_SPLIT && (v->unit != AT_UNIT_CHARS || use->per_row != 1)) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "text.scheme split is for a splitter, by text.unit chars");
     }
     if (use->per_row == 1 && v->scheme == AT_SCHEME_NONE && v->unit != AT_UNIT_WORDS) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,

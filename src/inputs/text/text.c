@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "data/stored.h"
 #include "inputs/text/pretrained.h"
+#include "inputs/text/split.h"
 #include "tape/parameters.h"
 
 enum { MOST_VECTORS = 200000 /* files put frequent words first */, LARGE_LEXICON = 200000 };
@@ -60,13 +61,13 @@ static attn_status create(attn_context *context, const void *values, const at_in
 static void destroy(at_input *input) {
     at_text_input *text = own(input);
     at_symbols_free(&text->symbols);
+    at_strings_free(input->context, &text->expansions);
     at_vocabulary_free(input->context, &text->pretrained.words);
     at_release(input->context, text->pretrained.numbers);
     at_release(input->context, text);
 }
 
-static attn_status choose(const void *values, const attn_dataset *examples,
-                          attn_status (*set)(void *user, const char *name, const char *value), void *user) {
+static attn_status choose(const void *values, const attn_dataset *examples, at_set_function set, void *user) {
     at_unit chosen = unit(values);
     if (chosen != AT_UNIT_AUTO) return ATTN_OK;
     attn_status status = at_symbols_guess(examples->context, &at_texts_of(examples)->tokens, &chosen);
@@ -144,6 +145,9 @@ static attn_status read_vectors(at_text_input *input, const char *path) {
 static attn_status learn(at_input *input, const at_learning *from) {
     at_text_input *text = own(input);
     attn_status status = at_symbols_learn(&text->symbols, feed, from);
+    if (status == ATTN_OK)
+        status =
+            at_expansions_learn(input->context, &at_texts_of(from->examples)->expansions, &text->expansions);
     return status == ATTN_OK && from->vectors ? read_vectors(text, from->vectors) : status;
 }
 
@@ -159,6 +163,7 @@ static uint64_t fingerprint(const at_input *input, uint64_t seed) {
 static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
     const at_text_input *text = at_text_of(input);
     attn_status status = at_store_symbols(writer, prefix, "text.units", "text.merges", &text->symbols);
+    if (status == ATTN_OK) status = at_store_strings(writer, prefix, "text.expansions", &text->expansions);
     if (status != ATTN_OK) return status;
     return at_store_strings(writer, prefix, "vectors.words", &text->pretrained.words.strings);
 }
@@ -169,6 +174,11 @@ static attn_status load(at_input *input, const char *prefix, const at_safetensor
     char name[96];
     snprintf(name, sizeof name, "%svectors", prefix);
     attn_status status = at_load_symbols(file, prefix, "text.units", "text.merges", &text->symbols);
+    if (status == ATTN_OK && text->values.scheme == AT_SCHEME_SPLIT) {
+        status = at_load_strings(context, file, prefix, "text.expansions", &text->expansions);
+        const char *wrong = status == ATTN_OK ? at_expansions_check(&text->expansions) : NULL;
+        if (wrong) return at_damaged(context, file, wrong, "");
+    }
     if (status == ATTN_OK)
         status = at_load_vocabulary(context, file, prefix, "vectors.words", 0, &text->pretrained.words);
     if (status != ATTN_OK || text->pretrained.words.strings.count == 0) return status;
@@ -299,6 +309,8 @@ static attn_status encode(const at_input *input, attn_context *context, void **m
                                        .per_row = dataset->per_row};
     if (status == ATTN_OK && work.input->values.scheme == AT_SCHEME_BMES)
         status = at_bmes_label(made, dataset, work.tokens);
+    if (status == ATTN_OK && work.input->values.scheme == AT_SCHEME_SPLIT)
+        status = at_split_label(made, dataset);
     at_release(context, work.tokens);
     if (status != ATTN_OK) {
         free_encoded(&made->encoded);
@@ -447,6 +459,51 @@ static void offer(const at_input *input, const void *built, at_offer *offered) {
     offered->table = whole ? ((const text_layer *)built)->features : NULL;
 }
 
+/* ---- characters as parts of words: bmes.c, split.c ---- */
+
+static const char *metric(const at_input *input) {
+    return at_text_of(input)->values.scheme == AT_SCHEME_NONE ? NULL : "word_f1";
+}
+
+static const char *check_labels(const at_input *input, const at_strings *labels) {
+    switch ((at_scheme)at_text_of(input)->values.scheme) {
+    case AT_SCHEME_NONE: return NULL;
+    case AT_SCHEME_BMES: return at_bmes_check(labels);
+    case AT_SCHEME_SPLIT: return at_split_check(labels);
+    }
+    return NULL;
+}
+
+static attn_status measure(const at_input *input, attn_context *context, const at_encoded *encoded,
+                           const at_strings *labels, const int32_t *truth, const int32_t *answers,
+                           at_metric_function add, void *user) {
+    (void)context;
+    switch ((at_scheme)at_text_of(input)->values.scheme) {
+    case AT_SCHEME_NONE: break;
+    case AT_SCHEME_BMES: return at_bmes_measure(rows_of(encoded), labels, truth, answers, add, user);
+    case AT_SCHEME_SPLIT: return at_split_measure(rows_of(encoded), truth, answers, add, user);
+    }
+    return ATTN_OK;
+}
+
+/* ---- raw text ---- */
+
+/* Words of a text that is no sequence of tokens are for a splitter to find, unless they stand between spaces.
+ */
+static int is_raw(const at_input *input, const attn_dataset *dataset, const void *settings) {
+    const at_text_values *values = &at_text_of(input)->values;
+    const at_text_settings *own = settings;
+    return input->use.per_row == 1 && values->unit == AT_UNIT_WORDS && !values->pretokenized &&
+           !(own && own->pretokenized) && !at_texts_of(dataset)->tokenized;
+}
+
+static const char *rule(const at_input *input) {
+    (void)input;
+    return "each line is taken for one sentence, and words are found by general rules (letters and digits "
+           "together, each punctuation mark alone): the model has not learned how its training data splits "
+           "text";
+}
+
 const at_input_kind at_text_kind = {
     .name = "text",
     .help = "sentences, texts and words, as words, characters, bytes or subwords",
@@ -491,8 +548,12 @@ const at_input_kind at_text_kind = {
     .build = build,
     .apply = apply,
     .offer = offer,
-    .metric = at_bmes_metric,
-    .check_labels = at_bmes_check,
+    .metric = metric,
+    .check_labels = check_labels,
     .join = at_bmes_join,
-    .measure = at_bmes_measure,
+    .measure = measure,
+    .teach = at_split_teach,
+    .is_raw = is_raw,
+    .rule = rule,
+    .split = at_split_apply,
 };

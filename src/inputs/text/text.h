@@ -17,11 +17,13 @@
 #include "inputs/input.h"
 #include "inputs/text/texts.h"
 
-typedef enum at_scheme { AT_SCHEME_NONE, AT_SCHEME_BMES } at_scheme;
+typedef enum at_scheme { AT_SCHEME_NONE, AT_SCHEME_BMES, AT_SCHEME_SPLIT } at_scheme;
+typedef enum at_splitter_choice { AT_SPLITTER_AUTO, AT_SPLITTER_NONE } at_splitter_choice;
 
 /* Its part of a configuration (fields.c). */
 typedef struct at_text_values {
     int unit, scheme, pretokenized, lowercase, word_features, one_hot;
+    int splitter, spaces; /* at_splitter_choice, at_spacing */
     int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest,
         stem;
     double unit_dropout, feature_dropout, embedding_rate;
@@ -29,13 +31,14 @@ typedef struct at_text_values {
 
 typedef struct at_text_settings {
     int pretokenized; /* texts are split at spaces only, whatever the model does by itself */
+    int conllu;       /* sentences that raw text was split into are written as CoNLL-U */
 } at_text_settings;
 
 enum {
-    AT_TEXT_FIELDS = 19,
-    AT_TEXT_SETTINGS = 1,
+    AT_TEXT_FIELDS = 21,
+    AT_TEXT_SETTINGS = 2,
     AT_TEXT_DEFAULTS = 80,
-    AT_TEXT_FLAGS = 6
+    AT_TEXT_FLAGS = 8
 }; /* checked against the tables */
 extern const at_field at_text_fields[AT_TEXT_FIELDS], at_text_setting_fields[AT_TEXT_SETTINGS];
 extern const at_flag at_text_flags[AT_TEXT_FLAGS];
@@ -56,6 +59,7 @@ typedef struct at_text_input {
     at_text_values values; /* with one_hot, those of features are 0 */
     at_symbols symbols;
     at_pretrained pretrained;
+    at_strings expansions; /* scheme split: see split.h */
 } at_text_input;
 
 static inline const at_text_input *at_text_of(const at_input *input) {
@@ -110,7 +114,7 @@ typedef struct at_text_encoded {
     at_lexicon *lexicon;
     int32_t *units; /* [rows]: their numbers in the lexicon */
     int64_t unit_room;
-    at_strings columns, labels; /* of scheme bmes: its own targets */
+    at_strings columns, labels; /* of schemes bmes and split: their own targets */
     int64_t *lines;
 } at_text_encoded;
 
@@ -144,21 +148,19 @@ int at_text_takes_two(const attn_reader_options *options);
 attn_status at_text_describe(const attn_dataset *dataset, const attn_describe_options *options,
                              at_writer *writer);
 
-attn_status at_text_fill_in(const attn_dataset *dataset, const char *lines, size_t length,
-                            const at_cells *cells, at_writer *writer, int *filled);
+attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, const char *lines,
+                            size_t length, const at_cells *cells, at_writer *writer, int *filled);
 
 /* bmes.c: characters whose labels say where in a word they stand. */
 enum { AT_BMES_LABELS = 4 };
 extern const char *const at_bmes_labels[AT_BMES_LABELS];
 /* tokens: [rows] the number of the token that each character is of. */
 attn_status at_bmes_label(at_text_encoded *encoded, const attn_dataset *dataset, const int64_t *tokens);
-const char *at_bmes_metric(const at_input *input);
-const char *at_bmes_check(const at_input *input, const at_strings *labels);
+const char *at_bmes_check(const at_strings *labels); /* NULL, or what is wrong */
 attn_status at_bmes_join(const at_input *input, attn_context *context, const at_encoded *encoded,
                          const at_strings *labels, const int32_t *classes, at_strings *pieces,
                          int64_t **offsets);
-attn_status at_bmes_measure(const at_input *input, attn_context *context, const at_encoded *encoded,
-                            const at_strings *labels, const int32_t *truth, const int32_t *answers,
-                            at_metric_function add, void *user);
+attn_status at_bmes_measure(const at_text_encoded *text, const at_strings *labels, const int32_t *truth,
+                            const int32_t *answers, at_metric_function add, void *user);
 
 #endif

@@ -15,6 +15,7 @@ static void destroy(attn_context *context, void *content) {
     if (!texts) return;
     at_strings_free(context, &texts->tokens);
     at_strings_free(context, &texts->sources);
+    at_strings_free(context, &texts->expansions);
     at_release(context, texts->glued);
     at_release(context, texts);
 }

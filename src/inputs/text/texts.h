@@ -14,7 +14,9 @@ typedef struct at_texts {
     int64_t glued_room;
     int any_glued;
 
-    at_strings sources; /* CONLLU: the lines of each example */
+    at_strings sources;    /* CONLLU: the lines of each example */
+    int split;             /* a splitter has made the sentences of raw text */
+    at_strings expansions; /* paragraphs that teach a splitter: see split.h */
 } at_texts;
 
 extern const at_content_kind at_texts_kind;

@@ -1,0 +1,156 @@
+/* course.c: the training of one stage: its data as numbers, the plans of its epochs, and its batches.
+ *
+ * A batch is a function of (data, configuration, seed, number of the step): plans, hidden units and dropout
+ * all come from counters.
+ */
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "train/trainer.h"
+
+enum { FOR_PLANS = 1, FOR_HIDING = 2 };
+
+static uint64_t seed_of(const at_course *course, uint64_t purpose, int64_t counter) {
+    return at_trainer_seed(course->trainer, purpose, counter);
+}
+
+/* ---- what comes before the first step ---- */
+
+/* What training cannot use is found now, and what the heads conclude from the targets. */
+static attn_status finish_learning(at_course *course) {
+    at_stage *stage = course->stage;
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
+        at_head *head = stage->heads[i];
+        char name[AT_FIELD_TEXT_BYTES] = "", value[AT_FIELD_TEXT_BYTES] = "";
+        if (head->kind->check)
+            status = head->kind->check(head, course->train.encoded, course->train.targets[i]);
+        if (status == ATTN_OK && head->kind->finish_learning)
+            status = head->kind->finish_learning(head, course->train.targets[i], name, value);
+        if (status == ATTN_OK && *name) status = at_course_set(course, name, value);
+    }
+    return status == ATTN_OK ? at_config_values(stage->config, &stage->values) : status;
+}
+
+static attn_status learn(at_course *course, const char *vectors) {
+    at_stage *stage = course->stage;
+    at_training_data *train = &course->train;
+    attn_context *context = stage->context;
+    attn_status status = at_stage_learn(stage, train->dataset, vectors, &train->encoded);
+    if (status != ATTN_OK) return status;
+    stage->forward.longest = at_config_longest(stage->values.encoder, stage->input->longest);
+    status = at_stage_targets(stage, context, train->encoded, &train->targets);
+    if (status == ATTN_OK) status = finish_learning(course);
+    if (status == ATTN_OK)
+        status = stage->heads[0]->kind->segments(stage->heads[0], &stage->forward, train->encoded,
+                                                 train->targets[0], &course->segments);
+    if (status != ATTN_OK) return status;
+    if (course->segments.count == 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has nothing to learn from",
+                       attn_dataset_name(train->dataset));
+    course->rows_an_epoch = train->encoded->rows;
+    for (int i = 0; i < stage->head_count; i++) course->rows_an_epoch += train->targets[i]->all_extra_rows;
+    return stage->input->kind->create_batch(context, &course->rows);
+}
+
+/* What does not fit the heads is found now, not after the first epoch; the development data is encoded once.
+ */
+static attn_status prepare_dev(at_course *course) {
+    at_stage *stage = course->stage;
+    at_training_data *dev = &course->dev;
+    attn_status status = at_stage_encode(stage, stage->context, NULL, dev->dataset, NULL, &dev->encoded);
+    if (status == ATTN_OK) status = at_stage_targets(stage, stage->context, dev->encoded, &dev->targets);
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++)
+        if (stage->heads[i]->kind->labelled(stage->heads[i], dev->encoded, dev->targets[i]) >= 0)
+            return ATTN_OK;
+    if (status != ATTN_OK) return status;
+    return at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                   "%.200s: has no labels, so that no model can be chosen by it",
+                   attn_dataset_name(dev->dataset));
+}
+
+attn_status at_course_prepare(at_course *course, const char *vectors) {
+    course->planned_epoch = -1;
+    attn_status status = learn(course, vectors);
+    return status == ATTN_OK ? prepare_dev(course) : status;
+}
+
+/* ---- the optimiser ---- */
+
+attn_status at_course_build(at_course *course) {
+    attn_optimizer_options options;
+    at_config_optimizer(course->stage->values.training, course->trainer->steps_total, &options);
+    course->averaged = options.average > 0;
+    course->planned_epoch = -1;
+    course->epoch = course->batch = 0;
+    attn_status status = at_work_create(course->stage, course->stage->context, &course->work);
+    if (status == ATTN_OK)
+        status = attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
+    return status;
+}
+
+void at_course_unbuild(at_course *course) {
+    if (!course->stage) return;
+    attn_optimizer_destroy(course->optimizer);
+    course->optimizer = NULL;
+    at_work_free(course->stage, &course->work);
+}
+
+static void free_data(const at_course *course, at_training_data *data) {
+    if (data->targets) at_stage_free_targets(course->stage, course->stage->context, data->targets);
+    if (data->encoded) course->stage->input->kind->free_encoded(data->encoded);
+    attn_dataset_destroy(data->own);
+}
+
+void at_course_free(at_course *course) {
+    attn_context *context = course->trainer ? course->trainer->context : NULL;
+    if (!context) return;
+    at_course_unbuild(course);
+    free_data(course, &course->train);
+    free_data(course, &course->dev);
+    if (course->rows) course->stage->input->kind->free_batch(course->rows);
+    at_segments_free(context, &course->segments);
+    at_plan_free(context, &course->plan);
+}
+
+/* ---- batches ---- */
+
+attn_status at_course_plan(at_course *course) {
+    if (course->planned_epoch == course->epoch) return ATTN_OK;
+    course->planned_epoch = -1;
+    attn_status status = at_plan_make(course->stage->context, &course->segments, course->batch_units, 1,
+                                      seed_of(course, FOR_PLANS, course->epoch), &course->plan);
+    if (status == ATTN_OK) course->planned_epoch = course->epoch;
+    return status;
+}
+
+attn_status at_course_batch(at_course *course, int64_t counter) {
+    const at_stage *stage = course->stage;
+    attn_status status = at_course_plan(course);
+    if (status != ATTN_OK) return status;
+    if (course->batch >= course->plan.batches) /* a .last file said so */
+        return at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s cannot be resumed: its counters are out of range; start anew",
+                       course->trainer->last);
+    const int64_t *order = course->plan.order + course->plan.first[course->batch];
+    int64_t count = course->plan.first[course->batch + 1] - course->plan.first[course->batch];
+    uint64_t seed = seed_of(course, FOR_HIDING, counter);
+    status = stage->input->kind->fill(stage->input, course->train.encoded, &course->segments, order, count,
+                                      &seed, course->rows);
+    course->trainer->trained_rows += course->rows->rows;
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
+        at_targets *targets = course->train.targets[i];
+        status = stage->heads[i]->kind->gather(stage->heads[i], targets, &course->segments, order, count,
+                                               course->rows);
+        course->trainer->trained_rows += targets->extra_rows;
+    }
+    return status;
+}
+
+void at_course_advance(at_course *course) {
+    if (++course->batch < course->plan.batches) return;
+    course->batch = 0;
+    course->epoch++;
+}
