@@ -1,0 +1,72 @@
+/* raw_side.c: datasets of tokens as what raw_scores.c compares. */
+#include "inputs/text/raw_side.h"
+
+#include <inttypes.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "data/symbols/unicode.h"
+#include "inputs/text/raw_text.h"
+
+/* Appends text without its white space; *characters counts on. */
+static attn_status add_text(attn_context *context, at_raw_side *side, const char *text, size_t length,
+                            int64_t *characters) {
+    attn_status status = ATTN_OK;
+    for (size_t at = 0, bytes; at < length && status == ATTN_OK; at += bytes) {
+        int32_t code;
+        bytes = (size_t)at_unicode_next(text + at, length - at, &code);
+        if (at_unicode_space(code)) continue;
+        status = at_bytes_append(context, &side->text, text + at, bytes);
+        (*characters)++;
+    }
+    return status;
+}
+
+static attn_status add_sentence(const attn_dataset *dataset, const at_surface *surface, int64_t example,
+                                at_raw_side *side, int64_t *characters) {
+    attn_context *context = dataset->context;
+    for (int64_t t = 0; t < surface->count; t++) {
+        const at_surface_token *token = &surface->tokens[t];
+        at_raw_word word = {.begin = *characters, .multiword = token->multiword};
+        attn_status status = add_text(context, side, surface->text.data + token->begin,
+                                      (size_t)(token->end - token->begin), characters);
+        if (status != ATTN_OK) return status;
+        word.end = *characters;
+        if (word.begin == word.end)
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "%.200s:%" PRId64 ": word %" PRId64
+                           " has nothing but white space, so it has no place in the text: leave it out",
+                           side->name, attn_dataset_line(dataset, example, token->first_word),
+                           token->first_word + 1);
+        for (int64_t w = 0; w < token->words; w++) side->spans[side->words++] = word;
+    }
+    return ATTN_OK;
+}
+
+attn_status at_raw_side_read(const attn_dataset *dataset, const at_strings *tags, at_raw_side *side) {
+    attn_context *context = dataset->context;
+    at_surface surface = {.count = 0};
+    int64_t characters = 0;
+    side->name = at_string(&dataset->name, 0);
+    if (dataset->kind != &at_texts_kind || !at_texts_of(dataset)->tokenized)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has no tokens: give CoNLL-U", side->name);
+    side->sentences = dataset->examples;
+    side->first = dataset->offsets;
+    side->forms = &at_texts_of(dataset)->tokens;
+    side->tags = tags;
+    attn_status status =
+        at_grow(context, &side->spans, &side->span_room, dataset->rows, sizeof *side->spans, "the words");
+    /* Which spaces a text put together from forms gets does not matter: they do not count. */
+    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
+        status = at_surface_read(dataset, e, AT_SPACING_ONE, &surface);
+        if (status == ATTN_OK) status = add_sentence(dataset, &surface, e, side, &characters);
+    }
+    at_surface_free(context, &surface);
+    return status;
+}
+
+void at_raw_side_free(attn_context *context, at_raw_side *side) {
+    at_bytes_free(context, &side->text);
+    at_release(context, side->spans);
+    *side = (at_raw_side){.words = 0};
+}
