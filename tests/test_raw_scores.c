@@ -200,7 +200,7 @@ static void test_endless_region(void **state) {
     enum { WORDS = 70000 };
     at_raw_word *spans = malloc(WORDS * sizeof *spans);
     at_strings forms[2] = {{0}, {0}}, columns = {0}, none = {0};
-    const int64_t first[] = {0, WORDS};
+    int64_t first[] = {0, WORDS};
     char letter[] = "a";
     assert_non_null(spans);
     for (int64_t w = 0; w < WORDS; w++) {

@@ -3,6 +3,7 @@
 #define AT_MODEL_PREDICTOR_H
 
 #include <attn/predictor.h>
+#include <attn/report.h>
 
 #include "model/model.h"
 
@@ -24,5 +25,14 @@ struct attn_predictor {
 
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);
+
+/* Splits raw data into examples and rows: raw: texts, a paragraph each; *split: sentences of words, which say
+ * of themselves which words are written as one (as CoNLL-U does with its ranges). */
+attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split);
+
+/* How right the examples and rows of `split`, and the answers for them, are, which was found in the raw data
+ * of `gold`: metrics as those of attn_report_create_raw. */
+attn_status at_report_split(attn_predictor *predictor, const attn_dataset *gold, const attn_dataset *split,
+                            attn_report **report);
 
 #endif

@@ -22,10 +22,10 @@ typedef struct at_raw_side {
     const char *name; /* for errors */
     at_bytes text;    /* the tokens side by side, without white space */
     int64_t sentences;
-    const int64_t *first; /* [sentences + 1] the first word of each sentence; all have words */
+    int64_t *first; /* [sentences + 1] the first word of each sentence; all have words */
     int64_t words;
     at_raw_word *spans; /* [words] */
-    int64_t span_room;
+    int64_t first_room, span_room;
     const at_strings *forms; /* FORM of word w */
     const at_strings *tags;  /* of word w and column c: string w * columns + c */
 } at_raw_side;

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "data/stored.h"
 #include "inputs/text/pretrained.h"
+#include "inputs/text/raw_side.h"
 #include "tape/parameters.h"
 
 enum { MOST_VECTORS = 200000 /* files put frequent words first */, LARGE_LEXICON = 200000 };
@@ -495,4 +496,6 @@ const at_input_kind at_text_kind = {
     .check_labels = at_bmes_check,
     .join = at_bmes_join,
     .measure = at_bmes_measure,
+    .raw = at_text_raw,
+    .raw_scores = at_text_raw_scores,
 };
