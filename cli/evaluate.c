@@ -9,6 +9,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "evaluate_raw.h"
 #include "opening.h"
 #include "text.h"
 
@@ -21,7 +22,7 @@ enum {
 enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
 typedef struct eval_arguments {
     const char *positional[POSITIONALS];
-    bool json, confusion, per_class, skip_bad;
+    bool json, confusion, per_class, skip_bad, raw;
     const char *format, *column, *text_column;
     int64_t threads;
     opening_settings settings;
@@ -243,14 +244,17 @@ static int check_flags(const attn_report *report, const attn_model *model, const
 static int report_on(attn_predictor *predictor, const attn_model *model, const attn_dataset *dataset,
                      const eval_arguments *given) {
     attn_report *report = NULL;
-    if (attn_report_create(predictor, dataset, &report) != ATTN_OK)
+    if ((given->raw ? attn_report_create_raw : attn_report_create)(predictor, dataset, &report) != ATTN_OK)
         return opening_fail("eval", attn_predictor_context(predictor));
-    int code = check_flags(report, model, given);
+    int code = given->raw ? EXIT_DONE : check_flags(report, model, given);
     bool whole = true;
     if (code == EXIT_DONE && given->json) {
         const char *json = attn_report_json(report);
         whole = json != NULL;
         if (whole) puts(json);
+    } else if (code == EXIT_DONE && given->raw) {
+        print_title(dataset, given);
+        evaluate_print_raw(report, model);
     } else if (code == EXIT_DONE) {
         whole = print_report(report, model, dataset, given);
     }
@@ -277,12 +281,13 @@ static int evaluate(attn_context *context, attn_model *model, const eval_argumen
 }
 
 int command_eval(int count, char **arguments) {
-    enum { OWN_FLAGS = 8 };
+    enum { OWN_FLAGS = 9 };
     eval_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
         argument_switch("confusion", &given.confusion, "the confusion matrix of more than 12 classes, too"),
+        argument_switch("raw", &given.raw, "from raw text: sentences, words and tags that the model finds"),
         argument_text("format", &given.format, "F", "of the file (default: from its name and content)"),
         argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
         argument_text("text-column", &given.text_column, "C", "the same for the texts"),
@@ -300,8 +305,11 @@ int command_eval(int count, char **arguments) {
                  "            line by line: answers that are exactly right; error rates, that\n"
                  "            is edit distance over length; BLEU and chrF. Lines with the same\n"
                  "            source are several right answers\n"
-                 "  lm        running text: bits a byte, perplexity a unit and its logarithm\n",
+                 "  lm        running text: bits a byte, perplexity a unit and its logarithm\n"
+                 "  tag --raw CoNLL-U as the text that it was made from: F1 of sentences, words\n"
+                 "            and tags, as the CoNLL 2018 shared task has it\n",
         .examples = "  attn eval pos.safetensors test.conllu\n"
+                    "  attn eval pos.safetensors test.conllu --raw\n"
                     "  attn eval senti.safetensors test.tsv --json\n"
                     "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n",
         .flags = flags,
@@ -313,6 +321,10 @@ int command_eval(int count, char **arguments) {
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (list.positional_count <= FILE_ONE) {
         fputs("attn eval: give a model and a file: attn eval MODEL FILE\n", stderr);
+        return EXIT_MISUSED;
+    }
+    if (given.raw && (given.per_class || given.confusion)) {
+        fputs("attn eval: --raw has no table of classes: not with --per-class or --confusion\n", stderr);
         return EXIT_MISUSED;
     }
     attn_context *context;

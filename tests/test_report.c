@@ -13,7 +13,7 @@
 
 #include <attn/attn.h>
 
-#include "model/model.h"
+#include "model/predictor.h"
 #include "support/memory.h"
 #include "support/predicting.h"
 
@@ -378,6 +378,114 @@ static void test_json(void **state) {
     attn_dataset_destroy(train);
 }
 
+/* ---- raw text ---- */
+
+/* The text of `conllu` as something else might split it: a range, a word with its full stop, the first word
+ * of the second sentence in the first. */
+static const char conllu_split[] = "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                                   "2-3\tcats\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                                   "2\tCat\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                                   "3\ts\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                                   "4\teats\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                                   "5\tdogs\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+                                   "1\tsleep.\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
+
+/* 5 of 7 words are found, as the first 5 of 6; of these the tags count. */
+static void check_split_tags(attn_model *model, const attn_dataset *gold, const attn_dataset *split,
+                             const attn_report *report) {
+    attn_prediction *prediction;
+    int right[3] = {0, 0, 0};
+    assert_int_equal(predict_with(model, split, 0, &prediction), ATTN_OK);
+    for (int word = 0; word < 5; word++) {
+        int same[2];
+        for (int c = 0; c < 2; c++) {
+            same[c] = strcmp(attn_prediction_label(prediction, c, 0, word),
+                             attn_dataset_target(gold, c, word / 4, word % 4)) == 0;
+            right[c] += same[c];
+        }
+        right[2] += same[0] && same[1];
+    }
+    attn_prediction_destroy(prediction);
+    assert_true(right[0] > 0 || right[1] > 0);
+    near(attn_report_metric(report, "tag_f1"), 2.0 * right[0] / 13);
+    near(attn_report_metric(report, "tag_accuracy"), right[0] / 5.0);
+    near(attn_report_metric(report, "XPOS.tag_precision"), right[1] / 6.0);
+    near(attn_report_metric(report, "XPOS.tag_recall"), right[1] / 7.0);
+    near(attn_report_metric(report, "XPOS.tag_f1"), 2.0 * right[1] / 13);
+    near(attn_report_metric(report, "all_tags_f1"), 2.0 * right[2] / 13);
+}
+
+static void test_raw_split(void **state) {
+    (void)state;
+    attn_dataset *gold = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_dataset *split = parse(conllu_split, ATTN_FORMAT_CONLLU, NULL, 0);
+    attn_model *model = make_model(gold, tag_settings);
+    attn_report *report = NULL;
+    assert_int_equal(at_report_split(predictor_of(model), gold, split, &report), ATTN_OK);
+    near(attn_report_metric(report, "token_precision"), 3.0 / 5);
+    near(attn_report_metric(report, "token_recall"), 3.0 / 7);
+    near(attn_report_metric(report, "sentence_f1"), 0);
+    near(attn_report_metric(report, "word_precision"), 5.0 / 6);
+    near(attn_report_metric(report, "word_recall"), 5.0 / 7);
+    near(attn_report_metric(report, "word_f1"), 10.0 / 13);
+    check_split_tags(model, gold, split, report);
+    assert_int_equal(attn_report_classes(report, 0), 0);
+    assert_int_equal(attn_report_metric_rises(report, "sentence_f1"), 1);
+    assert_int_equal(attn_metric_rises("XPOS.tag_accuracy"), 1);
+    attn_report_destroy(report);
+    /* Another text; no tags; not the rows of the model. */
+    attn_dataset *other = parse(conllu_other, ATTN_FORMAT_CONLLU, NULL, 0);
+    report = NULL;
+    assert_int_equal(at_report_split(predictor_of(model), gold, other, &report), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(group_context), "the texts differ"));
+    assert_null(report);
+    assert_int_equal(at_report_split(predictor_of(model), split, gold, &report), ATTN_OK);
+    near(attn_report_metric(report, "word_f1"), 10.0 / 13);
+    assert_true(isnan(attn_report_metric(report, "tag_f1")));
+    attn_report_destroy(report);
+    attn_dataset_destroy(other);
+    model_destroy(model);
+    attn_dataset_destroy(split);
+    attn_dataset_destroy(gold);
+}
+
+/* A model that has not learned to split does it by rules: "the cats eats dogs sleep." */
+static void test_raw_rules(void **state) {
+    (void)state;
+    attn_dataset *gold = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
+    attn_model *model = make_model(gold, tag_settings);
+    attn_predictor *predictor = predictor_of(model);
+    attn_report *report = NULL;
+    assert_int_equal(attn_report_create_raw(predictor, gold, &report), ATTN_OK);
+    near(attn_report_metric(report, "word_precision"), 5.0 / 6);
+    near(attn_report_metric(report, "word_recall"), 5.0 / 7);
+    near(attn_report_metric(report, "sentence_f1"), 0);
+    attn_report_destroy(report);
+    report = NULL;
+    assert_int_equal(attn_report_create_raw(predictor, NULL, &report), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_report_create_raw(NULL, gold, &report), ATTN_INVALID_ARGUMENT);
+    attn_dataset *lines = parse("a b\n", ATTN_FORMAT_LINES, NULL, 0);
+    assert_int_equal(attn_report_create_raw(predictor, lines, &report), ATTN_INVALID_ARGUMENT);
+    assert_string_equal(attn_context_error(group_context),
+                        "data: raw text is made from tokens (CoNLL-U), and this has none");
+    int64_t live = group_counter.live, denied = 0;
+    for (int64_t at = 1;; at++) {
+        group_counter.fail_at = at;
+        attn_status status = attn_report_create_raw(predictor, gold, &report);
+        group_counter.fail_at = 0;
+        if (status == ATTN_OK) break;
+        assert_int_equal(status, ATTN_OUT_OF_MEMORY);
+        assert_null(report);
+        assert_int_equal(group_counter.live, live);
+        denied++;
+    }
+    assert_true(denied > 30);
+    attn_report_destroy(report);
+    attn_dataset_destroy(lines);
+    model_destroy(model);
+    attn_dataset_destroy(gold);
+}
+
 static void test_no_memory(void **state) {
     (void)state;
     attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS,XPOS", 1);
@@ -408,9 +516,11 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes), cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_labels),  cmocka_unit_test(test_numbers),      cmocka_unit_test(test_words),
-        cmocka_unit_test(test_json),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_classes),   cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_words),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_raw_split),
+        cmocka_unit_test(test_raw_rules), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

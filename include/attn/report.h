@@ -15,6 +15,9 @@
  *               nearest counts. bleu and chrf (percents; attn/scores.h) are of rows
  *     lm        bits_per_byte, perplexity (a unit), loss (its logarithm), unknown_units (each of their
  *               characters also costs the 21 bits that say which it is)
+ *     raw text  of attn_report_create_raw: sentence_, token_ and word_precision, _recall and _f1; of each
+ *               output tag_precision, tag_recall, tag_f1, and tag_accuracy of the words that are aligned;
+ *               all_tags_f1 of several outputs at once. There are no classes
  *
  * A target label that the model does not know counts as wrong (and is counted in "unknown_labels"); a missing
  * target does not count.
@@ -38,6 +41,13 @@ typedef struct attn_report attn_report;
  * targets, or nothing to compare), and those of attn_predictor_predict. */
 ATTN_API attn_status attn_report_create(attn_predictor *predictor, const attn_dataset *dataset,
                                         attn_report **report);
+/* The same from raw text: the tokens of the dataset (CoNLL-U; its `# text` where there is one) become text
+ * again, which the model splits into sentences and words, and answers for those. Metrics are those of the
+ * CoNLL 2018 shared task: a tag counts where its word is aligned with one of the dataset. UNSUPPORTED: the
+ * model does not answer for words. INVALID_ARGUMENT also where the words that the model makes are not the
+ * text. */
+ATTN_API attn_status attn_report_create_raw(attn_predictor *predictor, const attn_dataset *dataset,
+                                            attn_report **report);
 ATTN_API void attn_report_destroy(attn_report *report); /* NULL is allowed */
 
 ATTN_API int attn_report_metrics(const attn_report *report);

@@ -109,6 +109,11 @@ typedef struct at_metric {
     int of_pieces; /* only where rows are parts of larger pieces: the input measures it */
 } at_metric;
 
+/* Metrics of no head: of rows and examples that were found in raw data, and their tags. Ends with a NULL
+ * name.
+ */
+extern const at_metric at_raw_metrics[];
+
 /* ---- the networks, as heads see them ---- */
 
 typedef struct at_forward at_forward;

@@ -16,11 +16,19 @@ const at_head_kind *at_head_find(const char *name) {
     return NULL;
 }
 
+const at_metric at_raw_metrics[] = {
+    {"sentence_precision", 1, 0, 0}, {"sentence_recall", 1, 0, 0}, {"sentence_f1", 1, 0, 0},
+    {"token_precision", 1, 0, 0},    {"token_recall", 1, 0, 0},    {"token_f1", 1, 0, 0},
+    {"word_precision", 1, 0, 0},     {"word_recall", 1, 0, 0},     {"word_f1", 1, 0, 0},
+    {"tag_precision", 1, 0, 0},      {"tag_recall", 1, 0, 0},      {"tag_f1", 1, 0, 0},
+    {"tag_accuracy", 1, 0, 0},       {"all_tags_f1", 1, 0, 0},     {NULL, 0, 0, 0}};
+
 int attn_metric_rises(const char *name) {
     const char *dot = name ? strrchr(name, '.') : NULL;
     if (dot) name = dot + 1;
-    for (int i = 0; name && i < KINDS; i++) {
-        for (const at_metric *metric = kinds[i]->metrics; metric->name; metric++)
+    for (int i = 0; name && i <= KINDS; i++) {
+        const at_metric *metric = i < KINDS ? kinds[i]->metrics : at_raw_metrics;
+        for (; metric->name; metric++)
             if (strcmp(metric->name, name) == 0) return metric->rises;
     }
     return -1;

@@ -76,8 +76,11 @@ int64_t at_report_all_compared(const attn_report *report) {
 /* A metric that its head does not describe has no direction: it is a mistake of ours, found by the first
  * test. */
 static const at_metric *describe(const at_head_kind *kind, const char *name) {
-    for (const at_metric *metric = kind->metrics; metric->name; metric++)
-        if (strcmp(metric->name, name) == 0) return metric;
+    const at_metric *const lists[] = {kind->metrics, at_raw_metrics};
+    for (int i = 0; i < 2; i++) {
+        for (const at_metric *metric = lists[i]; metric->name; metric++)
+            if (strcmp(metric->name, name) == 0) return metric;
+    }
     return NULL;
 }
 

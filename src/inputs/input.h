@@ -76,6 +76,13 @@ typedef attn_status (*at_set_function)(void *user, const char *name, const char 
 /* Metrics that only the kind knows (of words that labels of characters make, say). */
 typedef attn_status (*at_metric_function)(void *user, const char *name, double value);
 
+/* Rows with their tags, and what is measured of them: column -1 of rows and examples, else of a tag. */
+typedef struct at_raw_tags {
+    const attn_dataset *dataset;
+    const at_strings *tags; /* of column c at row i: string i * columns + c */
+} at_raw_tags;
+typedef attn_status (*at_raw_metric)(void *user, int column, const char *name, double value);
+
 /* Answers, as a kind sees them that writes them into the format of its data. */
 typedef struct at_cells at_cells;
 struct at_cells {
@@ -193,6 +200,14 @@ struct at_input_kind {
     attn_status (*measure)(const at_input *input, attn_context *context, const at_encoded *encoded,
                            const at_strings *labels, const int32_t *truth, const int32_t *answers,
                            at_metric_function add, void *user);
+
+    /* ---- data whose rows and examples have to be found first; both NULL where they are always there ---- */
+    /* The dataset as it was before anybody found its rows: a dataset whose examples are to be split. */
+    attn_status (*raw)(const at_input *input, const attn_dataset *dataset, attn_dataset **raw);
+    /* How right the rows, examples and tags of `split` are, which were found in the raw data of `gold`.
+     * Metrics are added by column, -1 first; columns: the names of the tags. */
+    attn_status (*raw_scores)(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
+                              const at_strings *columns, at_raw_metric add, void *user);
 };
 
 /* The kinds, in the order of their numbers; NULL out of range or if there is no such kind. */

@@ -91,6 +91,8 @@ attn_status at_stage_add_head(at_stage *stage, const at_head_kind *kind, const c
 attn_status at_stage_encode(const at_stage *stage, attn_context *context, void **memo,
                             const attn_dataset *dataset, const at_encode_options *options,
                             at_encoded **encoded);
+/* The column of a head: by name, or, where there is only one of each, that one; -1: there is none. */
+int at_stage_column(const at_stage *stage, const at_strings *columns, int head);
 /* Targets of all heads, [head_count]; all freed together. */
 attn_status at_stage_targets(const at_stage *stage, attn_context *context, const at_encoded *encoded,
                              at_targets ***targets);

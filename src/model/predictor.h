@@ -3,6 +3,7 @@
 #define AT_MODEL_PREDICTOR_H
 
 #include <attn/predictor.h>
+#include <attn/report.h>
 
 #include "model/model.h"
 
@@ -30,5 +31,10 @@ attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *ra
 
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);
+
+/* How right the examples and rows of `split`, and the answers for them, are, which was found in the raw data
+ * of `gold`: metrics as those of attn_report_create_raw. */
+attn_status at_report_split(attn_predictor *predictor, const attn_dataset *gold, const attn_dataset *split,
+                            attn_report **report);
 
 #endif

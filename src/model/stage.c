@@ -64,12 +64,11 @@ attn_status at_stage_learn(at_stage *stage, const attn_dataset *train, const cha
 
 /* ---- targets ---- */
 
-/* The column of a head: by name, or, where there is only one of each, that one; -1: there is none. */
-static int find_column(const at_stage *stage, const at_labels *labels, int head) {
-    for (int c = 0; c < labels->columns->count; c++) {
-        if (strcmp(at_string(labels->columns, c), at_string(&stage->heads[head]->name, 0)) == 0) return c;
+int at_stage_column(const at_stage *stage, const at_strings *columns, int head) {
+    for (int c = 0; c < columns->count; c++) {
+        if (strcmp(at_string(columns, c), at_string(&stage->heads[head]->name, 0)) == 0) return c;
     }
-    return stage->head_count == 1 && labels->columns->count == 1 ? 0 : -1;
+    return stage->head_count == 1 && columns->count == 1 ? 0 : -1;
 }
 
 void at_stage_free_targets(const at_stage *stage, attn_context *context, at_targets **targets) {
@@ -85,7 +84,7 @@ attn_status at_stage_targets(const at_stage *stage, attn_context *context, const
     for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
         const at_head *head = stage->heads[i];
         status = head->kind->targets(head, &stage->forward, context, encoded,
-                                     find_column(stage, &encoded->labels, i), &made[i]);
+                                     at_stage_column(stage, encoded->labels.columns, i), &made[i]);
     }
     if (status == ATTN_OK)
         *targets = made;

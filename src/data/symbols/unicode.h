@@ -23,13 +23,17 @@ size_t at_unicode_lower(const char *text, size_t length, char *out);
 
 /* Upper case likewise: of all of it, or of the first character alone; a 0 follows it. */
 size_t at_unicode_upper(const char *text, size_t length, int all, char *out);
+/* The same for a whole text as code points, as Python's str.lower() has it: what a code point becomes may be
+ * two, or depend on its neighbours. Into `out`, which has room for 2 * count; how many they are. */
+int64_t at_unicode_lower_codes(const int32_t *codes, int64_t count, int32_t *out);
 
 /* The shape: X for upper case letters (and title case), x for other letters, d for digits, the rest as it
  * is; runs longer than 3 of one kind are cut to 3. Into `out` (room for length + 1 bytes); its length. */
 size_t at_unicode_shape(const char *text, size_t length, char *out);
 
-/* Whether a code point is white space. */
+/* Whether a code point is white space; whether it is a space that has a width (category Zs). */
 int at_unicode_space(int32_t code_point);
+int at_unicode_wide_space(int32_t code_point);
 
 /* Whether words are written with spaces between them: 1 for letters of most scripts, 0 for those of scripts
  * without (Han, Hiragana, Katakana, Thai, ...); -1 for all that are no letters. */

@@ -203,6 +203,10 @@ static code_kind classify(int32_t code_point) {
 
 int at_unicode_space(int32_t code_point) { return classify(code_point) == SPACE; }
 
+int at_unicode_wide_space(int32_t code_point) {
+    return utf8proc_category(code_point) == UTF8PROC_CATEGORY_ZS;
+}
+
 int at_unicode_spaced(int32_t code_point) { return is_letter(code_point) ? !stands_alone(code_point) : -1; }
 
 static int joins_letters(int32_t code_point) {

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "data/stored.h"
 #include "inputs/text/pretrained.h"
+#include "inputs/text/raw_side.h"
 #include "inputs/text/split.h"
 #include "tape/parameters.h"
 
@@ -556,4 +557,6 @@ const at_input_kind at_text_kind = {
     .is_raw = is_raw,
     .rule = rule,
     .split = at_split_apply,
+    .raw = at_text_raw,
+    .raw_scores = at_text_raw_scores,
 };
