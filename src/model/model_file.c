@@ -156,7 +156,7 @@ static attn_status check_labels(const at_stage *stage, const at_safetensors *fil
     return wrong ? at_damaged(stage->context, file, wrong, "") : ATTN_OK;
 }
 
-static attn_status load_stage(at_stage *stage, const at_safetensors *file) {
+attn_status at_stage_load(at_stage *stage, const at_safetensors *file) {
     json_error_t error;
     const char *text = at_safetensors_metadata(file, "attn.outputs");
     json_t *outputs = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
@@ -174,7 +174,7 @@ static attn_status load_stage(at_stage *stage, const at_safetensors *file) {
 
 static attn_status load_parts(attn_model *model, at_safetensors *file) {
     json_error_t error;
-    attn_status status = load_stage(at_main_stage(model), file);
+    attn_status status = at_stage_load(at_main_stage(model), file);
     if (status == ATTN_OK) status = at_model_build(model, file);
     if (status != ATTN_OK) return status;
     const char *unused = at_safetensors_unused(file, "optimizer."); /* the state of training */

@@ -135,7 +135,9 @@ static attn_status learn(attn_trainer *trainer) {
     at_stage *stage = trainer->stage;
     at_training_data *train = &trainer->train;
     attn_context *context = trainer->context;
-    attn_status status = at_stage_learn(stage, train->dataset, trainer->options.vectors, &train->encoded);
+    attn_status status = trainer->model->file ? at_stage_learn_more(stage, train->dataset, &train->encoded)
+                                              : at_stage_learn(stage, train->dataset,
+                                                               trainer->options.vectors, &train->encoded);
     if (status != ATTN_OK) return status;
     stage->forward.longest = at_config_longest(stage->values.encoder, stage->input->longest);
     status = at_stage_targets(stage, context, train->encoded, &train->targets);
@@ -184,7 +186,8 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     if (status == ATTN_OK) status = at_model_create(trainer->config, &trainer->model);
     if (status != ATTN_OK) return status;
     trainer->stage = at_main_stage(trainer->model);
-    status = attn_tape_create(trainer->context, &trainer->tape);
+    status = at_start_open(trainer);
+    if (status == ATTN_OK) status = attn_tape_create(trainer->context, &trainer->tape);
     if (status == ATTN_OK) status = learn(trainer);
     if (status == ATTN_OK) status = prepare_dev(trainer);
     if (status != ATTN_OK) return status;
