@@ -15,7 +15,7 @@
 
 typedef struct compare_arguments {
     const char *encoders, *svg, *keep;
-    bool json;
+    bool json, force;
 } compare_arguments;
 
 /* The names that encoder.kind can have; NULL after the last. */
@@ -195,8 +195,10 @@ static int compare(comparison *what, const compare_arguments *given) {
             what->runs[i].encoder = (int)(i / what->seeds);
             what->runs[i].seed = 1 + i % what->seeds;
         }
-        bool whole = run_all(what);
-        code = show(what, given);
+        for (int64_t i = 0; i < count && what->keep && !given->force && code == EXIT_DONE; i++)
+            if (compare_is_there(what, &what->runs[i])) code = EXIT_FAILED;
+        bool whole = code == EXIT_DONE && run_all(what);
+        if (code == EXIT_DONE) code = show(what, given);
         if (!whole) code = EXIT_FAILED;
     }
     if (made != NULL) rmdir(made);
@@ -206,7 +208,7 @@ static int compare(comparison *what, const compare_arguments *given) {
 }
 
 int command_compare(int count, char **arguments) {
-    enum { OWN_FLAGS = 6 };
+    enum { OWN_FLAGS = 7 };
     comparison what = {.training.command = "compare"};
     char all[256], all_help[300];
     list_encoders(all, sizeof all, ",");
@@ -220,6 +222,7 @@ int command_compare(int count, char **arguments) {
         argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_text("keep", &given.keep, "FOLDER", "keep the models there, as ENCODER-SEED.safetensors"),
+        argument_switch("force", &given.force, "replace models that are there already"),
     };
     int added = training_flags_add(&what.training, flags + OWN_FLAGS);
     argument_list list = {

@@ -47,6 +47,9 @@ bool compare_interrupted(void);
 /* Whether flags and files are good, before hours go by: an exit status, and it has said what is wrong. */
 int compare_check(comparison *what);
 
+/* Whether the model of a run is there already; it has said so. */
+bool compare_is_there(const comparison *what, const compare_run *run);
+
 /* Trains and evaluates in a process of its own: no run can disturb another, and its memory is its own. With
  * `bar` it draws one on standard error. */
 void compare_train(comparison *what, compare_run *run, bool bar);

@@ -1,6 +1,8 @@
 /* compare_run.c: one run of a comparison: a child that trains, chooses, evaluates, and tells its figures. */
 #define _DEFAULT_SOURCE /* wait4 */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +37,7 @@ static void hold_interrupts(int how) {
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
     sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
     sigprocmask(how, &held, NULL);
 }
 
@@ -71,6 +74,7 @@ static attn_status train(attn_context *context, attn_config *config, const compa
     options.output = output;
     options.vectors = training->vectors;
     options.save_seconds = 1e9; /* nobody goes on from a run */
+    options.force = 1;          /* the command has looked before it began */
     options.watch = watch;
     options.user = seen;
     if (training->time != NULL) options.seconds = training_duration(training->time);
@@ -234,6 +238,7 @@ static int in_child(comparison *what, const compare_run *run, bool bar, compare_
     if (process == 0) {
         signal(SIGINT, SIG_DFL);
         signal(SIGTERM, SIG_DFL);
+        if (signal(SIGHUP, SIG_DFL) == SIG_IGN) signal(SIGHUP, SIG_IGN);
         hold_interrupts(SIG_UNBLOCK);
         close(ends[0]);
         compare_figures told = {.done = false};
@@ -271,10 +276,31 @@ int compare_check(comparison *what) {
     return EXIT_FAILED;
 }
 
-static void remove_file(const comparison *what, const compare_run *run, const char *ending) {
-    char *name = file_name(what, run, ending);
-    if (name != NULL) unlink(name);
+static bool ends_with(const char *name, const char *ending) {
+    size_t length = strlen(name), tail = strlen(ending);
+    return length >= tail && strcmp(name + length - tail, ending) == 0;
+}
+
+/* What a run leaves beside its model when it is killed: all are called ENCODER-SEED.SOMETHING. */
+static void remove_rest(const comparison *what, const compare_run *run) {
+    char begin[160];
+    int length = snprintf(begin, sizeof begin, "%s-%lld.", what->encoder[run->encoder], (long long)run->seed);
+    DIR *folder = opendir(what->folder);
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strncmp(name, begin, (size_t)length) != 0) continue;
+        if (ends_with(name, ".tmp") || ends_with(name, ".lock") || ends_with(name, ".last.safetensors"))
+            unlinkat(dirfd(folder), name, 0);
+    }
+    if (folder != NULL) closedir(folder);
+}
+
+bool compare_is_there(const comparison *what, const compare_run *run) {
+    char *name = file_name(what, run, ".safetensors");
+    bool there = name != NULL && access(name, F_OK) == 0;
+    if (there) arguments_complain("compare", "", name, " is there already: --force replaces it", NULL);
     free(name);
+    return there;
 }
 
 void compare_train(comparison *what, compare_run *run, bool bar) {
@@ -298,8 +324,8 @@ void compare_train(comparison *what, compare_run *run, bool bar) {
         else
             snprintf(figures->error, sizeof figures->error, "its process told nothing");
     }
-    remove_file(what, run, ".last.safetensors");
-    remove_file(what, run, ".last.safetensors.tmp");
-    remove_file(what, run, ".safetensors.tmp");
-    if (!what->keep) remove_file(what, run, ".safetensors");
+    remove_rest(what, run);
+    char *model = what->keep ? NULL : file_name(what, run, ".safetensors");
+    if (model != NULL) unlink(model);
+    free(model);
 }

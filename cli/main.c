@@ -1,5 +1,7 @@
 /* main.c: the program `attn`: finds the command and runs it. */
+#define _XOPEN_SOURCE 700 /* SIGXFSZ */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +96,7 @@ static int run(int count, char **arguments) {
 }
 
 int main(int count, char **arguments) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that would become too large: the write fails, and we say so */
     int status = count > 0 ? run(count - 1, arguments + 1) : run(0, NULL);
     /* A full disk or a closed pipe shows here at the latest. */
     if (fflush(stdout) != 0 || ferror(stdout)) {

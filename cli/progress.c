@@ -13,25 +13,27 @@
 
 #include "text.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
 static void on_interrupt(int number) {
-    interrupted = 1;
+    interrupted = number;
     signal(number, SIG_DFL); /* the second one is meant */
 }
 
 void progress_handle_interrupts(void (*handler)(int number)) {
-    struct sigaction action;
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 void progress_catch_interrupts(void) { progress_handle_interrupts(on_interrupt); }
 
-bool progress_interrupted(void) { return interrupted != 0; }
+int progress_interrupted(void) { return interrupted; }
 
 void progress_count(double count, char *text) {
     if (count >= 1e7) {
@@ -115,6 +117,9 @@ static void print_ready(const progress *shown, const attn_training_state *state)
         fputs("a second network learns to split raw text into sentences and words\n", stderr);
     if (state->no_splitter != NULL)
         fprintf(stderr, "note: no network learns to split raw text: %s\n", state->no_splitter);
+    if (shown->more && state->resumed_from == 0)
+        fprintf(stderr, "the model that goes on: dev %s %.4f\n", state->metric, state->best_score);
+    if (state->resumed_from >= state->steps_total) return; /* there will be nothing to do */
     if (state->resumed_from > 0) {
         fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
     } else if (shown->resume) {
@@ -130,26 +135,30 @@ static void print_score(const attn_training_state *state) {
             state->step, state->loss, state->metric, state->score, best ? "  best" : "      ", time);
 }
 
-static void print_done(const attn_training_state *state) {
+static void print_done(const progress *shown, const attn_training_state *state) {
     char time[32];
     progress_duration(state->seconds, time);
-    if (state->end == ATTN_TRAINING_STOPPED) {
+    if (!shown->stepped && state->end != ATTN_TRAINING_STOPPED) {
+        fputs("finished: nothing to do\n", stderr);
+    } else if (state->end == ATTN_TRAINING_STOPPED) {
         fprintf(stderr, "stopped after step %" PRId64 " of %" PRId64 "; --resume goes on from there\n",
                 state->step, state->steps_total);
     } else if (state->end == ATTN_TRAINING_PATIENCE) {
         fprintf(stderr, "ended early at step %" PRId64 ": the score did not get better\n", state->step);
     }
-    if (!isnan(state->best_score)) {
+    if (shown->more && state->best_step == 0) {
+        fputs("none of them was better: the model is as it was\n", stderr);
+    } else if (!isnan(state->best_score)) {
         fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
                 state->best_step, time);
-        if (state->splitter)
-            fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
+        if (state->splitter) fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
     }
 }
 
 int progress_watch(void *user, const attn_training_state *state) {
     progress *shown = user;
     double pause = shown->terminal ? 0.1 : 10;
+    if (state->event == ATTN_TRAINING_STEP) shown->stepped = true;
     if (shown->quiet) return progress_interrupted();
     if (state->event != ATTN_TRAINING_STEP) clear_bar(shown);
     switch (state->event) {
@@ -169,7 +178,7 @@ int progress_watch(void *user, const attn_training_state *state) {
         }
         break;
     case ATTN_TRAINING_DEV: print_score(state); break;
-    case ATTN_TRAINING_DONE: print_done(state); break;
+    case ATTN_TRAINING_DONE: print_done(shown, state); break;
     }
     return progress_interrupted();
 }

@@ -10,15 +10,18 @@ typedef struct progress {
     bool quiet;
     bool terminal;  /* standard error is one */
     bool resume;    /* it was asked for */
+    bool more;      /* so was that */
+    bool stepped;   /* something was done */
     double told_at; /* when the bar or a line was last written */
     bool bar_shown;
 } progress;
 
-/* From now on, Ctrl-C and SIGTERM call `handler`. */
+/* From now on, Ctrl-C, SIGTERM and SIGHUP (unless it was ignored: nohup) call `handler`. */
 void progress_handle_interrupts(void (*handler)(int number));
-/* Ctrl-C (and SIGTERM) from now on ask for a stop after the step; a second one ends the program at once. */
+/* They ask for a stop after the step from now on; a second one ends the program at once. */
 void progress_catch_interrupts(void);
-bool progress_interrupted(void);
+/* The signal that asked for a stop; 0: none has. */
+int progress_interrupted(void);
 
 /* An attn_trainer_options.watch whose user is a progress. */
 int progress_watch(void *user, const attn_training_state *state);

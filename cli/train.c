@@ -1,6 +1,8 @@
 /* train.c: attn train TASK FILE: from a file of labelled examples to a model file. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <attn/attn.h>
@@ -13,11 +15,44 @@
 
 typedef struct train_arguments {
     training_flags training;
-    const char *output, *save_every;
-    bool dump, list, resume;
+    const char *output, *save_every, *start, *more;
+    bool dump, list, resume, force, keep_last;
 } train_arguments;
 
 static int fail(const attn_context *context) { return opening_fail("train", context); }
+
+/* ---- how much more ---- */
+
+typedef struct extra {
+    double seconds;             /* 0: it is one of the others */
+    char epochs[32], steps[32]; /* "": likewise */
+} extra;
+
+/* 5m, 2epochs or 500steps; false: it is something else. */
+static bool read_more(const char *text, extra *read) {
+    char *end;
+    *read = (extra){.seconds = 0};
+    long long count = strtoll(text, &end, 10);
+    bool epochs = strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0;
+    bool steps = strcmp(end, "steps") == 0 || strcmp(end, "step") == 0;
+    if (end != text && (epochs || steps)) {
+        snprintf(epochs ? read->epochs : read->steps, sizeof read->steps, "%lld", count);
+        return count > 0;
+    }
+    read->seconds = training_duration(text);
+    return read->seconds > 0;
+}
+
+/* Into the configuration of the model that goes on. */
+static attn_status set_more(attn_config *config, const extra *more) {
+    if (more->seconds > 0) return ATTN_OK; /* the trainer chooses */
+    attn_status status = attn_config_set(config, "training.steps", *more->steps != '\0' ? more->steps : "0");
+    if (status != ATTN_OK || *more->epochs == '\0') return status;
+    status = attn_config_set(config, "training.least_steps", "0");
+    return status == ATTN_OK ? attn_config_set(config, "training.epochs", more->epochs) : status;
+}
+
+/* ---- training ---- */
 
 /* docs/config.md is this. */
 static void list_config(attn_config *config) {
@@ -32,21 +67,53 @@ static void list_config(attn_config *config) {
     }
 }
 
+static void set_options(const train_arguments *given, progress *shown, attn_trainer_options *options) {
+    const training_flags *training = &given->training;
+    extra more;
+    attn_trainer_options_init(options);
+    options->output = given->output;
+    options->vectors = training->vectors;
+    options->resume = given->resume;
+    options->force = given->force;
+    options->keep_last = given->keep_last;
+    options->start = given->start;
+    options->watch = progress_watch;
+    options->user = shown;
+    if (training->time != NULL) options->seconds = training_duration(training->time);
+    if (given->save_every != NULL) options->save_seconds = training_duration(given->save_every);
+    if (given->more == NULL || !read_more(given->more, &more)) return;
+    options->more = 1;
+    if (more.seconds > 0) options->seconds = more.seconds;
+}
+
+/* What can be said before the data is read: that the files can be written, and nothing is lost by it. */
+static int check_files(attn_context *context, const train_arguments *given) {
+    char last[4096];
+    attn_trainer_options options;
+    set_options(given, NULL, &options);
+    if (attn_trainer_last_path(context, given->output, last, sizeof last) != ATTN_OK) return fail(context);
+    int code = training_check_inputs(&given->training, given->output);
+    if (code == EXIT_DONE) code = training_check_inputs(&given->training, last);
+    if (code != EXIT_DONE) return code;
+    attn_status status = attn_trainer_check(context, &options);
+    if (status == ATTN_OK) return EXIT_DONE;
+    /* The library speaks of its options; the flags have the same names. */
+    bool there = status == ATTN_INVALID_ARGUMENT && !given->resume && !given->force && given->more == NULL;
+    const char *flags = !there ? "" : access(last, F_OK) == 0 ? " (--resume, --force)" : " (--force, --more)";
+    arguments_complain("train", "", attn_context_error(context), flags, NULL);
+    return EXIT_FAILED;
+}
+
 static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
     const training_flags *training = &given->training;
     attn_dataset *train = NULL, *dev = NULL;
     attn_trainer *trainer = NULL;
-    progress shown = {
-        .quiet = training->quiet, .terminal = isatty(STDERR_FILENO) != 0, .resume = given->resume};
+    progress shown = {.quiet = training->quiet,
+                      .terminal = isatty(STDERR_FILENO) != 0,
+                      .resume = given->resume,
+                      .more = given->more != NULL};
     attn_trainer_options options;
-    attn_trainer_options_init(&options);
-    options.output = given->output;
-    options.vectors = training->vectors;
-    options.resume = given->resume;
-    options.watch = progress_watch;
-    options.user = &shown;
-    if (training->time != NULL) options.seconds = training_duration(training->time);
-    if (given->save_every != NULL) options.save_seconds = training_duration(given->save_every);
+    set_options(given, &shown, &options);
     attn_status status = training_read(context, config, training, &training->train, &train);
     if (status == ATTN_OK && training->dev.path[0] != NULL)
         status = training_read(context, config, training, &training->dev, &dev);
@@ -64,7 +131,23 @@ static int run_training(attn_context *context, attn_config *config, const train_
     attn_trainer_destroy(trainer);
     attn_dataset_destroy(train);
     attn_dataset_destroy(dev);
-    return status == ATTN_OK ? EXIT_DONE : EXIT_FAILED;
+    if (status != ATTN_OK) return EXIT_FAILED;
+    /* As a shell says it of a program that a signal ends: what was to follow does not. */
+    return progress_interrupted() != 0 ? 128 + progress_interrupted() : EXIT_DONE;
+}
+
+/* What --more and --start exclude, and how --more is written; NULL: nothing is wrong. */
+static const char *more_problem(const train_arguments *given) {
+    extra more;
+    if (given->resume && given->force) return "--resume goes on, --force begins anew: not both";
+    if (given->more == NULL) return NULL;
+    if (!read_more(given->more, &more)) return "--more is 5m, 2epochs or 500steps";
+    if (given->start != NULL) return "--more goes on with -o, --start begins from another model: not both";
+    if (given->force) return "--more goes on, --force begins anew: not both";
+    if (given->training.time != NULL || training_is_set(&given->training, "steps") ||
+        training_is_set(&given->training, "epochs"))
+        return "--more says for how long: not --time, --epochs or --steps, too";
+    return NULL;
 }
 
 static int check_use(const argument_list *list, train_arguments *given) {
@@ -76,16 +159,36 @@ static int check_use(const argument_list *list, train_arguments *given) {
         problem = "where does the model go? -o MODEL.safetensors";
     if (problem == NULL && given->save_every != NULL && !(training_duration(given->save_every) >= 0))
         problem = "--save-every is 30s or 5m";
+    if (problem == NULL) problem = more_problem(given);
     if (problem == NULL) return EXIT_DONE;
     fprintf(stderr, "attn train: %s\nattn train --help lists the flags.\n", problem);
     return EXIT_MISUSED;
 }
 
+/* Whose configuration the flags change: NULL, or the model that training begins from (of a run that is
+ * resumed, its own file: the model may have gone since). `last` has room for its path. */
+static const char *base_of(attn_context *context, const train_arguments *given, char *last, size_t room) {
+    const char *base = given->more != NULL ? given->output : given->start;
+    if (base != NULL && given->resume && given->output != NULL &&
+        attn_trainer_last_path(context, given->output, last, room) == ATTN_OK && access(last, F_OK) == 0)
+        return last;
+    return base;
+}
+
 /* Trains, or shows the configuration that it would train with. */
-static int train_or_show(attn_context *context, const train_arguments *given) {
+static int train_or_show(attn_context *context, train_arguments *given) {
     attn_config *config;
+    char last[4096];
+    extra more;
+    bool only_shown = given->list || given->dump;
+    int code = only_shown ? EXIT_DONE : check_files(context, given);
+    if (code != EXIT_DONE) return code;
     if (attn_config_create(context, &config) != ATTN_OK) return fail(context);
-    int code = training_configure(context, &given->training, config);
+    given->training.base = base_of(context, given, last, sizeof last);
+    code = training_configure(context, &given->training, config);
+    if (code == EXIT_DONE && given->more != NULL && read_more(given->more, &more) &&
+        set_more(config, &more) != ATTN_OK)
+        code = fail(context);
     if (code == EXIT_DONE && given->list) {
         list_config(config);
     } else if (code == EXIT_DONE && given->dump) {
@@ -95,15 +198,14 @@ static int train_or_show(attn_context *context, const train_arguments *given) {
         else
             code = fail(context);
     } else if (code == EXIT_DONE) {
-        code = training_check_output(&given->training, given->output);
-        if (code == EXIT_DONE) code = run_training(context, config, given);
+        code = run_training(context, config, given);
     }
     attn_config_destroy(config);
     return code;
 }
 
 int command_train(int count, char **arguments) {
-    enum { OWN_FLAGS = 7 };
+    enum { OWN_FLAGS = 11 };
     train_arguments given = {.training.command = "train"};
     training_flags *training = &given.training;
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
@@ -111,6 +213,10 @@ int command_train(int count, char **arguments) {
                                       "the model; beside it *.last.safetensors, for --resume"),
                         'o'),
         argument_switch("resume", &given.resume, "go on where the last run was stopped"),
+        argument_switch("force", &given.force, "begin anew, and replace the model that is there"),
+        argument_text("more", &given.more, "T", "train the model in -o further: 5m, 2epochs, 500steps"),
+        argument_text("start", &given.start, "MODEL", "begin with the weights of another model"),
+        argument_switch("keep-last", &given.keep_last, "keep *.last.safetensors when the run is finished"),
         argument_text("save-every", &given.save_every, "T",
                       "time between two files for --resume (default 30s)"),
         argument_text("encoder", &training->encoder, "E", "attention, rnn, cnn, fc (default attention)"),
@@ -130,7 +236,9 @@ int command_train(int count, char **arguments) {
             "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n"
             "  attn train seq2seq words.tsv -o g2p.safetensors\n"
             "  attn train seq2seq train.en train.de --dev val.en val.de --unit subwords -o ende.safetensors\n"
-            "  attn train lm book.txt -o book.safetensors\n",
+            "  attn train lm book.txt -o book.safetensors\n"
+            "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors --more 5m\n"
+            "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n",
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = training->positional,

@@ -53,7 +53,7 @@ double training_duration(const char *text) {
     return unit > 0 && number >= 0 && number * unit <= 1e9 ? number * unit : -1;
 }
 
-static bool is_set(const training_flags *given, const char *flag) {
+bool training_is_set(const training_flags *given, const char *flag) {
     attn_config_flag_text one;
     for (int i = 0; i < given->settings && attn_config_flag(i, &one); i++)
         if (given->setting[i] != NULL && strcmp(one.flag, flag) == 0) return true;
@@ -95,7 +95,7 @@ const char *training_flags_problem(training_flags *given, const argument_list *l
         others[i]->path[1] = NULL;
     }
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
-    if (given->time != NULL && is_set(given, "steps")) return "--time chooses the steps: not both";
+    if (given->time != NULL && training_is_set(given, "steps")) return "--time chooses the steps: not both";
     return NULL;
 }
 
@@ -120,11 +120,28 @@ static attn_status read_config_file(attn_context *context, const training_flags 
     return status;
 }
 
+/* Of a finished model: all its values, so that nothing is left to defaults that depend on the data. */
+static attn_status read_model(attn_context *context, const training_flags *given, attn_config *config) {
+    attn_model *model = NULL;
+    attn_status status = attn_model_load(context, given->base, &model);
+    const char *text = status == ATTN_OK ? attn_config_print(attn_model_config(model)) : NULL;
+    if (text != NULL) status = attn_config_parse(config, given->base, text, strlen(text));
+    if (status != ATTN_OK || text == NULL) opening_fail(given->command, context);
+    attn_model_destroy(model);
+    /* Who says how many epochs means them, whatever the model's run had. */
+    if (status == ATTN_OK && training_is_set(given, "epochs")) {
+        status = attn_config_set(config, "training.steps", "0");
+        if (status == ATTN_OK) status = attn_config_set(config, "training.least_steps", "0");
+    }
+    return text == NULL ? ATTN_OUT_OF_MEMORY : status;
+}
+
 static attn_status set_if(attn_config *config, const char *name, const char *value) {
     return value != NULL ? attn_config_set(config, name, value) : ATTN_OK;
 }
 
 int training_configure(attn_context *context, const training_flags *given, attn_config *config) {
+    if (given->base != NULL && read_model(context, given, config) != ATTN_OK) return EXIT_FAILED;
     if (given->config != NULL && read_config_file(context, given, config) != ATTN_OK) return EXIT_FAILED;
     attn_status status = attn_config_set(config, "task", given->positional[TRAINING_TASK]);
     const char *input = given->train.path[0] != NULL ? attn_input_of_file(given->train.path[0]) : NULL;
@@ -166,19 +183,26 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     return status;
 }
 
-int training_check_output(const training_flags *given, const char *path) {
+int training_check_inputs(const training_flags *given, const char *path) {
     const training_files *files[] = {&given->train, &given->dev, &given->test};
     const char *inputs[8] = {given->vectors, given->config};
     struct stat output, input;
     if (stat(path, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
-    const char *problem = S_ISREG(output.st_mode) ? NULL : " is there, and not a file";
     for (int i = 0; i < 6; i++) inputs[2 + i] = files[i / 2]->path[i % 2];
     for (int i = 0; i < 8; i++) {
-        if (inputs[i] != NULL && stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev &&
-            input.st_ino == output.st_ino)
-            problem = " is what is read: what is written would take its place";
+        if (inputs[i] == NULL || stat(inputs[i], &input) != 0 || input.st_dev != output.st_dev ||
+            input.st_ino != output.st_ino)
+            continue;
+        arguments_complain(given->command, "", path, " is what is read: what is written would take its place",
+                           NULL);
+        return EXIT_FAILED;
     }
-    if (problem == NULL) return EXIT_DONE;
-    arguments_complain(given->command, "", path, problem, NULL);
+    return EXIT_DONE;
+}
+
+int training_check_output(const training_flags *given, const char *path) {
+    struct stat output;
+    if (stat(path, &output) != 0 || S_ISREG(output.st_mode)) return training_check_inputs(given, path);
+    arguments_complain(given->command, "", path, " is there, and not a file", NULL);
     return EXIT_FAILED;
 }

@@ -34,6 +34,7 @@ typedef struct training_flags {
     bool on[TRAINING_SETTINGS];
     int settings;
     const char *config, *time, *vectors, *window;
+    const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
     int64_t threads;
     bool quiet, skip_bad;
 } training_flags;
@@ -49,7 +50,8 @@ const char *training_flags_problem(training_flags *given, const argument_list *l
  */
 const char *training_tasks(const char *before, const char *after);
 
-/* The task, the file of --config, then the flags: what is typed wins. EXIT_DONE, or it has said why not. */
+/* The model's configuration, if there is one, the task, the file of --config, then the flags: what is typed
+ * wins. EXIT_DONE, or it has said why not. */
 int training_configure(attn_context *context, const training_flags *given, attn_config *config);
 
 /* Reads a set of examples as its task wants it, and says what was left out. */
@@ -59,6 +61,12 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
 /* Before anything is read: that a file can be written there, and that nothing is lost by it. An exit status,
  * and it has said why not. */
 int training_check_output(const training_flags *given, const char *path);
+
+/* The second half of that alone. */
+int training_check_inputs(const training_flags *given, const char *path);
+
+/* Whether --FLAG, of those that set a value of the configuration, was given. */
+bool training_is_set(const training_flags *given, const char *flag);
 
 /* 90, 90s, 10m, 1.5h as seconds, at most some thirty years; -1: it is something else. */
 double training_duration(const char *text);

@@ -116,6 +116,8 @@ static void train(attn_config *config, const life *l, const char *text, const ch
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = path;
+    options.force = 1;
+    options.keep_last = 1;
     options.vectors = l->pretrained ? vectors : NULL;
     attn_context *context = at_config_context(config);
     if (l->stopped) {
@@ -123,6 +125,7 @@ static void train(attn_config *config, const life *l, const char *text, const ch
         expect_ok(context, train_on(config, text, dev, &options));
         options.watch = NULL;
         options.resume = 1;
+        options.force = 0;
     }
     expect_ok(context, train_on(config, text, dev, &options));
 }

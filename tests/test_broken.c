@@ -37,6 +37,7 @@ static attn_model *train(attn_context *context, const char *const *sets, char *c
     attn_trainer_options_init(&options);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     options.output = path;
+    options.force = 1;
     expect_ok(context, train_on(config, corpus, NULL, &options));
     expect_ok(context, attn_model_load(context, path, &model));
     attn_config_destroy(config);

@@ -105,8 +105,18 @@ static void check_same(const attn_dataset *a, const attn_dataset *b) {
 static char *classes(uint64_t seed, int examples) { return corpus_classes(seed, examples, 0); }
 static char *pairs(uint64_t seed, int examples) { return corpus_pairs(seed, examples, 0); }
 
-/* The same model file, byte for byte. CoNLL-U that marks spaces has more than its tokens, so that it is
- * compared where they do not count: words. */
+/* CoNLL-U that marks spaces has more than its tokens: a model that tells what it was made from would tell. */
+static char *unmarked(uint64_t seed, int examples) {
+    static const char mark[] = "SpaceAfter=No";
+    char *text = corpus_conllu(seed, examples);
+    for (char *at = text; (at = strstr(at, mark));) {
+        *at = '_';
+        memmove(at + 1, at + sizeof mark - 1, strlen(at + sizeof mark - 1) + 1);
+    }
+    return text;
+}
+
+/* The same model file, byte for byte. */
 static void test_training(void **state) {
     (void)state;
     static const struct {
@@ -114,8 +124,8 @@ static void test_training(void **state) {
         int numbers;
         const char *sets[8];
     } cases[] = {
-        {corpus_conllu, 0, {"task", "tag", "reader.column", "UPOS,XPOS"}},
-        {corpus_conllu, 1, {"task", "regress", "reader.column", "FEATS:Weight"}},
+        {unmarked, 0, {"task", "tag", "reader.column", "UPOS,XPOS"}},
+        {unmarked, 1, {"task", "regress", "reader.column", "FEATS:Weight"}},
         {classes, 0, {"task", "classify"}},
         {corpus_labels, 0, {"task", "classify"}},
         {corpus_numbers, 0, {"task", "regress"}},
@@ -142,6 +152,7 @@ static void test_training(void **state) {
             attn_trainer_options options;
             attn_trainer_options_init(&options);
             options.output = paths[memory];
+            options.force = 1;
             attn_trainer *trainer = NULL;
             expect_ok(context, attn_trainer_create(config, data[0], data[1], &options, &trainer));
             expect_ok(context, attn_trainer_run(trainer));

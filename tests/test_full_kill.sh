@@ -95,7 +95,7 @@ train() {
     local name=$1
     shift
     "$program" train "$task" "$folder/train.txt" --dev "$folder/dev.txt" -o "$folder/$name.safetensors" \
-        --epochs "$epochs" --patience 0 --columns 32 --heads 2 --quiet "$@" >"$folder/out" 2>"$folder/err" &
+        --epochs "$epochs" --patience 0 --columns 32 --heads 2 --quiet --keep-last "$@" >"$folder/out" 2>"$folder/err" &
     running=$!
 }
 
@@ -143,5 +143,6 @@ for task in ${TASKS:-tag classify seq2seq lm}; do
     train parts --resume
     wait "$running" || fail "$task: the last run"
     same "at the end"
+    [ "$(find "$folder" -name 'parts.*' | wc -l)" -eq 2 ] || fail "$task: killed runs have left files: $(ls "$folder")"
     echo "$task: $killed kills, $((complete + 1)) runs that came to their end, all with the same bytes"
 done

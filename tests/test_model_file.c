@@ -67,6 +67,7 @@ static int setup(void **state) {
         attn_trainer_options options;
         attn_trainer_options_init(&options);
         options.output = paths[k];
+        options.force = 1;
         options.vectors = k == VECTORS ? vectors : NULL;
         if (status == ATTN_OK) status = train_on(config, corpus, NULL, &options);
         expect_ok(context, status);
@@ -629,6 +630,7 @@ static void train_without_memory(kind which) {
         attn_trainer_options options;
         attn_trainer_options_init(&options);
         options.output = lying;
+        options.force = 1;
         options.vectors = which == VECTORS ? vectors : NULL;
         attn_trainer *trainer = NULL;
         counter.fail_at = n;
@@ -692,6 +694,7 @@ static void test_loading_time(void **state) {
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = lying;
+    options.force = 1;
     char *corpus = corpus_conllu(1, 10), first[200];
     /* and a vocabulary of some thousand words */
     size_t room = strlen(corpus) + 8000 * 60, used = 0;

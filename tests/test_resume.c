@@ -108,6 +108,8 @@ static attn_status train_as(const run *given, const char *name, watcher *seen) {
     options.watch = watch;
     options.user = seen;
     options.resume = given->resume;
+    options.force = !given->resume; /* names are used again */
+    options.keep_last = 1;          /* to be compared */
     options.vectors = given->vectors;
     options.seconds = given->seconds;
     options.save_seconds = given->every_step ? 0 : 1000;
@@ -344,7 +346,12 @@ static void test_anew_and_again(void **state) {
     assert_int_equal(seen.state.resumed_from, steps);
     assert_int_equal(seen.events[ATTN_TRAINING_STEP], 0);
     same_runs("again", "whole", "parts");
-    unlink(paths_of("parts").last); /* nothing to go on from: it starts anew */
+    unlink(paths_of("parts").last); /* the model says that its run came to its end */
+    train_well(&given, "parts", &seen);
+    assert_int_equal(seen.state.end, ATTN_TRAINING_FINISHED);
+    assert_int_equal(seen.events[ATTN_TRAINING_STEP], 0);
+    assert_true(same_files(paths_of("parts").best, paths_of("whole").best));
+    unlink(paths_of("parts").best); /* nothing to go on from: it starts anew */
     train_well(&given, "parts", &seen);
     assert_int_equal(seen.state.resumed_from, 0);
     same_runs("without a file", "whole", "parts");
@@ -464,6 +471,18 @@ static void test_lying_state(void **state) {
         {"\"best_step\":", "\"best_step\":9", "out of range"},
         {"\"without_better\":", "\"without_better\":-1", "out of range"},
         {"\"loss\":\"", "\"loss\":1,\"x\":\"", "not whole"},
+        {"\"loss\":\"", "\"loss\":\"0x1p99999\",\"x\":\"", "not a number that training writes"},
+        {"\"loss\":\"", "\"loss\":\"-inf\",\"x\":\"", "not a number that training writes"},
+        {"\"best_score\":\"", "\"best_score\":\"0x1p99999\",\"x\":\"", "not a number that training writes"},
+        {"\"best_score\":\"", "\"best_score\":\"\",\"x\":\"", "not a number that training writes"},
+        {"\"best_score\":\"", "\"best_score\":\"0x1p0 and more\",\"x\":\"",
+         "not a number that training writes"},
+        {"\"best_score\":\"", "\"best_score\":\" 1\",\"x\":\"", "not a number that training writes"},
+        {"\"best_step\":", "\"best_step\":\"0x1p99999\",\"x\":", "not whole"},
+        {"\"epoch\":", "\"epoch\":900000000000000", "out of range"},
+        {"\"epoch\":", "\"epoch\":99999999999999999999", "does not say how far"},
+        {"\"without_better\":", "\"without_better\":900000000000000", "out of range"},
+        {"\"fingerprint\":\"", "\"fingerprint\":\"0x", "other training data"},
         {"\"step\":5,", "", "not whole"},
         {"\"fingerprint\":", "\"data\":", "version 0.1 wrote it"},
         {"{", "[", "does not say how far"},
@@ -743,11 +762,10 @@ static void test_arguments(void **state) {
     options.output = "/no such folder/m.safetensors";
     options.watch = watch;
     options.user = &seen;
-    expect_ok(context, attn_trainer_create(config, data, NULL, &options, &trainer));
-    expect_refused(context, attn_trainer_run(trainer), ATTN_SYSTEM_ERROR,
-                   "/no such folder/m.last.safetensors");
-    assert_int_equal(seen.events[ATTN_TRAINING_STEP], 0);
-    attn_trainer_destroy(trainer);
+    trainer = NULL;
+    expect_refused(context, attn_trainer_create(config, data, NULL, &options, &trainer), ATTN_SYSTEM_ERROR,
+                   "/no such folder/m.safetensors");
+    assert_null(trainer);
     attn_dataset_destroy(data);
     attn_config_destroy(config);
 }

@@ -23,7 +23,7 @@
 static counting_allocator counter;
 static attn_context *context;
 static char folder[] = "/tmp/attn_safetensors_XXXXXX";
-static char path[128], temporary[140];
+static char path[128];
 
 static int setup(void **state) {
     (void)state;
@@ -33,7 +33,6 @@ static int setup(void **state) {
     options.allocator = counting_allocator_functions(&counter);
     if (attn_context_create(&options, &context) != ATTN_OK || !mkdtemp(folder)) return -1;
     snprintf(path, sizeof path, "%s/m.safetensors", folder);
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
     return 0;
 }
 
@@ -172,11 +171,6 @@ static void test_same_bytes(void **state) {
     size_t length, again_length;
     assert_int_equal(write_model(path), ATTN_OK);
     char *bytes = read_file(path, &length);
-    /* What a killed run has left is overwritten, and goes. */
-    char *garbage = calloc(1, 2 * length);
-    assert_non_null(garbage);
-    write_file(temporary, garbage, 2 * length);
-    free(garbage);
     assert_int_equal(write_model(path), ATTN_OK);
     char *again = read_file(path, &again_length);
     assert_int_equal(length, again_length);
@@ -477,6 +471,7 @@ static void test_files_that_cannot_be(void **state) {
     assert_int_equal(at_safetensors_open(context, other, &file), ATTN_SYSTEM_ERROR);
     assert_non_null(strstr(attn_context_error(context), "not a regular file"));
     assert_int_equal(write_model(other), ATTN_SYSTEM_ERROR);
+    assert_non_null(strstr(attn_context_error(context), "it is a pipe"));
     unlink(other);
     assert_null(file);
 
@@ -484,13 +479,11 @@ static void test_files_that_cannot_be(void **state) {
     assert_int_equal(write_model(other), ATTN_SYSTEM_ERROR);
     assert_non_null(strstr(attn_context_error(context), "/none/x: cannot be written: No such file"));
     assert_int_equal(write_model(folder), ATTN_SYSTEM_ERROR);
+    assert_non_null(strstr(attn_context_error(context), "it is a directory"));
     assert_int_equal(write_model("/dev/null"), ATTN_SYSTEM_ERROR);
-    assert_non_null(strstr(attn_context_error(context), "not a regular file"));
+    assert_non_null(strstr(attn_context_error(context), "it is a device"));
     struct stat null_device;
     assert_true(stat("/dev/null", &null_device) == 0 && S_ISCHR(null_device.st_mode));
-    assert_int_equal(mkdir(temporary, 0700), 0); /* in the way of the temporary file */
-    assert_int_equal(write_model(path), ATTN_SYSTEM_ERROR);
-    assert_int_equal(rmdir(temporary), 0);
     assert_int_equal(count_files(), 1);
 }
 

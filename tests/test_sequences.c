@@ -62,6 +62,7 @@ static attn_model *train(attn_context *context, const sequence_case *given, cons
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = output;
+    options.force = 1;
     options.vectors = given->vectors;
     attn_status status = train_on(config, train_text, dev_text, &options);
     if (status != ATTN_OK) fail_msg("%s: %s", given->name, attn_context_error(context));

@@ -58,12 +58,22 @@ mistake 1 "$folder" tag "$folder" -o "$model"
 mistake 1 "$folder/no.json" tag "$folder/train.conllu" -o "$model" --config "$folder/no.json"
 mistake 1 "cannot read $folder" tag "$folder/train.conllu" -o "$model" --config "$folder"
 mistake 1 "$folder/no.vec" tag "$folder/train.conllu" -o "$model" --vectors "$folder/no.vec"
-mistake 1 "$folder/none/m.last.safetensors" tag "$folder/train.conllu" -o "$folder/none/m.safetensors" "${small[@]}"
+mistake 1 "$folder/none/m.safetensors: cannot be written: No such file" tag "$folder/train.conllu" -o "$folder/none/m.safetensors" "${small[@]}"
 mistake 1 'there is no metric "acuracy"' tag "$folder/train.conllu" -o "$model" "${small[@]}" --metric acuracy
 mistake 1 'there is no metric "word_f1"' tag "$folder/train.conllu" -o "$model" "${small[@]}" --metric word_f1
-mistake 1 "$folder is there, and not a file" tag "$folder/train.conllu" -o "$folder"
+mistake 1 "$folder: cannot be written: it is a directory" tag "$folder/train.conllu" -o "$folder"
+mistake 1 "/dev/null: cannot be written: it is a device" tag "$folder/train.conllu" -o /dev/null
+mkfifo "$folder/pipe"
+mistake 1 "$folder/pipe: cannot be written: it is a pipe" tag "$folder/train.conllu" -o "$folder/pipe"
+ln -s pipe "$folder/to-a-pipe"
+mistake 1 "$folder/to-a-pipe: cannot be written: it is a pipe" tag "$folder/train.conllu" -o "$folder/to-a-pipe"
 cp "$folder/train.conllu" "$folder/same.conllu"
 mistake 1 "same.conllu is what is read" tag "$folder/same.conllu" -o "$folder/../$(basename "$folder")/same.conllu"
+cp "$folder/train.conllu" "$folder/a.last.safetensors"
+mistake 1 "a.last.safetensors is what is read" tag "$folder/a.last.safetensors" --format conllu -o "$folder/a"
+mistake 1 "a.last.safetensors is what is read" tag "$folder/train.conllu" --dev "$folder/a.last.safetensors" \
+    --force -o "$folder/a.safetensors"
+check "a file that is read is as it was, whatever it is called" cmp -s "$folder/a.last.safetensors" "$folder/train.conllu"
 check "the file that is read is as it was" cmp -s "$folder/same.conllu" "$folder/train.conllu"
 printf '{"encoder": {\n"layers": ]}}' >"$folder/bad.json"
 mistake 1 "bad.json:2:" tag "$folder/train.conllu" -o "$model" --config "$folder/bad.json"
@@ -175,7 +185,7 @@ start() {
         sleep 0.02
     done
 }
-learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --steps 300 --patience 0 --resume
+learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --steps 300 --patience 0 --resume --keep-last
 check "--resume without a run before: says so" complains "nothing to resume"
 mv "$model" "$folder/plain.safetensors"
 mv "$last" "$folder/plain.last.safetensors"
@@ -183,11 +193,12 @@ start
 kill -INT "$running"
 wait "$running"
 status=$?
-check "Ctrl-C: exit status" exits_with 0
+check "Ctrl-C: exit status" exits_with 130
 check "Ctrl-C: says how to go on" complains "--resume goes on from there"
 check "Ctrl-C: the best model is there" opens "$model"
 check "Ctrl-C: the file to go on from is there" opens "$last"
-run train tag "$folder/train.conllu" --dev "$folder/dev.conllu" -o "$model" "${small[@]}" --steps 300 --patience 0 --resume
+run train tag "$folder/train.conllu" --dev "$folder/dev.conllu" -o "$model" "${small[@]}" --steps 300 --patience 0 --resume \
+    --keep-last
 check "--resume: exit status" exits_with 0
 check "--resume: says where it was" complains "resumed after step"
 check "--resume: the same model" cmp -s "$model" "$folder/plain.safetensors"
@@ -229,11 +240,11 @@ whole() {
     check "$1: says which file" complains "m.last.safetensors"
     check "$1: the model is as it was" cmp -s "$disk/m.safetensors" "$folder/before.safetensors"
     check "$1: the other file is as it was" cmp -s "$disk/m.last.safetensors" "$folder/before.last.safetensors"
-    check "$1: nothing else is left" [ -z "$(find "$disk" -name '*.tmp')" ]
+    check "$1: nothing else is left" [ "$(find "$disk" -type f ! -name filler | wc -l)" -eq 2 ]
 }
 # fill_first: files of a run that went well, in $disk.
 fill_first() {
-    run train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3
+    run train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3 --keep-last
     check "$1: a run before it" exits_with 0
     cp "$disk/m.safetensors" "$folder/before.safetensors"
     cp "$disk/m.last.safetensors" "$folder/before.last.safetensors"
@@ -242,19 +253,19 @@ disk=$folder/limited
 mkdir "$disk"
 fill_first "a limit on files"
 (
-    trap '' XFSZ # the write fails instead
-    ulimit -f 20
-    exec "$program" train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3 --seed 2
+    ulimit -f 20 # the system would end the program with SIGXFSZ
+    exec "$program" train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3 --seed 2 --force
 ) >"$folder/out" 2>"$folder/err"
 status=$?
 whole "a limit on files"
+check "a limit on files: says so" complains "File too large"
 disk=$folder/disk
 mkdir "$disk"
 if mount -t tmpfs -o size=16m attn_test "$disk" 2>"$folder/null"; then
     trap 'umount "$disk"; rm -rf "$folder"' EXIT
     fill_first "a full disk"
     head -c 20000000 /dev/zero >"$disk/filler" 2>"$folder/null"
-    run train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3 --seed 2
+    run train tag "$folder/train.conllu" -o "$disk/m.safetensors" "${small[@]}" --steps 3 --seed 2 --force
     whole "a full disk"
     check "a full disk: says so" complains "No space left"
 else

@@ -137,6 +137,7 @@ static void learn(const learning_case *given) {
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = output;
+    options.force = 1;
     options.watch = watch;
     options.user = &result;
     options.vectors = given->vectors ? vectors : NULL;

@@ -102,6 +102,7 @@ static attn_status train_once(attn_context *context, size_t which, const char *t
     attn_trainer_options options;
     attn_trainer_options_init(&options);
     options.output = path;
+    options.force = 1;
     static const char *const basis[] = {"encoder.columns",
                                         "8",
                                         "encoder.heads",

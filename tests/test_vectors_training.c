@@ -114,6 +114,8 @@ static void train(attn_config *config, const attn_dataset *data, const attn_data
     stopper to = {stop};
     options.output = path_of(name);
     options.resume = resume;
+    options.force = !resume;
+    options.keep_last = 1;
     options.save_seconds = 1000;
     options.watch = watch;
     options.user = &to;

@@ -70,9 +70,8 @@ attn_status at_safetensors_add(at_safetensors_writer *writer, const char *name, 
 /* Memory of the writer's context that is released with the writer, and on failure at once. */
 attn_status at_safetensors_keep(at_safetensors_writer *writer, void *memory);
 attn_context *at_safetensors_writer_context(const at_safetensors_writer *writer);
-/* To "path.tmp", which is overwritten if a killed run has left it, synced, renamed to path, the folder
- * synced. On failure the temporary file is removed, path is as it was, and the error names path and the
- * system's reason. The writer can be committed again. */
+/* The file at `path` is replaced as a whole (data/replace.h): on failure it is as it was. The writer can be
+ * committed again. */
 attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *path);
 
 #endif

@@ -1,26 +1,20 @@
-/* safetensors_write.c: writing files of named tensors so that a file is always whole, old or new.
+/* safetensors_write.c: writing files of named tensors, as a whole (data/replace.h).
  *
- * The bytes go to "PATH.tmp", are synced, and the file is renamed; a killed run leaves at most that one
- * temporary file, which the next one overwrites. What is written depends on names, shapes, data and the order
- * in which they were added alone: the same input gives the same bytes.
+ * What is written depends on names, shapes, data and the order in which they were added alone: the same input
+ * gives the same bytes.
  */
-#define _POSIX_C_SOURCE 200809L /* open, fsync */
-
 #include "data/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/replace.h"
 
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000, DATA_ALIGNMENT = 64 };
 
@@ -210,72 +204,20 @@ static size_t write_header(const at_safetensors_writer *writer, char **text) {
 
 /* ---- the file ---- */
 
-/* 0, or the system's error. */
-static int write_all(int descriptor, const void *data, size_t bytes) {
-    const char *next = data;
-    while (bytes > 0) {
-        size_t part = bytes < (size_t)1 << 30 ? bytes : (size_t)1 << 30;
-        ssize_t written = write(descriptor, next, part);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return errno;
-        if (written == 0) return EIO;
-        next += written;
-        bytes -= (size_t)written;
-    }
-    return 0;
-}
-
-static int write_tensors(const at_safetensors_writer *writer, int descriptor) {
+static void write_tensors(const at_safetensors_writer *writer, at_replacement *into) {
     for (int i = 0; i < SIZES; i++) {
         for (int64_t j = 0; j < writer->count; j++) {
             const addition *one = &writer->additions[j];
-            if (one->element_bytes != element_sizes[i]) continue;
-            int error = write_all(descriptor, one->data, (size_t)one->bytes);
-            if (error) return error;
+            if (one->element_bytes == element_sizes[i]) at_replace_write(into, one->data, (size_t)one->bytes);
         }
     }
-    return 0;
-}
-
-/* Writes the temporary file and brings it to the disk; 0, or the system's error. */
-static int write_temporary(const at_safetensors_writer *writer, const char *temporary, const char *header,
-                           size_t header_bytes) {
-    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0) return errno;
-    int error = write_all(descriptor, header, header_bytes);
-    if (!error) error = write_tensors(writer, descriptor);
-    while (!error && fsync(descriptor) != 0)
-        if (errno != EINTR) error = errno;
-    if (close(descriptor) != 0 && !error && errno != EINTR) error = errno;
-    if (error) unlink(temporary);
-    return error;
-}
-
-/* A rename is on the disk when the folder is. Folders that cannot be opened or synced (there are such file
- * systems) are no failure: the file has its new content. `path` is cut at its last slash. */
-static void sync_folder(char *path) {
-    char *slash = strrchr(path, '/');
-    if (slash) slash[slash == path] = 0;
-    int descriptor = open(slash ? path : ".", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    (void)fsync(descriptor);
-    close(descriptor);
 }
 
 attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *path) {
     attn_context *context = writer->context;
-    struct stat state;
-    /* Renaming onto a device would put a file in its place. */
-    if (stat(path, &state) == 0 && !S_ISREG(state.st_mode))
-        return at_fail(context, ATTN_SYSTEM_ERROR,
-                       "%.300s: cannot be written: it is there, and not a regular file", path);
-    size_t length = strlen(path);
-    char *temporary = at_allocate(context, (int64_t)length + 5, 1, "a file's name");
-    if (!temporary) return ATTN_OUT_OF_MEMORY;
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, ".tmp", 5);
     char *header = NULL;
     size_t header_bytes = write_header(writer, &header);
+    at_replacement file;
     attn_status status = ATTN_OK;
     if (!header_bytes) {
         status = no_memory(context);
@@ -283,15 +225,13 @@ attn_status at_safetensors_commit(at_safetensors_writer *writer, const char *pat
         status = at_fail(context, ATTN_OVERFLOW, "%s: the header would have %zu bytes, more than %d", path,
                          header_bytes - LENGTH_BYTES, MAX_HEADER);
     } else {
-        int error = write_temporary(writer, temporary, header, header_bytes);
-        if (!error && rename(temporary, path) != 0) {
-            error = errno;
-            unlink(temporary);
-        }
-        if (error) status = at_fail_system(context, path, "written", error);
+        status = at_replace_begin(context, path, &file);
+    }
+    if (status == ATTN_OK) {
+        at_replace_write(&file, header, header_bytes);
+        write_tensors(writer, &file);
+        status = at_replace_end(&file);
     }
     free(header);
-    if (status == ATTN_OK) sync_folder(temporary);
-    at_release(context, temporary);
     return status;
 }

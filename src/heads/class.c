@@ -40,6 +40,12 @@ static attn_status learn(at_head *head, const at_labels *labels, int column) {
     return weigh_classes(at_row_head_of(head));
 }
 
+static attn_status learn_more(at_head *head, const at_labels *labels, int column) {
+    attn_status status = at_rows_learn_more(head, labels, column);
+    if (status != ATTN_OK || !head->config.output.balance || labels->fixed) return status;
+    return weigh_classes(at_row_head_of(head));
+}
+
 static const char *metric(const at_head *head) {
     (void)head;
     return "accuracy";
@@ -205,14 +211,7 @@ const at_row_kind at_class_rows = {.width = width,
                                    .write_probability = write_probability};
 
 const at_head_kind at_head_class = {
-    AT_ROW_HEAD,
-    .name = "class",
-    .rows = &at_class_rows,
-    .metrics = at_class_metrics,
-    .learn = learn,
-    .metric = metric,
-    .store = at_class_store,
-    .load = at_class_load,
-    .build = at_rows_build,
-    .loss = loss,
+    AT_ROW_HEAD,           .name = "class",          .rows = &at_class_rows, .metrics = at_class_metrics,
+    .learn = learn,        .learn_more = learn_more, .metric = metric,       .store = at_class_store,
+    .load = at_class_load, .build = at_rows_build,   .loss = loss,
 };

@@ -77,6 +77,7 @@ const at_head_kind at_head_crf = {
     .decode = decode,
     .metrics = at_class_metrics,
     .learn = learn,
+    .learn_more = at_rows_learn_more,
     .metric = metric,
     .store = at_class_store,
     .load = at_class_load,

@@ -230,6 +230,8 @@ struct at_head_kind {
     attn_status (*choose)(const at_head_config *config, const attn_dataset *examples, at_unit source,
                           attn_status (*set)(void *user, const char *name, const char *value), void *user);
     attn_status (*learn)(at_head *head, const at_labels *labels, int column);
+    /* NULL, or the same for a head that was loaded: it knows its labels, others are refused. */
+    attn_status (*learn_more)(at_head *head, const at_labels *labels, int column);
     /* NULL, or a value of the configuration that follows from the targets of the training data: its name and
      * value, of AT_FIELD_TEXT_BYTES each; "" if there is none. */
     attn_status (*finish_learning)(at_head *head, const at_targets *targets, char *name, char *value);

@@ -144,7 +144,16 @@ static const at_row_kind rows = {.width = width,
                                  .write_probability = at_write_probabilities};
 
 const at_head_kind at_head_labels = {
-    AT_ROW_HEAD,           .name = "labels",       .several = 1,     .rows = &rows,
-    .metrics = metrics,    .learn = learn,         .metric = metric, .store = at_class_store,
-    .load = at_class_load, .build = at_rows_build, .loss = loss,
+    AT_ROW_HEAD,
+    .name = "labels",
+    .several = 1,
+    .rows = &rows,
+    .metrics = metrics,
+    .learn = learn,
+    .learn_more = at_rows_learn_more,
+    .metric = metric,
+    .store = at_class_store,
+    .load = at_class_load,
+    .build = at_rows_build,
+    .loss = loss,
 };

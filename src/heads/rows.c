@@ -85,6 +85,33 @@ attn_status at_learn_labels(at_row_head *head, const at_labels *labels, int colu
     return status;
 }
 
+typedef struct recount {
+    at_row_head *head;
+    const at_labels *labels;
+} recount;
+
+static attn_status count_label(void *user, const char *text, size_t length, int64_t place) {
+    const recount *now = user;
+    int64_t number = at_vocabulary_find(&now->head->labels, text, length);
+    if (number < 0)
+        return at_fail(now->head->head.context, ATTN_INVALID_ARGUMENT,
+                       "%.200s:%" PRId64 ": the model that training starts from has no label \"%.60s\"",
+                       now->labels->name, at_label_line(now->labels, place), text);
+    now->head->labels.counts[number]++;
+    return ATTN_OK;
+}
+
+attn_status at_rows_learn_more(at_head *head, const at_labels *labels, int column) {
+    recount now = {at_row_head_of(head), labels};
+    const at_vocabulary *known = &now.head->labels;
+    if (known->strings.count == 0) return ATTN_OK; /* it answers numbers */
+    for (int64_t i = 0; i < known->strings.count; i++) known->counts[i] = 0;
+    attn_status status = at_for_values(labels, column, head->kind->several, count_label, &now);
+    for (int64_t i = 0; i < known->strings.count; i++)
+        if (known->counts[i] == 0) known->counts[i] = 1; /* weights divide by it */
+    return status;
+}
+
 /* ---- targets ---- */
 
 void at_rows_free_targets(at_targets *targets) {

@@ -90,6 +90,8 @@ typedef attn_status (*at_value_function)(void *user, const char *text, size_t le
 attn_status at_for_values(const at_labels *labels, int column, int split, at_value_function each, void *user);
 /* The labels in the order of their frequency; unlike units, without an unknown one. */
 attn_status at_learn_labels(at_row_head *head, const at_labels *labels, int column, int split);
+/* Counts the labels of a loaded head anew; those that it does not know are refused. */
+attn_status at_rows_learn_more(at_head *head, const at_labels *labels, int column);
 
 /* ---- predicting and comparing (rows_predict.c) ---- */
 

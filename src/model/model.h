@@ -76,6 +76,8 @@ attn_status at_model_add_splitter(attn_model *model, attn_config *config);
 /* Learns from examples what the input and the heads need to know. *encoded: the same examples, encoded. */
 attn_status at_stage_learn(at_stage *stage, const attn_dataset *train, const char *vectors,
                            at_encoded **encoded);
+/* The same for a stage that knows it from a file (at_stage_load): what does not fit is refused. */
+attn_status at_stage_learn_more(at_stage *stage, const attn_dataset *train, at_encoded **encoded);
 /* Makes the networks: parameters start from training.seed, or, if `file` is not NULL, are those of the file,
  * which stays with the model (each with its shape; no others may be there). */
 attn_status at_model_build(attn_model *model, at_safetensors *file);
@@ -122,8 +124,13 @@ void at_steps_free(const at_forward *forward, void *steps);
 /* A parameter's values in an open file: an at_parameter_source whose user is the at_safetensors. */
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes);
+/* What a file says of the input and the heads, into an empty stage of the same configuration. */
+attn_status at_stage_load(at_stage *stage, const at_safetensors *file);
 /* Puts all of the model into a writer, its parameters' values as they are when the file is written. */
 attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer);
+/* Adds the splitter that an open file has, if any: its view and labels; the networks are built later. */
+int at_model_has_splitter(const at_safetensors *file); /* NULL is allowed */
+attn_status at_model_load_splitter(attn_model *model, const at_safetensors *file);
 /* The model in an open file, which is closed with the model, or, on failure, now. */
 attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn_model **model);
 attn_status at_model_set_scores(attn_model *model, const char *json); /* an object */

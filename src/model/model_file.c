@@ -169,7 +169,7 @@ static attn_status check_labels(const at_stage *stage, const at_safetensors *fil
     return wrong ? at_damaged(stage->context, file, wrong, "") : ATTN_OK;
 }
 
-static attn_status load_stage(at_stage *stage, const at_safetensors *file) {
+attn_status at_stage_load(at_stage *stage, const at_safetensors *file) {
     json_error_t error;
     char key[64];
     snprintf(key, sizeof key, "attn.%soutputs", stage->prefix);
@@ -194,11 +194,17 @@ static attn_status parse_config(attn_context *context, const at_safetensors *fil
     return status;
 }
 
-static attn_status load_splitter(attn_model *model, const at_safetensors *file) {
-    const char *text = at_safetensors_metadata(file, "attn.splitter.config");
+static const char splitter_config[] = "attn.splitter.config";
+
+int at_model_has_splitter(const at_safetensors *file) {
+    return file && at_safetensors_metadata(file, splitter_config);
+}
+
+attn_status at_model_load_splitter(attn_model *model, const at_safetensors *file) {
     attn_config *config = NULL;
-    if (!text) return ATTN_OK;
-    attn_status status = parse_config(model->context, file, text, &config);
+    if (!at_model_has_splitter(file)) return ATTN_OK;
+    attn_status status =
+        parse_config(model->context, file, at_safetensors_metadata(file, splitter_config), &config);
     if (status == ATTN_OK) status = at_name_file(model->context, file, at_model_add_splitter(model, config));
     attn_config_destroy(config);
     if (status != ATTN_OK) return status;
@@ -206,13 +212,13 @@ static attn_status load_splitter(attn_model *model, const at_safetensors *file) 
     if (splitter->input->kind != at_main_stage(model)->input->kind || !splitter->input->kind->split)
         return at_damaged(model->context, file, "attn.splitter.config is of an input that cannot be split",
                           "");
-    return load_stage(splitter, file);
+    return at_stage_load(splitter, file);
 }
 
 static attn_status load_parts(attn_model *model, at_safetensors *file) {
     json_error_t error;
-    attn_status status = load_stage(at_main_stage(model), file);
-    if (status == ATTN_OK) status = load_splitter(model, file);
+    attn_status status = at_stage_load(at_main_stage(model), file);
+    if (status == ATTN_OK) status = at_model_load_splitter(model, file);
     if (status == ATTN_OK) status = at_model_build(model, file);
     if (status != ATTN_OK) return status;
     const char *unused = at_safetensors_unused(file, "optimizer."); /* the state of training */

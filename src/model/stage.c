@@ -62,14 +62,37 @@ attn_status at_stage_learn(at_stage *stage, const attn_dataset *train, const cha
     return learn_columns(stage, labels);
 }
 
-/* ---- targets ---- */
-
 int at_stage_column(const at_stage *stage, const at_strings *columns, int head) {
     for (int c = 0; c < columns->count; c++) {
         if (strcmp(at_string(columns, c), at_string(&stage->heads[head]->name, 0)) == 0) return c;
     }
     return stage->head_count == 1 && columns->count == 1 ? 0 : -1;
 }
+
+attn_status at_stage_learn_more(at_stage *stage, const attn_dataset *train, at_encoded **encoded) {
+    attn_status status = at_stage_encode(stage, stage->context, NULL, train, NULL, encoded);
+    if (status != ATTN_OK) return status;
+    const at_labels *labels = &(*encoded)->labels;
+    if (stage->heads[0]->kind->rows) status = check_places(stage, labels);
+    if (status == ATTN_OK && stage->heads[0]->kind->rows && labels->per_row != stage->per_row)
+        status =
+            at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                    "%.200s: has targets for examples where the model has them for rows, or for rows where "
+                    "it has them for examples",
+                    labels->name);
+    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
+        at_head *head = stage->heads[i];
+        int column = at_stage_column(stage, labels->columns, i);
+        if (!head->kind->learn_more) continue;
+        status = column >= 0 ? head->kind->learn_more(head, labels, column)
+                             : at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                                       "%.200s: has no column %.60s, which the model answers", labels->name,
+                                       at_string(&head->name, 0));
+    }
+    return status;
+}
+
+/* ---- targets ---- */
 
 void at_stage_free_targets(const at_stage *stage, attn_context *context, at_targets **targets) {
     for (int i = 0; targets && i < stage->head_count; i++)

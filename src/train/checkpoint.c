@@ -28,11 +28,15 @@ static json_t *bits_of(double number) {
     return json_string(text);
 }
 
+void at_checkpoint_fingerprint(const attn_trainer *trainer, char *text) {
+    snprintf(text, 17, "%016" PRIx64, trainer->fingerprint);
+}
+
 static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *writer) {
     const at_progress_made *made = &trainer->made;
     const at_course *main = &trainer->courses[0], *splitter = &trainer->courses[1];
     char print[32];
-    snprintf(print, sizeof print, "%016" PRIx64, trainer->fingerprint);
+    at_checkpoint_fingerprint(trainer, print);
     json_t *state = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "steps",
         (json_int_t)trainer->steps_total, "step", (json_int_t)made->step, "epoch", (json_int_t)main->epoch,
@@ -97,43 +101,59 @@ attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
 
 /* ---- reading ---- */
 
-static attn_status refuse(attn_trainer *trainer, const char *what, const char *detail) {
+attn_status at_checkpoint_refuse(attn_trainer *trainer, const char *path, const char *what,
+                                 const char *detail) {
     return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                   "%.200s cannot be resumed: %s%.120s; start anew, without resume", trainer->last, what,
-                   detail);
+                   "%.200s cannot be resumed: %s%.160s; force begins anew", path, what, detail);
+}
+
+static attn_status refuse(attn_trainer *trainer, const char *what, const char *detail) {
+    return at_checkpoint_refuse(trainer, trainer->files.last, what, detail);
 }
 
 /* A configuration as a file has it: without the values of other kinds of input. */
-static attn_status parse_config(attn_trainer *trainer, const char *text, attn_config **config) {
-    attn_status status = attn_config_create(trainer->context, config);
-    return status == ATTN_OK ? attn_config_parse(*config, trainer->last, text, strlen(text)) : status;
+static attn_status parse_config(attn_context *context, const char *name, const char *text,
+                                attn_config **config) {
+    attn_status status = attn_config_create(context, config);
+    return status == ATTN_OK ? attn_config_parse(*config, name, text, strlen(text)) : status;
 }
 
-/* The first value in which the configuration of the file and ours differ. */
-static attn_status compare_config(attn_trainer *trainer, const at_safetensors *file) {
-    const char *text = at_safetensors_metadata(file, "attn.config"),
+int at_checkpoint_matters(const attn_trainer *trainer, const char *name) {
+    if (strcmp(name, "training.steps") == 0 && trainer->options.seconds > 0) return 0; /* taken from it */
+    return strcmp(name, "training.examples") != 0 || !trainer->counted; /* the data is compared itself */
+}
+
+attn_status at_checkpoint_compare(attn_trainer *trainer, const at_safetensors *file,
+                                  int (*matters)(const attn_trainer *trainer, const char *name),
+                                  char *difference) {
+    const char *path = at_safetensors_name(file), *text = at_safetensors_metadata(file, "attn.config"),
                *printed = attn_config_print(trainer->config);
-    if (!text) return refuse(trainer, "it has no attn.config", "");
+    *difference = 0;
+    if (!text)
+        return at_fail(trainer->context, ATTN_INVALID_ARGUMENT, "%.200s: has no attn.config: it is no model",
+                       path);
     if (!printed) return ATTN_OUT_OF_MEMORY;
     attn_config *stored = NULL, *own = NULL;
-    attn_status status = parse_config(trainer, text, &stored);
-    if (status == ATTN_OK) status = parse_config(trainer, printed, &own);
-    for (int i = 0; i < attn_config_count() && status == ATTN_OK; i++) {
+    attn_status status = parse_config(trainer->context, path, text, &stored);
+    if (status == ATTN_OK) status = parse_config(trainer->context, path, printed, &own);
+    for (int i = 0; i < attn_config_count() && status == ATTN_OK && !*difference; i++) {
         const char *name = attn_config_name(i);
-        char theirs[AT_FIELD_TEXT_BYTES], difference[700];
+        char theirs[AT_FIELD_TEXT_BYTES];
         snprintf(theirs, sizeof theirs, "%s", attn_config_get(stored, name));
         const char *ours = attn_config_get(own, name);
-        if (strcmp(name, "training.steps") == 0 && trainer->options.seconds > 0) continue; /* taken from it */
-        if (strcmp(name, "training.examples") == 0 && trainer->counted)
-            continue; /* the data is compared itself */
-        if (strcmp(ours, theirs) == 0) continue;
-        snprintf(difference, sizeof difference, "%s was %.100s and is %.100s", name,
-                 *theirs ? theirs : "\"\"", *ours ? ours : "\"\"");
-        status = refuse(trainer, "", difference);
+        if (strcmp(ours, theirs) != 0 && matters(trainer, name))
+            snprintf(difference, AT_DIFFERENCE_BYTES, "%s was %.100s and is %.100s", name,
+                     *theirs ? theirs : "\"\"", *ours ? ours : "\"\"");
     }
     attn_config_destroy(stored);
     attn_config_destroy(own);
     return status;
+}
+
+static attn_status compare_config(attn_trainer *trainer, const at_safetensors *file) {
+    char difference[AT_DIFFERENCE_BYTES];
+    attn_status status = at_checkpoint_compare(trainer, file, at_checkpoint_matters, difference);
+    return status == ATTN_OK && *difference ? refuse(trainer, "", difference) : status;
 }
 
 static json_t *read_state(const at_safetensors *file) {
@@ -142,11 +162,24 @@ static json_t *read_state(const at_safetensors *file) {
     return text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
 }
 
+int at_checkpoint_progress(attn_context *context, const char *path, int64_t *step, int64_t *steps,
+                           int *ended) {
+    at_safetensors *file;
+    json_int_t done, all;
+    if (at_safetensors_open(context, path, &file) != ATTN_OK) return 0;
+    json_t *state = read_state(file);
+    int known = json_unpack(state, "{s:I, s:I, s:b}", "step", &done, "steps", &all, "ended", ended) == 0;
+    if (known) *step = done, *steps = all;
+    json_decref(state);
+    at_safetensors_close(file);
+    return known;
+}
+
 attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps) {
     *steps = 0;
-    if (access(trainer->last, F_OK) != 0) return ATTN_OK;
+    if (access(trainer->files.last, F_OK) != 0) return at_finished_steps(trainer, steps);
     at_safetensors *file;
-    attn_status status = at_safetensors_open(trainer->context, trainer->last, &file);
+    attn_status status = at_safetensors_open(trainer->context, trainer->files.last, &file);
     if (status != ATTN_OK) return status;
     json_t *state = read_state(file);
     int64_t stored = json_integer_value(json_object_get(state, "steps"));
@@ -192,9 +225,26 @@ static attn_status take_tensors(attn_trainer *trainer, const at_course *course, 
     return status;
 }
 
+/* As bits_of writes it: a finite number, or the one that stands for none. 0: it is something else. */
+static int read_bits(const char *text, double *number) {
+    char *end;
+    *number = strtod(text, &end);
+    return end != text && !*end && !isinf(*number) && strspn(text, " \t\n\v\f\r") == 0;
+}
+
+static int in_range(const attn_trainer *trainer, const at_course *course, const at_progress_made *made) {
+    double batches = (double)made->step * (double)trainer->values.accumulate; /* each epoch has one or more */
+    return made->step >= 0 && made->step <= trainer->steps_total && course->epoch >= 0 &&
+           (double)course->epoch <= batches && course->batch >= 0 && (double)course->batch <= batches &&
+           made->evaluated_step >= 0 && made->evaluated_step <= made->step && made->evaluated_epoch >= 0 &&
+           made->evaluated_epoch <= trainer->courses[0].epoch && made->best_step >= 0 &&
+           made->best_step <= made->step && made->without_better >= 0 && made->without_better <= made->step;
+}
+
 static attn_status take_progress(attn_trainer *trainer, json_t *state) {
-    at_progress_made *made = &trainer->made;
+    at_progress_made *made = &trainer->made, read;
     const char *loss, *best, *fingerprint;
+    char ours[32];
     json_int_t step, epochs[AT_STAGES] = {0}, batches[AT_STAGES] = {0}, evaluated_step, evaluated_epoch,
                      best_step, without_better;
     int ended;
@@ -206,32 +256,33 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
                     "best_step", &best_step, "without_better", &without_better, "ended", &ended, "loss",
                     &loss, "best_score", &best, "fingerprint", &fingerprint) != 0)
         return refuse(trainer, "its state of training is not whole", "");
-    if (strtoull(fingerprint, NULL, 16) != trainer->fingerprint)
+    at_checkpoint_fingerprint(trainer, ours);
+    if (strcmp(fingerprint, ours) != 0)
         return refuse(trainer, "it was made from other training data, development data or vectors", "");
-    if (step < 0 || step > trainer->steps_total || epochs[0] < 0 || batches[0] < 0 || epochs[1] < 0 ||
-        batches[1] < 0 || evaluated_step < 0 || evaluated_step > step || evaluated_epoch < 0 ||
-        evaluated_epoch > epochs[0] || best_step < 0 || best_step > step || without_better < 0)
-        return refuse(trainer, "its counters are out of range", "");
-    *made = (at_progress_made){.step = step,
-                               .evaluated_step = evaluated_step,
-                               .evaluated_epoch = evaluated_epoch,
-                               .best_step = best_step,
-                               .without_better = without_better,
-                               .ended = ended,
-                               .loss = strtod(loss, NULL),
-                               .best_score = strtod(best, NULL)};
+    read = (at_progress_made){.step = step,
+                              .evaluated_step = evaluated_step,
+                              .evaluated_epoch = evaluated_epoch,
+                              .best_step = best_step,
+                              .without_better = without_better,
+                              .ended = ended};
     attn_status status = ATTN_OK;
     for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++) {
         trainer->courses[i].epoch = epochs[i];
         trainer->courses[i].batch = batches[i];
+        if (!in_range(trainer, &trainer->courses[i], &read))
+            return refuse(trainer, "its counters are out of range", "");
         status = attn_optimizer_set_steps(trainer->courses[i].optimizer, step);
     }
+    if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_score))
+        return refuse(trainer, "its loss or best score is not a number that training writes", "");
+    *made = read;
     return status;
 }
 
 attn_status at_checkpoint_read(attn_trainer *trainer) {
     at_safetensors *file;
-    attn_status status = at_safetensors_open(trainer->context, trainer->last, &file);
+    if (access(trainer->files.last, F_OK) != 0) return at_finished_read(trainer);
+    attn_status status = at_safetensors_open(trainer->context, trainer->files.last, &file);
     if (status != ATTN_OK) return status;
     json_t *state = read_state(file);
     status = take_progress(trainer, state);

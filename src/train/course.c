@@ -38,7 +38,8 @@ static attn_status learn(at_course *course, const char *vectors) {
     at_stage *stage = course->stage;
     at_training_data *train = &course->train;
     attn_context *context = stage->context;
-    attn_status status = at_stage_learn(stage, train->dataset, vectors, &train->encoded);
+    attn_status status = course->loaded ? at_stage_learn_more(stage, train->dataset, &train->encoded)
+                                        : at_stage_learn(stage, train->dataset, vectors, &train->encoded);
     if (status != ATTN_OK) return status;
     stage->forward.longest = at_config_longest(stage->values.encoder, stage->input->longest);
     status = at_stage_targets(stage, context, train->encoded, &train->targets);
@@ -133,7 +134,7 @@ attn_status at_course_batch(at_course *course, int64_t counter) {
     if (course->batch >= course->plan.batches) /* a .last file said so */
         return at_fail(stage->context, ATTN_INVALID_ARGUMENT,
                        "%.200s cannot be resumed: its counters are out of range; start anew",
-                       course->trainer->last);
+                       course->trainer->files.last);
     const int64_t *order = course->plan.order + course->plan.first[course->batch];
     int64_t count = course->plan.first[course->batch + 1] - course->plan.first[course->batch];
     uint64_t seed = seed_of(course, FOR_HIDING, counter);

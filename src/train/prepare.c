@@ -154,7 +154,9 @@ static attn_status add_splitter(attn_trainer *trainer, const at_config *values) 
     if (status == ATTN_OK && splitter->dev.own) {
         splitter->train.dataset = splitter->train.own;
         splitter->dev.dataset = splitter->dev.own;
-        status = at_model_add_splitter(trainer->model, config);
+        splitter->loaded = at_model_has_splitter(trainer->model->file);
+        status = splitter->loaded ? at_model_load_splitter(trainer->model, trainer->model->file)
+                                  : at_model_add_splitter(trainer->model, config);
         if (status == ATTN_OK) splitter->stage = at_splitter_stage(trainer->model);
         if (status == ATTN_OK) status = at_course_prepare(splitter, NULL);
     }
@@ -178,7 +180,8 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     if (status == ATTN_OK) status = at_model_create(trainer->config, &trainer->model);
     if (status != ATTN_OK) return status;
     at_stage *stage = main->stage = at_main_stage(trainer->model);
-    status = attn_tape_create(trainer->context, &trainer->tape);
+    status = at_start_open(trainer);
+    if (status == ATTN_OK) status = attn_tape_create(trainer->context, &trainer->tape);
     if (status == ATTN_OK) status = at_course_prepare(main, trainer->options.vectors);
     if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status == ATTN_OK) status = add_splitter(trainer, &values);

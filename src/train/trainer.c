@@ -52,6 +52,7 @@ static void destroy_network(attn_trainer *trainer) {
 attn_status at_trainer_build(attn_trainer *trainer) {
     destroy_network(trainer);
     attn_status status = at_model_build(trainer->model, NULL);
+    if (status == ATTN_OK && trainer->model->file) status = at_start_weights(trainer);
     if (status == ATTN_OK) status = at_model_set_scores(trainer->model, "{}");
     trainer->state.parameters = 0;
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
@@ -62,22 +63,8 @@ attn_status at_trainer_build(attn_trainer *trainer) {
     return status;
 }
 
-static attn_status copy_path(attn_trainer *trainer, const char *path) {
-    static const char ending[] = ".safetensors";
-    size_t length = strlen(path);
-    trainer->output = at_allocate(trainer->context, (int64_t)length + 1, 1, "a path");
-    trainer->last = at_allocate(trainer->context, (int64_t)length + 32, 1, "a path");
-    if (!trainer->output || !trainer->last) return ATTN_OUT_OF_MEMORY;
-    memcpy(trainer->output, path, length);
-    size_t stem = length;
-    if (length >= sizeof ending && strcmp(path + length - sizeof ending + 1, ending) == 0)
-        stem = length - sizeof ending + 1;
-    snprintf(trainer->last, length + 32, "%.*s.last%s", (int)stem, path, ending);
-    return ATTN_OK;
-}
-
 /* How many steps, unless time decides. The splitter goes through its data in step with the main network:
- * `pass_ratio` times for each time of the latter. */
+ * as many times more or less often as their epochs say. */
 static attn_status count_steps(attn_trainer *trainer) {
     const at_training_values *values = &trainer->values;
     attn_status status = ATTN_OK;
@@ -119,7 +106,7 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     made->context = context;
     made->options = chosen;
     status = at_config_copy(config, &made->config);
-    if (status == ATTN_OK && chosen.output) status = copy_path(made, chosen.output);
+    if (status == ATTN_OK) status = at_output_open(context, &chosen, &made->files);
     if (status == ATTN_OK) status = at_trainer_prepare(made, train, dev);
     if (status == ATTN_OK) status = count_steps(made);
     if (status != ATTN_OK) {
@@ -137,8 +124,7 @@ void attn_trainer_destroy(attn_trainer *trainer) {
     for (int i = 0; i < AT_STAGES; i++) at_course_free(&trainer->courses[i]);
     attn_model_destroy(trainer->model);
     attn_tape_destroy(trainer->tape);
-    at_release(context, trainer->output);
-    at_release(context, trainer->last);
+    at_output_close(context, &trainer->files);
     attn_config_destroy(trainer->config);
     at_release(context, trainer);
 }
@@ -296,8 +282,8 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     int better =
         isnan(made->best_score) || (trainer->rises ? score > made->best_score : score < made->best_score);
     int as_good = better || score == made->best_score;
-    if (status == ATTN_OK && as_good && trainer->output)
-        status = attn_model_save(trainer->model, trainer->output);
+    if (status == ATTN_OK && as_good && trainer->files.model)
+        status = attn_model_save(trainer->model, trainer->files.model);
     attn_status back = swap_average(trainer);
     if (status == ATTN_OK) status = back;
     if (status != ATTN_OK || !keep) return status;
@@ -351,18 +337,18 @@ static int evaluation_due(const attn_trainer *trainer) {
 
 static attn_status save_last(attn_trainer *trainer) {
     trainer->saved_at = at_seconds();
-    return trainer->last ? at_checkpoint_write(trainer, trainer->last) : ATTN_OK;
+    return trainer->files.last ? at_checkpoint_write(trainer, trainer->files.last) : ATTN_OK;
 }
 
 #define MOST_STEPS 1e15 /* of training.steps */
 
 /* An evaluation also writes files. */
 static attn_status write_for_measure(attn_trainer *trainer) {
-    if (!trainer->last) return ATTN_OK;
-    size_t room = strlen(trainer->last) + 16;
+    if (!trainer->files.last) return ATTN_OK;
+    size_t room = strlen(trainer->files.last) + 16;
     char *path = at_allocate(trainer->context, (int64_t)room, 1, "a path");
     if (!path) return ATTN_OUT_OF_MEMORY;
-    snprintf(path, room, "%s.measure", trainer->last);
+    snprintf(path, room, "%s.measure", trainer->files.last);
     attn_status status = at_checkpoint_write(trainer, path);
     remove(path);
     at_release(trainer->context, path);
@@ -401,7 +387,7 @@ static attn_status measure(attn_trainer *trainer) {
 static attn_status start(attn_trainer *trainer, int *stop) {
     int64_t chosen = 0;
     attn_status status = check_metric(trainer);
-    if (status == ATTN_OK && trainer->options.resume && trainer->last)
+    if (status == ATTN_OK && trainer->options.resume && trainer->files.last)
         status = at_checkpoint_steps(trainer, &chosen);
     if (status == ATTN_OK && trainer->options.seconds > 0) {
         if (chosen) {
@@ -422,6 +408,7 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     trainer->trained_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen) status = at_checkpoint_read(trainer);
+    if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
     if (status != ATTN_OK) return status;
     trainer->state.resumed_from = trainer->made.step;
     trainer->state.score = NAN;
@@ -452,6 +439,7 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     int finished = made->step >= trainer->steps_total;
     if (!finished && !made->ended && made->step > 0 && isnan(made->best_score))
         status = evaluate_and_save(trainer, 0);
+    if (status == ATTN_OK && (finished || made->ended)) status = at_finish(trainer);
     trainer->state.end = finished      ? ATTN_TRAINING_FINISHED
                          : made->ended ? ATTN_TRAINING_PATIENCE
                                        : ATTN_TRAINING_STOPPED;

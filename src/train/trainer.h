@@ -31,6 +31,7 @@ typedef struct at_training_data {
 typedef struct at_course {
     attn_trainer *trainer;
     at_stage *stage; /* NULL: there is no such course */
+    int loaded;      /* vocabulary and labels are those of a model to begin from */
     at_training_data train, dev;
     at_segments segments;
     int64_t batch_units;      /* rows per batch, about */
@@ -44,13 +45,19 @@ typedef struct at_course {
     at_batch *rows;        /* of the batch */
     at_work work;          /* of evaluations */
 } at_course;
+/* The files of a run. */
+typedef struct at_output {
+    char *model, *last; /* paths, links followed; NULL: nothing is written */
+    char *lock;         /* NULL, or the file whose lock `descriptor` holds */
+    int descriptor;
+} at_output;
 
 struct attn_trainer {
     attn_context *context;
     attn_config *config;
     at_training_values values;
     attn_trainer_options options;
-    char *output, *last; /* paths; NULL: nothing is written */
+    at_output files; /* where it writes */
 
     int counted;          /* training.examples is how many there are, not what the caller said */
     uint64_t fingerprint; /* of the data, and of what the input was given besides */
@@ -102,11 +109,41 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
  */
 attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev);
 
+/* output.c: names, checks and locks the files of a run. On failure there is nothing to close. */
+attn_status at_output_open(attn_context *context, const attn_trainer_options *options, at_output *files);
+void at_output_close(attn_context *context, at_output *files);
+
 /* checkpoint.c: writes and reads the .last file. */
 attn_status at_checkpoint_write(attn_trainer *trainer, const char *path);
 attn_status at_checkpoint_read(attn_trainer *trainer);
-/* Before the network is made: whether there is a file that fits, and the steps that its run was to have; 0:
- * there is none. */
+/* Before the network is made: whether there is a file that fits (or a model whose run came to its end), and
+ * the steps that its run was to have; 0: there is none. */
 attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps);
+/* How far the run of a .last file is; 0: it does not say so. */
+int at_checkpoint_progress(attn_context *context, const char *path, int64_t *step, int64_t *steps,
+                           int *ended);
+attn_status at_checkpoint_refuse(attn_trainer *trainer, const char *path, const char *what,
+                                 const char *detail);
+enum { AT_DIFFERENCE_BYTES = 320 };
+/* The first value in which the configurations of file and trainer differ, of those that matter, as "NAME was
+ * X and is Y"; "": there is none. INVALID_ARGUMENT: the file has no configuration. */
+attn_status at_checkpoint_compare(attn_trainer *trainer, const at_safetensors *file,
+                                  int (*matters)(const attn_trainer *trainer, const char *name),
+                                  char *difference);
+int at_checkpoint_matters(const attn_trainer *trainer, const char *name); /* to what is resumed */
+/* A fingerprint of the data as text, of 17 bytes, and whether a text is ours. */
+void at_checkpoint_fingerprint(const attn_trainer *trainer, char *text);
+
+/* finish.c: a run that came to its end: the model says so, and the .last file goes. */
+attn_status at_finish(attn_trainer *trainer);
+/* The same as at_checkpoint_steps and _read, from a model that says so. */
+attn_status at_finished_steps(attn_trainer *trainer, int64_t *steps);
+attn_status at_finished_read(attn_trainer *trainer);
+
+/* start.c: a model to begin from. Its vocabulary and labels, into the stage, which is empty; its weights,
+ * into the network that was made; and how good it is, as the best so far. */
+attn_status at_start_open(attn_trainer *trainer);
+attn_status at_start_weights(attn_trainer *trainer);
+attn_status at_start_score(attn_trainer *trainer);
 
 #endif

@@ -264,6 +264,7 @@ attn_model *train_model(attn_config *config, const char *train, const char *dev,
     attn_model *model = NULL;
     attn_trainer_options_init(&options);
     options.output = path;
+    options.force = 1; /* tests use a name again and again */
     expect_ok(context, train_on(config, train, dev, &options));
     expect_ok(context, attn_model_load(context, path, &model));
     attn_config_destroy(config);
