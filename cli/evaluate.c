@@ -23,7 +23,7 @@ typedef struct eval_arguments {
     const char *positional[POSITIONALS];
     bool json, confusion, per_class, skip_bad;
     const char *format, *column, *text_column;
-    int64_t threads;
+    int64_t threads, limit;
     opening_settings settings;
 } eval_arguments;
 
@@ -220,6 +220,7 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     if (given->column != NULL) options.column = given->column;
     if (given->text_column != NULL) options.text_column = given->text_column;
     options.skip_bad = given->skip_bad;
+    opening_limit(given->limit, &options);
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
     if (two != NULL && attn_reader_files(&options) < 2) {
         opening_refuse("eval", "a second file", "models that learned from two", model);
@@ -277,7 +278,7 @@ static int evaluate(attn_context *context, attn_model *model, const eval_argumen
 }
 
 int command_eval(int count, char **arguments) {
-    enum { OWN_FLAGS = 8 };
+    enum { OWN_FLAGS = 9 };
     eval_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
@@ -287,6 +288,7 @@ int command_eval(int count, char **arguments) {
         argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
         argument_text("text-column", &given.text_column, "C", "the same for the texts"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
+        argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);

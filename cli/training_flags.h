@@ -13,7 +13,7 @@
 
 enum {
     TRAINING_SETTINGS = 64,                 /* room for flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 8, /* for all that training_flags_add adds */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 9, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_POSITIONALS = 3
@@ -34,7 +34,7 @@ typedef struct training_flags {
     bool on[TRAINING_SETTINGS];
     int settings;
     const char *config, *time, *vectors, *window;
-    int64_t threads;
+    int64_t threads, limit;
     bool quiet, skip_bad;
 } training_flags;
 
