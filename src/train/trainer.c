@@ -24,6 +24,7 @@
 enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->save_seconds = 30;
