@@ -19,6 +19,7 @@ thread = $(BUILD_ROOT)/thread
 clang = $(BUILD_ROOT)/clang
 neon = $(BUILD_ROOT)/neon
 fuzz = $(BUILD_ROOT)/fuzz
+coverage = $(BUILD_ROOT)/coverage
 arm_packages = $(BUILD_ROOT)/arm-packages
 
 # configure,FOLDER,OPTIONS: errors and warnings come on the other stream.
@@ -34,7 +35,7 @@ run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --paralle
 # ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
 fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: all core demo test test-full test-peers fuzz bench results install format clean help dependencies-%
+.PHONY: all core demo test test-full test-peers fuzz coverage bench results install format clean help dependencies-%
 .DEFAULT_GOAL := all
 
 all: ## build the library and the program (build/release)
@@ -97,6 +98,14 @@ fuzz: dependencies-test
 	@ls tests/fuzz/fuzz_*.c | sed 's/.*fuzz_\(.*\)\.c/\1/' | \
 	    xargs -P $(JOBS) -I NAME tests/fuzz/run $(fuzz) NAME $(SECONDS) keep
 
+coverage: ## which lines and branches of src/ and cli/ the tests run; the report is in build/coverage
+coverage: dependencies-coverage
+	@$(call configure,$(coverage),$(with_tests)=Release -DATTN_COVERAGE=ON -DCMAKE_C_COMPILER=clang)
+	@$(call compile,$(coverage))
+	@rm -rf $(coverage)/profiles
+	LLVM_PROFILE_FILE=$(abspath $(coverage))/profiles/%4m.profraw $(call run_tests,$(coverage),-LE full)
+	@tools/coverage $(coverage)
+
 bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
 bench: dependencies-bench all
 	@BUILD=$(release) bench/run
@@ -115,7 +124,7 @@ format: dependencies-format
 	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove the build folders of this Makefile
-	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(arm_packages)
+	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(coverage) $(arm_packages)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

@@ -29,6 +29,11 @@ argument_flag argument_integer(const char *name, int64_t *integer, const char *v
     return flag;
 }
 
+argument_flag argument_size(const char *name, int64_t *bytes, const char *help) {
+    return (argument_flag){
+        .name = name, .kind = ARGUMENT_SIZE, .target.integer = bytes, .value = "SIZE", .help = help};
+}
+
 argument_flag argument_number(const char *name, double *number, const char *value, const char *initial,
                               double minimum, double maximum, const char *help) {
     argument_flag flag = {.name = name, .kind = ARGUMENT_NUMBER, .target.number = number, .value = value};
@@ -146,6 +151,19 @@ static bool set_integer(const argument_list *list, const argument_flag *flag, co
     return true;
 }
 
+static bool set_size(const argument_list *list, const argument_flag *flag, const char *given) {
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(given, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+    int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    if (errno != 0 || end == given || end[unit != NULL] != '\0' || value < 1 || value > INT64_MAX >> shift)
+        return refuse(list, flag, given, ": must be a number of bytes like 500, 64K, 100M or 8G");
+    *flag->target.integer = (int64_t)value << shift;
+    return true;
+}
+
 static bool set_number(const argument_list *list, const argument_flag *flag, const char *given) {
     char *end = NULL;
     char must[96];
@@ -176,6 +194,7 @@ static bool set_value(const argument_list *list, const argument_flag *flag, cons
     switch (flag->kind) {
     case ARGUMENT_SWITCH: *flag->target.on = true; return true;
     case ARGUMENT_INTEGER: return set_integer(list, flag, given);
+    case ARGUMENT_SIZE: return set_size(list, flag, given);
     case ARGUMENT_NUMBER: return set_number(list, flag, given);
     case ARGUMENT_CHOICE: return set_choice(list, flag, given);
     case ARGUMENT_TEXT: *flag->target.text = given; return true;

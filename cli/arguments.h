@@ -18,6 +18,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
 typedef enum argument_kind {
     ARGUMENT_SWITCH,  /* target.on: true if given */
     ARGUMENT_INTEGER, /* target.integer, between lowest and highest */
+    ARGUMENT_SIZE,    /* target.integer, bytes: 500, 64K, 100M, 8G */
     ARGUMENT_NUMBER,  /* target.number, between minimum and maximum */
     ARGUMENT_CHOICE,  /* target.choice: the index in choices */
     ARGUMENT_TEXT     /* target.text: points into the arguments */
@@ -49,6 +50,8 @@ typedef struct argument_flag {
 argument_flag argument_switch(const char *name, bool *on, const char *help);
 argument_flag argument_integer(const char *name, int64_t *integer, const char *value, const char *initial,
                                int64_t lowest, int64_t highest, const char *help);
+/* A number of bytes, at least 1; the target keeps what it holds if it is not given. */
+argument_flag argument_size(const char *name, int64_t *bytes, const char *help);
 argument_flag argument_number(const char *name, double *number, const char *value, const char *initial,
                               double minimum, double maximum, const char *help);
 argument_flag argument_choice(const char *name, int *choice, const char *value, const char *initial,

@@ -10,12 +10,13 @@
 #include "opening.h"
 #include "terminal.h"
 
-enum { SETTINGS = 16, OWN_FLAGS = 3, TASKS = 16 };
+enum { SETTINGS = 16, OWN_FLAGS = 4, TASKS = 16 };
 
 typedef struct check_arguments {
     const char *positional[2]; /* the second: the file of targets, or NULL */
     int task;                  /* 0: any */
     bool skip_bad, json;
+    int64_t limit;
     const char *name[SETTINGS],
         *value[SETTINGS]; /* values of the configuration that say how files are read */
     int settings;
@@ -68,6 +69,7 @@ static int choose_options(const checked *of, attn_reader_options *options) {
         return EXIT_MISUSED;
     }
     options->skip_bad = 1;
+    opening_limit(given->limit, options);
     if (given->task == 0) options->per_token = options->pairs = -1; /* whatever the files have */
     return EXIT_DONE;
 }
@@ -160,6 +162,7 @@ int command_check(int count, char **arguments) {
         argument_choice("task", &given.task, NULL, "any", tasks, "what the file is to be good for"),
         argument_switch("skip-bad", &given.skip_bad, "wrong lines are no failure, only left out"),
         argument_switch("json", &given.json, "everything as one JSON object"),
+        argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
     };
     argument_list list = {
         .command = "check",

@@ -24,7 +24,7 @@ typedef struct eval_arguments {
     const char *positional[POSITIONALS];
     bool json, confusion, per_class, skip_bad, raw;
     const char *format, *column, *text_column;
-    int64_t threads;
+    int64_t threads, limit;
     opening_settings settings;
 } eval_arguments;
 
@@ -221,6 +221,7 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     if (given->column != NULL) options.column = given->column;
     if (given->text_column != NULL) options.text_column = given->text_column;
     options.skip_bad = given->skip_bad;
+    opening_limit(given->limit, &options);
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
     if (two != NULL && attn_reader_files(&options) < 2) {
         opening_refuse("eval", "a second file", "models that learned from two", model);
@@ -292,6 +293,7 @@ int command_eval(int count, char **arguments) {
         argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
         argument_text("text-column", &given.text_column, "C", "the same for the texts"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
+        argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);

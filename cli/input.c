@@ -88,7 +88,9 @@ static bool read_more(input *from) {
     if (got <= 0) from->ended = true;
     if (got > 0) from->end += (size_t)got;
     scan(from);
-    return got > 0;
+    if (from->limit > 0 && (uint64_t)(from->end - from->complete) > (uint64_t)from->limit)
+        from->error = EFBIG;
+    return got > 0 && from->error == 0;
 }
 
 static bool more_is_there(const input *from) {

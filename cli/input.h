@@ -13,10 +13,11 @@
 
 typedef struct input {
     int descriptor;
-    bool live;    /* not a regular file: do not keep anybody waiting */
-    bool blocks;  /* examples end at blank lines, else at line ends */
-    bool ended;   /* all has been read */
-    size_t piece; /* of a file: how many bytes are a large piece; may be set before the first */
+    bool live;     /* not a regular file: do not keep anybody waiting */
+    bool blocks;   /* examples end at blank lines, else at line ends */
+    bool ended;    /* all has been read */
+    size_t piece;  /* of a file: how many bytes are a large piece; may be set before the first */
+    int64_t limit; /* 0, or how many bytes a line or an example may have; may be set before the first */
     char *bytes;
     size_t begin, end, room; /* what was read and is still here */
     size_t taken;            /* up to here it was given out */

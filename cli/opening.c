@@ -89,3 +89,9 @@ int opening_format(const char *command, const char *input, const char *format) {
     arguments_complain(command, "there is no --format ", format, list, NULL);
     return -1;
 }
+
+void opening_limit(int64_t bytes, attn_reader_options *options) {
+    if (bytes == 0) return;
+    options->expanded_limit = bytes;
+    options->expanded_ratio = 0;
+}

@@ -39,4 +39,10 @@ int opening_refuse(const char *command, const char *flag, const char *whose, con
  */
 int opening_format(const char *command, const char *input, const char *format);
 
+/* --limit: what a compressed file may become. Who says it may have data of any evenness. 0: it was not given.
+ */
+#define OPENING_LIMIT "limit"
+#define OPENING_LIMIT_HELP "what a file may expand to (default 4G, and 200 times its size)"
+void opening_limit(int64_t bytes, attn_reader_options *options);
+
 #endif

@@ -17,7 +17,7 @@ typedef struct predict_arguments {
     const char *positional[2];
     bool json;
     const char *format, *prompt;
-    int64_t threads;
+    int64_t threads, limit;
     opening_settings settings;
 } predict_arguments;
 
@@ -111,6 +111,7 @@ static int predict_input(prediction *with, const char *path) {
     int code;
     with->name = path != NULL ? path : "standard input";
     input_open(&from, path);
+    from.limit = with->options.expanded_limit;
     bool compressed = from.error == 0 && input_begins_with(&from, "\x1f\x8b");
     if (from.error != 0) {
         code = fail_input(with, &from);
@@ -220,6 +221,7 @@ static int predict(prediction *with, const predict_arguments *given) {
         with->options.format = (attn_format)format;
     }
     with->options.labelled = 0;
+    opening_limit(given->limit, &with->options);
     with->options.stop_at_bad = 1;
     attn_write_options_init(&with->write);
     with->write.json = given->json;
@@ -249,12 +251,13 @@ static const char about[] =
     "as it comes.\n";
 
 int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 4 };
+    enum { OWN_FLAGS = 5 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
         argument_text("format", &given.format, "F", "of the input: lines, conllu, ..."),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
+        argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);

@@ -19,6 +19,7 @@ int training_flags_add(training_flags *given, argument_flag *flags) {
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
         argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
+        argument_size(OPENING_LIMIT, &given->limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given->threads, "N", "0", 0, 1024, "0: all cores"),
         argument_switch("quiet", &given->quiet, "say nothing but errors"),
     };
@@ -173,6 +174,7 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     attn_status status = attn_config_reader(config, &options);
     if (status != ATTN_OK) return status;
     options.skip_bad = given->skip_bad;
+    opening_limit(given->limit, &options);
     status = files->path[1] != NULL
                  ? attn_dataset_read_parallel(context, files->path[0], files->path[1], &options, dataset)
                  : attn_dataset_read(context, files->path[0], &options, dataset);

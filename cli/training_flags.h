@@ -13,7 +13,7 @@
 
 enum {
     TRAINING_SETTINGS = 64,                 /* room for flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 8, /* for all that training_flags_add adds */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 9, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_POSITIONALS = 3
@@ -35,7 +35,7 @@ typedef struct training_flags {
     int settings;
     const char *config, *time, *vectors, *window;
     const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
-    int64_t threads;
+    int64_t threads, limit;
     bool quiet, skip_bad;
 } training_flags;
 

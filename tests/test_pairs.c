@@ -314,7 +314,7 @@ static void test_files(void **state) {
     write_file(sources_path, "one\ntwo\n", 0);
     options.expanded_limit = 8;
     check_files_fail(&options, ATTN_OVERFLOW, targets_path,
-                     ": has more than 8 bytes (expanded_limit of the reader options)");
+                     ": has more than 8 bytes (expanded_limit of the reader options, --limit)");
     remove(targets_path);
     options = reader_options();
     check_files_fail(&options, ATTN_SYSTEM_ERROR, targets_path,

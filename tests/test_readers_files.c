@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <utf8proc.h>
 #include <zlib.h>
@@ -465,7 +466,8 @@ static void test_files(void **state) {
     (void)state;
     write_file("1\tx\n2\ty\n", 8);
     check_file_reads("x/1;y/2;");
-    check_file_fails(7, ATTN_OVERFLOW, "has more than 7 bytes (expanded_limit of the reader options)");
+    check_file_fails(7, ATTN_OVERFLOW,
+                     "has more than 7 bytes (expanded_limit of the reader options, --limit)");
     write_file("", 0);
     check_file_fails(0, ATTN_INVALID_ARGUMENT, "is empty");
     remove(path);
@@ -486,7 +488,8 @@ static void test_gzip(void **state) {
     check_file_reads("some text, some text, some text/1;y/2;");
     write_file((char *)bytes, both + 20); /* padding */
     check_file_reads("some text, some text, some text/1;y/2;");
-    check_file_fails(37, ATTN_OVERFLOW, "has more than 37 bytes (expanded_limit of the reader options)");
+    check_file_fails(37, ATTN_OVERFLOW,
+                     "has more than 37 bytes (expanded_limit of the reader options, --limit)");
     char error[200];
     for (size_t cut = 2; cut < both; cut++) { /* cut off anywhere, but for the end of the first member */
         if (cut == first) continue;
@@ -515,18 +518,168 @@ static void test_gzip(void **state) {
 }
 
 /* A small file that becomes a large one stops at the limit, not after it. */
-static void test_gzip_bomb(void **state) {
+static void test_gzip_limit(void **state) {
     (void)state;
-    enum { LARGE = 20000000 };
-    char *zeros = calloc(1, LARGE);
+    enum { LARGE = 8000000 };
+    char *letters = malloc(LARGE);
     unsigned char *bytes = malloc(100000);
-    write_file((char *)bytes, compress_text(zeros, LARGE, bytes, 100000));
-    free(zeros);
+    memset(letters, 'a', LARGE);
+    write_file((char *)bytes, compress_text(letters, LARGE, bytes, 100000));
+    free(letters);
     free(bytes);
     check_file_fails(1000000, ATTN_OVERFLOW,
-                     "has more than 1000000 bytes (expanded_limit of the reader options)");
+                     "has more than 1000000 bytes (expanded_limit of the reader options, --limit)");
     check_file_fails(LARGE - 1, ATTN_OVERFLOW,
-                     "has more than 19999999 bytes (expanded_limit of the reader options)");
+                     "has more than 7999999 bytes (expanded_limit of the reader options, --limit)");
+}
+
+/* ---- files that become very large ---- */
+
+/* What is asked for through the context. */
+typedef struct measured {
+    int64_t live, most;
+} measured;
+
+static void *measured_allocate(void *user, size_t bytes, size_t alignment) {
+    measured *of = user;
+    size_t *block = aligned_alloc(alignment, (bytes + 2 * alignment - 1) / alignment * alignment);
+    if (!block) return NULL;
+    *block = bytes;
+    of->live += (int64_t)bytes;
+    if (of->live > of->most) of->most = of->live;
+    return (char *)block + alignment;
+}
+
+enum { ALIGNMENT = 64 };
+
+static void measured_release(void *user, void *memory) {
+    size_t *block = (size_t *)(void *)((char *)memory - ALIGNMENT);
+    ((measured *)user)->live -= (int64_t)*block;
+    free(block);
+}
+
+/* A gigabyte of `what`, again and again, in a megabyte: `beginning`, and then gzip members that are all the
+ * same. */
+static void write_bomb(const char *beginning, const char *what) {
+    enum { PART = 16000000, PARTS = 64 };
+    char *large = malloc(PART);
+    unsigned char *bytes = malloc(100000);
+    assert_true(large && bytes);
+    for (int i = 0, length = (int)strlen(what) + !*what; i < PART; i++) large[i] = what[i % length];
+    FILE *file = fopen(path, "wb");
+    size_t first = compress_text(beginning, strlen(beginning), bytes, 100000);
+    if (*beginning) assert_int_equal(fwrite(bytes, 1, first, file), first);
+    size_t count = compress_text(large, PART, bytes, 100000);
+    for (int i = 0; i < PARTS; i++) assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    free(large);
+    free(bytes);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Refused with this, in less than a second and in less than `most` bytes. */
+static void check_bomb(const attn_reader_options *options, attn_status status, const char *error,
+                       int64_t most) {
+    measured memory = {0};
+    attn_context *own = NULL;
+    attn_context_options made;
+    attn_context_options_init(&made);
+    made.threads = 1;
+    made.allocator = (attn_allocator){measured_allocate, measured_release, &memory};
+    assert_int_equal(attn_context_create(&made, &own), ATTN_OK);
+    attn_dataset *dataset = NULL;
+    double before = seconds();
+    assert_int_equal(attn_dataset_read(own, path, options, &dataset), status);
+    assert_true(seconds() - before < 1);
+    assert_null(dataset);
+    if (!strstr(attn_context_error(own), error)) fail_msg("%s lacks %s", attn_context_error(own), error);
+    assert_int_equal(strncmp(attn_context_error(own), path, strlen(path)), 0);
+    if (memory.most > most) fail_msg("%lld bytes of memory", (long long)memory.most);
+    attn_context_destroy(own);
+    assert_int_equal(memory.live, 0);
+}
+
+static void test_gzip_bombs(void **state) {
+    (void)state;
+    enum { SMALL = 1 << 20, LARGE = 50 << 20 };
+    attn_reader_options options = reader_options();
+    for (int mode = 0; mode < 4; mode++) { /* as training reads, as `check`, as `predict`, pairs */
+        options = mode == 2 ? reader_options_unlabelled() : reader_options();
+        options.skip_bad = mode == 1;
+        options.stop_at_bad = mode == 2;
+        if (mode == 3) options.format = ATTN_FORMAT_PAIRS;
+        write_bomb("", "");
+        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":1: byte 1 is 0: this is no text", SMALL);
+        write_bomb("1\tgood\n2\tgood\n", "");
+        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":3: byte 1 is 0: this is no text", SMALL);
+        write_bomb("", "a");
+        check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+        write_bomb("1\tgood\n", "1\ta\n");
+        check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+        options.expanded_ratio = 0;
+        options.expanded_limit = 20000000;
+        check_bomb(&options, ATTN_OVERFLOW, ": has more than 20000000 bytes", 2 * LARGE);
+        write_bomb("\xff\xfe", "");
+        check_bomb(&options, ATTN_INVALID_ARGUMENT, ": is UTF-16", SMALL);
+    }
+    options = reader_options();
+    options.input = "vectors";
+    write_bomb("", "");
+    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": byte 1 is 0: this is no table", SMALL);
+    write_bomb("", "1,2,3\n");
+    check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+    options.format = (attn_format)attn_input_find_format("vectors", "npy");
+    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": is no npy: it begins like text", SMALL);
+}
+
+/* Data that is very even may be large if that was said. */
+static void test_even_data(void **state) {
+    (void)state;
+    enum { COUNT = 17 << 20, LINE = 4 };
+    char *large = malloc(COUNT);
+    unsigned char *bytes = malloc(200000);
+    for (int i = 0; i < COUNT; i++) large[i] = "1\ta\n"[i % LINE];
+    write_file((char *)bytes, compress_text(large, COUNT, bytes, 200000));
+    free(large);
+    free(bytes);
+    attn_reader_options options = reader_options();
+    attn_dataset *dataset = NULL;
+    assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_OVERFLOW);
+    options.expanded_ratio = 0;
+    assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_OK);
+    assert_int_equal(attn_dataset_examples(dataset), COUNT / LINE);
+    attn_dataset_destroy(dataset);
+    options.expanded_ratio = -1;
+    dataset = NULL;
+    assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_INVALID_ARGUMENT);
+    assert_string_equal(attn_context_error(context()), "reader options: expanded_ratio is -1");
+}
+
+/* A zero byte in a line of its own does not keep others from being read. */
+static void test_zero_byte_in_gzip(void **state) {
+    (void)state;
+    enum { COUNT = 400000 };
+    char *text = malloc(COUNT);
+    unsigned char *bytes = malloc(COUNT);
+    for (int i = 0; i < COUNT; i++) text[i] = "1\tab\n"[i % 5];
+    text[200003] = 0;
+    write_file((char *)bytes, compress_text(text, COUNT, bytes, COUNT));
+    free(text);
+    free(bytes);
+    attn_reader_options options = reader_options();
+    attn_dataset *dataset = NULL;
+    assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_INVALID_ARGUMENT);
+    assert_non_null(strstr(attn_context_error(context()), ":40001: byte 4 is 0: this is no text"));
+    options.skip_bad = 1;
+    assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_OK);
+    assert_int_equal(attn_dataset_skipped(dataset), 1);
+    assert_int_equal(attn_dataset_examples(dataset), COUNT / 5 - 1);
+    attn_dataset_destroy(dataset);
 }
 
 /* ---- Unicode ---- */
@@ -677,7 +830,10 @@ int main(void) {
         cmocka_unit_test(test_long_name),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_gzip),
-        cmocka_unit_test(test_gzip_bomb),
+        cmocka_unit_test(test_gzip_limit),
+        cmocka_unit_test(test_gzip_bombs),
+        cmocka_unit_test(test_even_data),
+        cmocka_unit_test(test_zero_byte_in_gzip),
         cmocka_unit_test(test_nfc),
         cmocka_unit_test(test_runs_of_marks),
         cmocka_unit_test(test_memory),

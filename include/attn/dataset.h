@@ -90,12 +90,15 @@ typedef struct attn_reader_options {
     int stop_at_bad; /* reading ends before the first bad one, and what was read stays: attn_dataset_stopped
                       */
     int64_t expanded_limit; /* bytes that a file may have after expansion: 2^32 after init */
+    int64_t expanded_ratio; /* how many times its own size a compressed file may become, looked at when it has
+                               become 8 MiB: 200 after init; 0: whatever expanded_limit allows */
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
 
 /* Reads a file; "-" is not special. *dataset is untouched on failure. Errors: INVALID_ARGUMENT for bad
  * content (file:line: what is wrong), SYSTEM_ERROR for files that cannot be read, OUT_OF_MEMORY,
- * OVERFLOW (expanded_limit). */
+ * OVERFLOW (expanded_limit, expanded_ratio). A compressed file is judged while it is expanded: one that is no
+ * text, or that would become too large, takes neither time nor memory. */
 ATTN_API attn_status attn_dataset_read(attn_context *context, const char *path,
                                        const attn_reader_options *options, attn_dataset **dataset);
 

@@ -24,9 +24,13 @@ ATTN_BEGIN_DECLS
 
 typedef struct attn_model attn_model;
 
-/* Opens a model file. Every size in it is checked against every other before anything is allocated; the
- * weights are mapped, not copied. Errors: INVALID_ARGUMENT (not a model, or a damaged one: the file and what
- * is wrong), SYSTEM_ERROR, OUT_OF_MEMORY. */
+/* Opens a model file. Every size in it is checked against every other before anything is allocated, every
+ * tensor against its checksum (if the file has them), and every weight for being finite.
+ * Files of up to 256 MB are read into memory of the context. Larger ones are mapped, not copied: as long as
+ * the model is there, such a file must not be overwritten or cut in place (cp, truncate), which would change
+ * the weights or end the process with SIGBUS; a new file renamed onto it (mv, attn_model_save) does no harm.
+ * Errors: INVALID_ARGUMENT (not a model, or a damaged one: the file, the tensor and what is wrong),
+ * NOT_FINITE (a weight is NaN or infinite: the file and the tensor), SYSTEM_ERROR, OUT_OF_MEMORY. */
 ATTN_API attn_status attn_model_load(attn_context *context, const char *path, attn_model **model);
 /* Writes it: to a temporary name beside `path`, synced, then renamed. */
 ATTN_API attn_status attn_model_save(const attn_model *model, const char *path);

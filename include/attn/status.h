@@ -19,7 +19,7 @@ typedef enum attn_status {
     ATTN_OVERFLOW = 4,         /* a size does not fit the type that has to hold it */
     ATTN_UNSUPPORTED = 5,      /* a combination that does not exist, by name */
     ATTN_SYSTEM_ERROR = 6,     /* the operating system refused a thread or a lock */
-    ATTN_NOT_FINITE = 7        /* a loss, a gradient or what a network says is NaN or infinite */
+    ATTN_NOT_FINITE = 7        /* a loss, gradient, stored weight or answer is NaN or infinite */
 } attn_status;
 
 /* The name of a status, "ATTN_OK" and so on; "unknown status" for any other

@@ -19,6 +19,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 const char *at_isa_name(at_isa isa) {
@@ -99,6 +101,18 @@ at_isa at_isa_best(void) {
     for (int isa = AT_ISA_COUNT - 1; isa > AT_ISA_SCALAR; isa--)
         if (at_isa_available((at_isa)isa)) return (at_isa)isa;
     return AT_ISA_SCALAR;
+}
+
+bool at_cpu_has_crc32c(void) {
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSE4_2);
+#elif defined(__aarch64__) && defined(__linux__)
+    const unsigned long crc32 = 1ul << 7;               /* HWCAP_CRC32 */
+    return (getauxval(AT_HWCAP) & crc32) != 0;
+#else
+    return false;
+#endif
 }
 
 int at_cpu_count(void) {

@@ -18,6 +18,9 @@ bool at_isa_available(at_isa isa);
 /* The fastest available one. */
 at_isa at_isa_best(void);
 
+/* The CPU has the instruction for CRC-32C (SSE4.2, or the CRC extension of ARMv8). */
+bool at_cpu_has_crc32c(void);
+
 /* How many cores this process may run on (its affinity mask), at least 1. */
 int at_cpu_count(void);
 

@@ -1,7 +1,8 @@
 /* file.c: whole files in memory, plain or gzip.
  *
- * There is no guard on the ratio of expansion: deflate reaches 1 : 1032 at most, so the limit on bytes is
- * reached from a file of a thousandth of it at the earliest, and a text of equal lines is no attack.
+ * A compressed file is expanded piece by piece as it is read, and judged as it comes: a file that is small
+ * and would become a very large one is refused before it is that. Natural text becomes ten times its size,
+ * very even tables fifty times; what deflate can reach is 1032.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -33,97 +34,184 @@ void at_bytes_free(attn_context *context, at_bytes *bytes) {
     memset(bytes, 0, sizeof *bytes);
 }
 
-static attn_status fail_at_limit(attn_context *context, const char *name, int64_t limit) {
+attn_status at_check_expansion(attn_context *context, const char *name, const at_expansion *allowed,
+                               int64_t compressed, int64_t expanded) {
+    if (expanded > allowed->limit)
+        return at_fail(context, ATTN_OVERFLOW,
+                       "%.200s: has more than %" PRId64
+                       " bytes (expanded_limit of the reader options, --limit)",
+                       name, allowed->limit);
+    if (allowed->ratio == 0 || expanded < AT_RATIO_FROM || expanded / allowed->ratio < compressed)
+        return ATTN_OK;
     return at_fail(context, ATTN_OVERFLOW,
-                   "%s: has more than %" PRId64 " bytes (expanded_limit of the reader options)", name, limit);
-}
-
-static attn_status read_stream(attn_context *context, FILE *stream, const char *path, int64_t limit,
-                               at_bytes *file) {
-    for (;;) {
-        if (file->count > limit) return fail_at_limit(context, path, limit);
-        attn_status status =
-            at_grow(context, &file->data, &file->room, file->count + PIECE, 1, "the bytes of a file");
-        if (status != ATTN_OK) return status;
-        errno = 0;
-        size_t got = fread(file->data + file->count, 1, (size_t)(file->room - file->count), stream);
-        if (got == 0) return ferror(stream) ? at_fail_system(context, path, "read", errno) : ATTN_OK;
-        file->count += (int64_t)got;
-    }
+                   "%.200s: expands to more than %" PRId64
+                   " times its size, as no usual data does: if it is meant, say how large it may become"
+                   " (expanded_ratio 0 in the reader options, --limit)",
+                   name, allowed->ratio);
 }
 
 int at_is_gzip(const char *bytes, size_t count) {
     return count >= 2 && (unsigned char)bytes[0] == 0x1f && (unsigned char)bytes[1] == 0x8b;
 }
 
-/* One member: from *used on. Z_OK, or what zlib said, with *status set where it was not zlib's. */
-static int expand_member(attn_context *context, z_stream *stream, const char *bytes, size_t count,
-                         size_t *used, int64_t limit, at_bytes *expanded, attn_status *status) {
-    for (;;) {
-        *status = at_grow(context, &expanded->data, &expanded->room, expanded->count + PIECE, 1,
-                          "the expanded bytes of a file");
-        if (*status != ATTN_OK) return Z_OK;
-        size_t left = count - *used, space = (size_t)(expanded->room - expanded->count);
-        uInt in = left > 1u << 30 ? 1u << 30 : (uInt)left, out = space > 1u << 30 ? 1u << 30 : (uInt)space;
-        stream->next_in = (Bytef *)(uintptr_t)(bytes + *used); /* zlib does not write there */
-        stream->avail_in = in;
-        stream->next_out = (Bytef *)(expanded->data + expanded->count);
-        stream->avail_out = out;
-        int result = inflate(stream, Z_NO_FLUSH);
-        *used += in - stream->avail_in;
-        expanded->count += out - stream->avail_out;
-        if (expanded->count > limit) result = Z_BUF_ERROR; /* the caller looks at the limit first */
-        if (result == Z_STREAM_END) return Z_OK;
-        if (result != Z_OK) return result;
-    }
+/* ---- gzip, piece by piece ---- */
+
+typedef struct expander {
+    attn_context *context;
+    const char *name;
+    const at_expansion *allowed;
+    at_bytes *expanded;
+    z_stream stream;
+    int in_member, second; /* within a member; after the first */
+    int64_t used, judged;  /* bytes of the file; of what came out */
+} expander;
+
+static attn_status expander_begin(expander *made) {
+    if (inflateInit2(&made->stream, 15 + 16) == Z_OK) return ATTN_OK;
+    return at_fail(made->context, ATTN_OUT_OF_MEMORY, "no memory to expand %s", made->name);
 }
 
-attn_status at_gzip_expand(attn_context *context, const char *name, const char *bytes, size_t count,
-                           int64_t limit, at_bytes *expanded) {
-    z_stream stream;
-    memset(&stream, 0, sizeof stream);
-    if (inflateInit2(&stream, 15 + 16) != Z_OK)
-        return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory to expand %s", name);
-    attn_status status = ATTN_OK;
-    size_t used = 0;
-    while (status == ATTN_OK && used < count) {
-        size_t begin = used;
-        int result = expand_member(context, &stream, bytes, count, &used, limit, expanded, &status);
-        if (status != ATTN_OK) break;
-        if (expanded->count > limit) {
-            status = fail_at_limit(context, name, limit);
-        } else if (result == Z_BUF_ERROR && used == count) {
-            status =
-                at_fail(context, ATTN_INVALID_ARGUMENT,
-                        "%s: the gzip data is cut off after %zu bytes: the file is not whole", name, count);
-        } else if (result == Z_MEM_ERROR) {
-            status = at_fail(context, ATTN_OUT_OF_MEMORY, "no memory to expand %s", name);
-        } else if (result != Z_OK) {
-            status =
-                at_fail(context, ATTN_INVALID_ARGUMENT, "%s: the gzip data is damaged near byte %zu (%s)%s",
-                        name, used, stream.msg ? stream.msg : "not understood",
-                        begin > 0 ? ", in a second part or in bytes that do not belong there" : "");
-        } else {
-            while (used < count && bytes[used] == 0) used++;
-            inflateReset(&stream);
-        }
+static attn_status fail_expansion(const expander *made, int result) {
+    if (result == Z_MEM_ERROR)
+        return at_fail(made->context, ATTN_OUT_OF_MEMORY, "no memory to expand %s", made->name);
+    return at_fail(made->context, ATTN_INVALID_ARGUMENT,
+                   "%s: the gzip data is damaged near byte %" PRId64 " (%s)%s", made->name, made->used,
+                   made->stream.msg ? made->stream.msg : "not understood",
+                   made->second ? ", in a second part or in bytes that do not belong there" : "");
+}
+
+static attn_status judge(expander *made) {
+    const at_expansion *allowed = made->allowed;
+    at_bytes *expanded = made->expanded;
+    attn_status status = at_check_expansion(made->context, made->name, allowed, made->used, expanded->count);
+    if (status == ATTN_OK && allowed->judge && expanded->count >= AT_JUDGED_FROM) {
+        status = allowed->judge(allowed->user, expanded->data, (size_t)expanded->count, (size_t)made->judged);
+        made->judged = expanded->count;
     }
-    inflateEnd(&stream);
-    if (status != ATTN_OK) at_bytes_free(context, expanded);
     return status;
 }
 
-attn_status at_file_read(attn_context *context, const char *path, int64_t limit, at_bytes *file) {
+/* One call of zlib: *more says whether it could go on with what it has. */
+static attn_status expand_once(expander *made, const char *bytes, size_t count, size_t *taken, int *more) {
+    at_bytes *expanded = made->expanded;
+    z_stream *stream = &made->stream;
+    attn_status status = at_grow(made->context, &expanded->data, &expanded->room, expanded->count + PIECE, 1,
+                                 "the expanded bytes of a file");
+    if (status != ATTN_OK) return status;
+    stream->next_in = (Bytef *)(uintptr_t)bytes; /* zlib does not write there */
+    stream->avail_in = (uInt)count;
+    stream->next_out = (Bytef *)(expanded->data + expanded->count);
+    stream->avail_out = PIECE;
+    int result = inflate(stream, Z_NO_FLUSH);
+    *taken = count - stream->avail_in;
+    *more = result == Z_OK && (stream->avail_in > 0 || stream->avail_out == 0);
+    made->used += (int64_t)*taken;
+    expanded->count += PIECE - stream->avail_out;
+    if (result == Z_STREAM_END) made->in_member = 0;
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) /* BUF: it wants more */
+        return fail_expansion(made, result);
+    return judge(made);
+}
+
+/* The next bytes of the file, fewer than 4 GB. */
+static attn_status expander_add(expander *made, const char *bytes, size_t count) {
+    int64_t compressed = made->used + (int64_t)count;
+    attn_status status = at_check_expansion(made->context, made->name, made->allowed, compressed, compressed);
+    while (status == ATTN_OK && count > 0) {
+        size_t taken = 0;
+        if (!made->in_member && made->used > 0) {
+            while (taken < count && bytes[taken] == 0) taken++;
+            made->used += (int64_t)taken;
+            bytes += taken;
+            count -= taken;
+            if (count == 0) break;
+            inflateReset(&made->stream);
+            made->second = 1;
+        }
+        int more = 1;
+        made->in_member = 1;
+        while (status == ATTN_OK && more) {
+            status = expand_once(made, bytes, count, &taken, &more);
+            bytes += taken;
+            count -= taken;
+            taken = 0;
+        }
+    }
+    return status;
+}
+
+/* All that there is has been added, unless it has failed. */
+static attn_status expander_end(expander *made, attn_status status) {
+    if (status == ATTN_OK && made->in_member)
+        status = at_fail(made->context, ATTN_INVALID_ARGUMENT,
+                         "%s: the gzip data is cut off after %" PRId64 " bytes: the file is not whole",
+                         made->name, made->used);
+    inflateEnd(&made->stream);
+    if (status != ATTN_OK) at_bytes_free(made->context, made->expanded);
+    return status;
+}
+
+attn_status at_gzip_expand(attn_context *context, const char *name, const char *bytes, size_t count,
+                           const at_expansion *allowed, at_bytes *expanded) {
+    expander made = {.context = context, .name = name, .allowed = allowed, .expanded = expanded};
+    attn_status status = expander_begin(&made);
+    if (status != ATTN_OK) return status;
+    while (status == ATTN_OK && count > 0) {
+        size_t part = count < PIECE ? count : PIECE;
+        status = expander_add(&made, bytes, part);
+        bytes += part;
+        count -= part;
+    }
+    return expander_end(&made, status);
+}
+
+/* ---- files ---- */
+
+/* The rest of a file whose first bytes are in `piece`. */
+static attn_status expand_stream(expander *made, FILE *stream, char *piece, size_t got) {
+    attn_status status = expander_begin(made);
+    if (status != ATTN_OK) return status;
+    while (status == ATTN_OK && got > 0) {
+        status = expander_add(made, piece, got);
+        if (status != ATTN_OK) break;
+        errno = 0;
+        got = fread(piece, 1, PIECE, stream);
+        if (got == 0 && ferror(stream)) status = at_fail_system(made->context, made->name, "read", errno);
+    }
+    return expander_end(made, status);
+}
+
+static attn_status read_stream(attn_context *context, FILE *stream, const char *path,
+                               const at_expansion *allowed, at_bytes *file) {
+    for (;;) {
+        attn_status status =
+            at_grow(context, &file->data, &file->room, file->count + PIECE, 1, "the bytes of a file");
+        if (status != ATTN_OK) return status;
+        errno = 0;
+        /* First a piece that tells what it is. */
+        size_t space = file->count == 0 ? PIECE : (size_t)(file->room - file->count);
+        size_t got = fread(file->data + file->count, 1, space, stream);
+        if (got == 0) return ferror(stream) ? at_fail_system(context, path, "read", errno) : ATTN_OK;
+        if (file->count == 0 && at_is_gzip(file->data, got)) {
+            at_bytes piece = *file;
+            memset(file, 0, sizeof *file);
+            expander made = {.context = context, .name = path, .allowed = allowed, .expanded = file};
+            status = expand_stream(&made, stream, piece.data, got);
+            at_bytes_free(context, &piece);
+            return status;
+        }
+        file->count += (int64_t)got;
+        status = at_check_expansion(context, path, allowed, file->count, file->count);
+        if (status != ATTN_OK) return status;
+    }
+}
+
+attn_status at_file_read(attn_context *context, const char *path, const at_expansion *allowed,
+                         at_bytes *file) {
     FILE *stream = fopen(path, "rb");
     if (stream == NULL) return at_fail_system(context, path, "opened", errno);
-    attn_status status = read_stream(context, stream, path, limit, file);
+    attn_status status = read_stream(context, stream, path, allowed, file);
     fclose(stream);
-    if (status == ATTN_OK && at_is_gzip(file->data, (size_t)file->count)) {
-        at_bytes expanded = {0};
-        status = at_gzip_expand(context, path, file->data, (size_t)file->count, limit, &expanded);
-        at_bytes_free(context, file);
-        *file = expanded;
-    }
     if (status != ATTN_OK) at_bytes_free(context, file);
     return status;
 }

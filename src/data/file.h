@@ -16,15 +16,32 @@ typedef struct at_bytes {
 attn_status at_bytes_append(attn_context *context, at_bytes *bytes, const char *data, size_t length);
 void at_bytes_free(attn_context *context, at_bytes *bytes);
 
-/* Reads a file, and expands it if its first two bytes are gzip's; *file is empty before. It may have `limit`
- * bytes then. Errors: SYSTEM_ERROR (cannot be read), INVALID_ARGUMENT (damaged or cut off gzip), OVERFLOW
- * (the limit), OUT_OF_MEMORY. On failure *file is empty. */
-attn_status at_file_read(attn_context *context, const char *path, int64_t limit, at_bytes *file);
+/* What a file may become when it is expanded. */
+typedef struct at_expansion {
+    int64_t limit; /* bytes that it may have, compressed or not */
+    int64_t ratio; /* 0, or how many times its own size it may have: looked at from AT_RATIO_FROM bytes on */
+    /* NULL, or looks at what has come out so far, of which `judged` bytes it has seen before, and refuses it:
+     * called again and again while a compressed file is expanded, from AT_JUDGED_FROM bytes on. */
+    attn_status (*judge)(void *user, const char *bytes, size_t count, size_t judged);
+    void *user;
+} at_expansion;
+
+enum { AT_RATIO_FROM = 8 << 20, AT_JUDGED_FROM = 1 << 16 };
+
+/* OVERFLOW, with a text that says so, if that is too much for what it was made of. */
+attn_status at_check_expansion(attn_context *context, const char *name, const at_expansion *allowed,
+                               int64_t compressed, int64_t expanded);
+
+/* Reads a file, and expands it as it comes if its first two bytes are gzip's; *file is empty before. Errors:
+ * SYSTEM_ERROR (cannot be read), INVALID_ARGUMENT (damaged or cut off gzip), OVERFLOW (limit or ratio),
+ * OUT_OF_MEMORY, what the judge says. On failure *file is empty. */
+attn_status at_file_read(attn_context *context, const char *path, const at_expansion *allowed,
+                         at_bytes *file);
 
 int at_is_gzip(const char *bytes, size_t count);
 /* The expansion alone. Several gzip members one after another are one text, as gzip has it; zero bytes after
  * the last are padding. */
 attn_status at_gzip_expand(attn_context *context, const char *name, const char *bytes, size_t count,
-                           int64_t limit, at_bytes *expanded);
+                           const at_expansion *allowed, at_bytes *expanded);
 
 #endif

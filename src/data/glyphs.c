@@ -64,6 +64,7 @@ static size_t decode(const char *bytes, uint32_t *code) {
 }
 
 int attn_text_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
+    if (!text || !*text || !shown) return 0;
     uint32_t code = 0;
     size_t length = decode(*text, &code);
     if (length == 0) {
@@ -81,6 +82,7 @@ int attn_text_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
 }
 
 int attn_text_json_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
+    if (!text || !*text || !shown) return 0;
     uint32_t code = 0xfffd;
     size_t length = decode(*text, &code);
     const char *bytes = *text;
@@ -96,6 +98,6 @@ int attn_text_json_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
 int attn_text_cells(const char *text) {
     char shown[ATTN_GLYPH_BYTES];
     int width = 0;
-    while (*text) width += attn_text_glyph(&text, shown);
+    while (text && *text) width += attn_text_glyph(&text, shown);
     return width;
 }

@@ -1,19 +1,23 @@
 /* safetensors.c: reading files of named tensors, where nothing that the file says is believed unchecked.
  *
- * The whole file is mapped. Its header is parsed to JSON, whose strings serve as names and metadata as long
- * as the file is open. Every tensor becomes an entry; entries sorted by their place must cover the data
- * from the first byte to the last, each once. Memory is allocated for the entries that the header really
- * has, never for a size that it merely names.
+ * A file is read into memory of its own, or, if it is a very large one, mapped. Its header is parsed to JSON,
+ * whose strings serve as names and metadata as long as the file is open. Every tensor becomes an entry;
+ * entries sorted by their place must cover the data from the first byte to the last, each once. Memory is
+ * allocated for the entries that the header really has, never for a size that it merely names.
  *
- * The mapping is private and may be written to: weights can be changed in place, the file stays as it is.
+ * The data is checked as it comes, piece by piece while it is in the cache: against the checksums that the
+ * metadata may have, and for numbers that are not finite.
+ *
+ * Memory and mapping may be written to: weights can be changed in place, the file stays as it is.
  */
-#define _POSIX_C_SOURCE 200809L /* open, mmap */
+#define _DEFAULT_SOURCE /* open, mmap, madvise */
 
 #include "data/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,25 +26,37 @@
 
 #include <jansson.h>
 
+#include "base/checksum.h"
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/safetensors_checksum.h"
 
-enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000 };
-
-#define METADATA "__metadata__"
+enum {
+    LENGTH_BYTES = 8,
+    MAX_HEADER = 100000000,
+    MAX_READ = 256 << 20, /* files beyond it are mapped */
+    LARGE = 4 << 20,      /* bytes for which large pages are asked for */
+    PIECE = 1 << 18       /* bytes that are read and checked at a time: they are in the cache then */
+};
 
 typedef struct entry {
     at_stored stored; /* first, so that a pointer to it is one to the entry */
     int64_t begin, end;
+    uint32_t checksum;  /* of what has been checked */
+    int64_t not_finite; /* the first such number + 1; 0: none */
 } entry;
 
 struct at_safetensors {
     attn_context *context;
     char *name;
-    void *mapping; /* NULL: the bytes are the caller's */
+    unsigned char *memory; /* NULL: the bytes are mapped, or the caller's */
+    void *mapping;
     size_t mapping_length;
-    json_t *header;
-    entry *entries; /* in the order of their data */
+    json_t *header, *checksums;     /* NULL: the file has none */
+    const unsigned char *data;      /* of the tensors */
+    int64_t start;                  /* where it begins in the file */
+    int64_t checked, checked_count; /* how much of the data, and how many entries, have been checked */
+    entry *entries;                 /* in the order of their data */
     int64_t count;
     const at_stored **by_name;
 };
@@ -191,20 +207,115 @@ static attn_status check_cover(const at_safetensors *file, int64_t length) {
 }
 
 static attn_status check_metadata(const at_safetensors *file) {
-    json_t *metadata = json_object_get(file->header, METADATA);
+    json_t *metadata = json_object_get(file->header, AT_METADATA);
     if (!metadata) return ATTN_OK;
     if (!json_is_object(metadata))
-        return at_fail(file->context, ATTN_INVALID_ARGUMENT, "%s: " METADATA " is not an object of strings",
-                       file->name);
+        return at_fail(file->context, ATTN_INVALID_ARGUMENT,
+                       "%s: " AT_METADATA " is not an object of strings", file->name);
     const char *key;
     json_t *value;
     json_object_foreach(metadata, key, value) {
         if (!json_is_string(value))
-            return at_fail(file->context, ATTN_INVALID_ARGUMENT, "%s: " METADATA " \"%.80s\" is not a string",
-                           file->name, key);
+            return at_fail(file->context, ATTN_INVALID_ARGUMENT,
+                           "%s: " AT_METADATA " \"%.80s\" is not a string", file->name, key);
     }
     return ATTN_OK;
 }
+
+/* ---- checksums and numbers ---- */
+
+static attn_status damaged(const at_safetensors *file, const char *what) {
+    return at_fail(file->context, ATTN_INVALID_ARGUMENT,
+                   "%.300s: %s: the file is damaged, or a program has changed it without its checksums"
+                   " (metadata " AT_CHECKSUMS "); take another copy of it",
+                   file->name, what);
+}
+
+/* What the file says is the checksum of a tensor or of the header is `checksum`. */
+static int agrees(const at_safetensors *file, const char *name, uint32_t checksum) {
+    char text[AT_CHECKSUM_TEXT];
+    const char *stored = json_string_value(json_object_get(file->checksums, name));
+    at_checksum_text(checksum, text);
+    return stored && strcmp(stored, text) == 0;
+}
+
+/* Finds the checksums and checks that of the header itself. */
+static attn_status check_header(at_safetensors *file) {
+    const char *text = at_safetensors_metadata(file, AT_CHECKSUMS);
+    json_error_t error;
+    uint32_t checksum;
+    if (!text) return ATTN_OK;
+    file->checksums = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!file->checksums && json_error_code(&error) == json_error_out_of_memory)
+        return at_fail(file->context, ATTN_OUT_OF_MEMORY, "%s: no memory for its checksums", file->name);
+    if (!json_is_object(file->checksums) ||
+        (int64_t)json_object_size(file->checksums) != file->count + 1) /* and one of the header */
+        return damaged(file, "the checksums are not one for each tensor and one for the header");
+    if (at_header_checksum(file->header, &checksum) != 0)
+        return at_fail(file->context, ATTN_OUT_OF_MEMORY, "%s: no memory to check its header", file->name);
+    return agrees(file, AT_METADATA, checksum) ? ATTN_OK
+                                               : damaged(file, "the checksum of the header is wrong");
+}
+
+/* The first element whose exponent has all bits set + 1; 0: all are finite. Bits are compared, as the
+ * compiler makes vectors of that; where the element is, is asked only if there is one. */
+static int64_t find_not_finite(const void *data, int64_t count, at_dtype dtype) {
+    const uint32_t *words = data;
+    const uint64_t *longs = data;
+    const uint32_t exponent = 0x7f800000;
+    const uint64_t long_exponent = 0x7ff0000000000000;
+    uint32_t found = 0;
+    if (dtype == AT_DTYPE_F32)
+        for (int64_t i = 0; i < count; i++) found |= (words[i] & exponent) == exponent;
+    if (dtype == AT_DTYPE_F64)
+        for (int64_t i = 0; i < count; i++) found |= (longs[i] & long_exponent) == long_exponent;
+    for (int64_t i = 0; found && i < count; i++) {
+        if (dtype == AT_DTYPE_F32 ? (words[i] & exponent) == exponent
+                                  : (longs[i] & long_exponent) == long_exponent)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Bytes `begin` to `end` of the data, all of one tensor; no element is cut. */
+static void check_piece(const at_safetensors *file, entry *one, int64_t begin, int64_t end) {
+    int64_t bytes = one->stored.dtype == AT_DTYPE_F64 ? 8 : 4;
+    if (file->checksums) one->checksum = at_crc32c(one->checksum, file->data + begin, (size_t)(end - begin));
+    int64_t found = find_not_finite(file->data + begin, (end - begin) / bytes, one->stored.dtype);
+    if (found && !one->not_finite) one->not_finite = (begin - one->begin) / bytes + found;
+}
+
+/* All of it has been looked at. */
+static attn_status judge(const at_safetensors *file, const entry *one) {
+    char what[160];
+    if (file->checksums && !agrees(file, one->stored.name, one->checksum)) {
+        snprintf(what, sizeof what, "tensor \"%.80s\": its checksum is wrong", one->stored.name);
+        return damaged(file, what);
+    }
+    if (!one->not_finite) return ATTN_OK;
+    return at_fail(file->context, ATTN_NOT_FINITE,
+                   TENSOR "number %" PRId64 " of it is NaN or infinite: such a model cannot answer;"
+                          " take an earlier one, or train again with a smaller training.learning_rate",
+                   file->name, one->stored.name, one->not_finite - 1);
+}
+
+/* Goes on to `end`, counted from the beginning of the file. */
+static attn_status check_data(at_safetensors *file, int64_t end) {
+    attn_status status = ATTN_OK;
+    end -= file->start;
+    while (status == ATTN_OK && file->checked_count < file->count) {
+        entry *one = &file->entries[file->checked_count];
+        int64_t stop = one->end < end ? one->end : end;
+        if (stop > file->checked) check_piece(file, one, file->checked, stop);
+        if (stop > file->checked) file->checked = stop;
+        if (one->end > end) break;
+        status = judge(file, one);
+        file->checked_count++;
+    }
+    return status;
+}
+
+/* ---- the header as JSON ---- */
 
 static attn_status parse_json(at_safetensors *file, const char *text, size_t length) {
     json_error_t error;
@@ -241,7 +352,7 @@ static attn_status read_header(at_safetensors *file, const unsigned char *bytes,
     const char *name;
     json_t *object;
     json_object_foreach(file->header, name, object) {
-        if (strcmp(name, METADATA) == 0) continue;
+        if (strcmp(name, AT_METADATA) == 0) continue;
         status = read_entry(file->context, file->name, name, object, bytes, start, length,
                             &file->entries[file->count]);
         if (status != ATTN_OK) return status;
@@ -250,15 +361,23 @@ static attn_status read_header(at_safetensors *file, const unsigned char *bytes,
     qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_place);
     for (int64_t i = 0; i < file->count; i++) file->by_name[i] = &file->entries[i].stored;
     qsort(file->by_name, (size_t)file->count, sizeof *file->by_name, by_name);
-    return check_cover(file, length);
+    file->data = bytes + start;
+    file->start = start;
+    status = check_cover(file, length);
+    return status == ATTN_OK ? check_header(file) : status;
+}
+
+static uint64_t header_length(const unsigned char *bytes) {
+    uint64_t length = 0;
+    for (int i = 0; i < LENGTH_BYTES; i++) length |= (uint64_t)bytes[i] << 8 * i;
+    return length;
 }
 
 static attn_status read_bytes(at_safetensors *file, const unsigned char *bytes, size_t length) {
     if (length < LENGTH_BYTES)
         return at_fail(file->context, ATTN_INVALID_ARGUMENT,
                        "%s: %zu bytes are too few for a safetensors file", file->name, length);
-    uint64_t header = 0;
-    for (int i = 0; i < LENGTH_BYTES; i++) header |= (uint64_t)bytes[i] << 8 * i;
+    uint64_t header = header_length(bytes);
     if (header == 0 || header > length - LENGTH_BYTES)
         return at_fail(file->context, ATTN_INVALID_ARGUMENT,
                        "%s: not a safetensors file, or a damaged one: its header is said to have %" PRIu64
@@ -268,8 +387,6 @@ static attn_status read_bytes(at_safetensors *file, const unsigned char *bytes, 
         return at_fail(file->context, ATTN_INVALID_ARGUMENT,
                        "%s: the header has %" PRIu64 " bytes, more than %d are not allowed", file->name,
                        header, MAX_HEADER);
-    if (length > INT64_MAX / 2)
-        return at_fail(file->context, ATTN_OVERFLOW, "%s: too large (%zu bytes)", file->name, length);
     return read_header(file, bytes, (int64_t)header, (int64_t)length);
 }
 
@@ -290,12 +407,49 @@ static attn_status create(attn_context *context, const char *name, at_safetensor
     return ATTN_OK;
 }
 
+/* From *have up to `wanted` bytes of a file whose length is known. */
+static attn_status read_up_to(at_safetensors *file, int descriptor, int64_t wanted, int64_t *have) {
+    while (*have < wanted) {
+        ssize_t got = read(descriptor, file->memory + *have, (size_t)(wanted - *have));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return at_fail_system(file->context, file->name, "read", errno);
+        if (got == 0)
+            return at_fail(file->context, ATTN_SYSTEM_ERROR,
+                           "%s: somebody has made it shorter while it was read; try again", file->name);
+        *have += got;
+    }
+    return ATTN_OK;
+}
+
+/* The header, and then the data piece by piece. Bytes that are not in memory yet (descriptor not -1) are read
+ * before they are looked at. */
+static attn_status read_all(at_safetensors *file, int descriptor, const unsigned char *bytes,
+                            int64_t length) {
+    int64_t have = descriptor >= 0 ? 0 : length, header = length < LENGTH_BYTES ? length : LENGTH_BYTES;
+    attn_status status = read_up_to(file, descriptor, header, &have);
+    if (status == ATTN_OK && length > LENGTH_BYTES) {
+        uint64_t said = header_length(bytes), room = (uint64_t)length - LENGTH_BYTES;
+        header += (int64_t)(said < room ? said : room);
+        if (header <= MAX_HEADER + LENGTH_BYTES) status = read_up_to(file, descriptor, header, &have);
+    }
+    if (status == ATTN_OK) status = read_bytes(file, bytes, (size_t)length);
+    for (int64_t at = header; status == ATTN_OK && at < length;) {
+        at = (at / PIECE + 1) * PIECE; /* a multiple of every element's size */
+        if (at > length) at = length;
+        status = read_up_to(file, descriptor, at, &have);
+        if (status == ATTN_OK) status = check_data(file, at);
+    }
+    return status == ATTN_OK ? check_data(file, length) : status; /* of no data: empty tensors */
+}
+
 attn_status at_safetensors_parse(attn_context *context, const char *name, const void *bytes, size_t length,
                                  at_safetensors **file) {
     at_safetensors *made = NULL;
+    if (length > INT64_MAX / 2)
+        return at_fail(context, ATTN_OVERFLOW, "%s: too large (%zu bytes)", name, length);
     attn_status status = create(context, name, &made);
     if (status != ATTN_OK) return status;
-    status = read_bytes(made, bytes, length);
+    status = read_all(made, -1, bytes, (int64_t)length);
     if (status == ATTN_OK)
         *file = made;
     else
@@ -303,13 +457,43 @@ attn_status at_safetensors_parse(attn_context *context, const char *name, const 
     return status;
 }
 
-/* Maps the file; an empty one is left unmapped. */
-static attn_status map_file(at_safetensors *file) {
+/* Most of the time goes to the first touch of every page: large ones are asked for. A system that has none
+ * says so, and nothing is lost. */
+static void want_large_pages(unsigned char *memory, int64_t length) {
+#if defined(MADV_HUGEPAGE)
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)memory + page - 1) & ~(page - 1),
+              end = ((uintptr_t)memory + (size_t)length) & ~(page - 1);
+    if (end > begin && end - begin >= LARGE) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)length;
+#endif
+}
+
+static attn_status read_file(at_safetensors *file, int descriptor, int64_t length) {
+    int64_t room = 0;
+    attn_status status =
+        at_grow(file->context, &file->memory, &room, length, 1, "the tensors of a file"); /* not cleared */
+    if (status != ATTN_OK) return status;
+    want_large_pages(file->memory, length);
+    return read_all(file, descriptor, file->memory, length);
+}
+
+static attn_status map_file(at_safetensors *file, int descriptor, int64_t length) {
+    void *mapping = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+    if (mapping == MAP_FAILED) return at_fail_system(file->context, file->name, "mapped", errno);
+    file->mapping = mapping;
+    file->mapping_length = (size_t)length;
+    return read_all(file, -1, mapping, length);
+}
+
+static attn_status open_file(at_safetensors *file) {
     /* O_NONBLOCK: a named pipe without a writer would keep us waiting. */
     int descriptor = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return at_fail_system(file->context, file->name, "opened", errno);
     struct stat state;
-    attn_status status = ATTN_OK;
+    attn_status status;
     if (fstat(descriptor, &state) != 0) {
         status = at_fail_system(file->context, file->name, "looked at", errno);
     } else if (!S_ISREG(state.st_mode)) {
@@ -317,15 +501,10 @@ static attn_status map_file(at_safetensors *file) {
     } else if ((uint64_t)state.st_size > SIZE_MAX / 2) {
         status = at_fail(file->context, ATTN_OVERFLOW, "%s: too large (%" PRId64 " bytes)", file->name,
                          (int64_t)state.st_size);
-    } else if (state.st_size > 0) {
-        size_t length = (size_t)state.st_size;
-        void *mapping = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
-        if (mapping == MAP_FAILED) {
-            status = at_fail_system(file->context, file->name, "mapped", errno);
-        } else {
-            file->mapping = mapping;
-            file->mapping_length = length;
-        }
+    } else if (state.st_size <= MAX_READ) {
+        status = read_file(file, descriptor, (int64_t)state.st_size);
+    } else {
+        status = map_file(file, descriptor, (int64_t)state.st_size);
     }
     close(descriptor);
     return status;
@@ -335,8 +514,7 @@ attn_status at_safetensors_open(attn_context *context, const char *path, at_safe
     at_safetensors *made = NULL;
     attn_status status = create(context, path, &made);
     if (status != ATTN_OK) return status;
-    status = map_file(made);
-    if (status == ATTN_OK) status = read_bytes(made, made->mapping, made->mapping_length);
+    status = open_file(made);
     if (status == ATTN_OK)
         *file = made;
     else
@@ -348,6 +526,8 @@ void at_safetensors_close(at_safetensors *file) {
     if (!file) return;
     if (file->mapping) munmap(file->mapping, file->mapping_length);
     json_decref(file->header);
+    json_decref(file->checksums);
+    at_release(file->context, file->memory);
     at_release(file->context, file->by_name);
     at_release(file->context, file->entries);
     at_release(file->context, file->name);
@@ -359,7 +539,7 @@ void at_safetensors_close(at_safetensors *file) {
 const char *at_safetensors_name(const at_safetensors *file) { return file->name; }
 
 const char *at_safetensors_metadata(const at_safetensors *file, const char *key) {
-    return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
+    return json_string_value(json_object_get(json_object_get(file->header, AT_METADATA), key));
 }
 
 int64_t at_safetensors_count(const at_safetensors *file) { return file->count; }

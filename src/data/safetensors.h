@@ -29,7 +29,7 @@ typedef struct at_stored {
     int rank;
     int64_t shape[ATTN_MAX_RANK];
     int64_t count;    /* of elements */
-    const void *data; /* in the mapping, which may be written to (the file does not change) */
+    const void *data; /* memory that may be written to (the file does not change) */
     int used;         /* at_safetensors_find has found it */
 } at_stored;
 
@@ -37,9 +37,14 @@ typedef struct at_stored {
 
 typedef struct at_safetensors at_safetensors;
 
-/* Maps a file and checks its header: lengths within the file, offsets without gaps and overlaps up to the
+/* Reads a file and checks its header: lengths within the file, offsets without gaps and overlaps up to the
  * end, sizes that agree with dtype and shape, data aligned, no name twice, no more than 100 MB of header.
- * *file is untouched on failure. Errors: INVALID_ARGUMENT ("FILE: what is wrong"), SYSTEM_ERROR,
+ * Then its data: against the checksums in its metadata, if it has any, and every F32 and F64 number for being
+ * finite.
+ * Up to 256 MB go to memory of the context: nothing that happens to the file later matters. Larger files are
+ * mapped: who then overwrites or cuts the file in place (instead of renaming a new one onto it, as
+ * at_safetensors_commit does) changes the weights, or kills the process with SIGBUS.
+ * *file is untouched on failure. Errors: INVALID_ARGUMENT ("FILE: what is wrong"), NOT_FINITE, SYSTEM_ERROR,
  * OUT_OF_MEMORY. */
 attn_status at_safetensors_open(attn_context *context, const char *path, at_safetensors **file);
 /* The same for bytes in memory, which must stay and begin at a multiple of 8 (fuzzing). */

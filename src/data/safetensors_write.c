@@ -12,13 +12,13 @@
 
 #include <jansson.h>
 
+#include "base/checksum.h"
 #include "base/context.h"
 #include "base/memory.h"
 #include "data/replace.h"
+#include "data/safetensors_checksum.h"
 
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000, DATA_ALIGNMENT = 64 };
-
-#define METADATA "__metadata__"
 
 typedef struct addition {
     const char *dtype;
@@ -116,7 +116,7 @@ attn_status at_safetensors_add(at_safetensors_writer *writer, const char *name, 
                                const int64_t *shape, const void *data) {
     attn_context *context = writer->context;
     addition made = {.rank = rank, .data = data};
-    if (!name[0] || strcmp(name, METADATA) == 0 || json_object_get(writer->names, name))
+    if (!name[0] || strcmp(name, AT_METADATA) == 0 || json_object_get(writer->names, name))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "tensor \"%.80s\": the name is empty, reserved or there already", name);
     if (!describe(dtype, &made) || rank < 0 || rank > ATTN_MAX_RANK)
@@ -178,14 +178,39 @@ static int header_tensors(const at_safetensors_writer *writer, json_t *header, i
     return 0;
 }
 
+/* Adds the checksums, which are of the data as it is now, to the metadata of a header that has all else. -1
+ * without memory. */
+static int header_checksums(const at_safetensors_writer *writer, json_t *header) {
+    uint32_t checksum;
+    char text[AT_CHECKSUM_TEXT];
+    json_t *made = json_object(), *tensor;
+    const char *name;
+    int bad = !made || at_header_checksum(header, &checksum) != 0;
+    if (!bad) {
+        at_checksum_text(checksum, text);
+        bad = json_object_set_new(made, AT_METADATA, json_string(text)) != 0;
+    }
+    json_object_foreach(header, name, tensor) {
+        if (bad || strcmp(name, AT_METADATA) == 0) continue;
+        const addition *one = &writer->additions[json_integer_value(json_object_get(writer->names, name))];
+        at_checksum_text(at_crc32c(0, one->data, (size_t)one->bytes), text);
+        bad = json_object_set_new(made, name, json_string(text)) != 0;
+    }
+    char *all = bad ? NULL : json_dumps(made, JSON_COMPACT);
+    bad = !all || json_object_set_new(json_object_get(header, AT_METADATA), AT_CHECKSUMS, json_string(all));
+    free(all);
+    json_decref(made);
+    return bad ? -1 : 0;
+}
+
 /* *text = length, JSON and spaces up to where data begins, from malloc; 0 without memory. */
 static size_t write_header(const at_safetensors_writer *writer, char **text) {
     json_t *header = json_object();
     int64_t offset = 0;
-    int bad = !header || (json_object_size(writer->metadata) > 0 &&
-                          json_object_set(header, METADATA, writer->metadata) != 0);
+    int bad = !header || json_object_set_new(header, AT_METADATA, json_copy(writer->metadata)) != 0;
     for (int i = 0; !bad && i < SIZES; i++)
         bad = header_tensors(writer, header, element_sizes[i], &offset) != 0;
+    if (!bad) bad = header_checksums(writer, header) != 0;
     char *json = bad ? NULL : json_dumps(header, JSON_COMPACT);
     json_decref(header);
     if (!json) return 0;

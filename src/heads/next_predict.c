@@ -13,6 +13,7 @@
 #include "heads/next.h"
 
 void attn_sampling_options_init(attn_sampling_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->tokens = 200;

@@ -18,6 +18,7 @@
 enum { ROWS_OF_BEAMS = 512, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
 void attn_search_options_init(attn_search_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->beam = 4;

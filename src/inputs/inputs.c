@@ -61,12 +61,14 @@ const char *attn_input_of_file(const char *path) {
 /* ---- reading ---- */
 
 void attn_reader_options_init(attn_reader_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->labelled = 1;
     options->per_token = -1;
     options->pairs = -1;
     options->expanded_limit = INT64_C(1) << 32;
+    options->expanded_ratio = 200;
 }
 
 /* *options: those that were given, as this version has them. */
@@ -91,6 +93,9 @@ static attn_status check_options(attn_context *context, const attn_reader_option
     if (options->expanded_limit < 1)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: expanded_limit is %" PRId64,
                        options->expanded_limit);
+    if (options->expanded_ratio < 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader options: expanded_ratio is %" PRId64,
+                       options->expanded_ratio);
     return ATTN_OK;
 }
 
@@ -144,29 +149,33 @@ attn_status attn_dataset_read_parallel(attn_context *context, const char *source
     return read_source(context, &source, dataset);
 }
 
+/* NULL: there is no such kind, or no options. */
+static const at_input_kind *kind_of(const attn_reader_options *options) {
+    if (!options) return NULL;
+    return at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+}
+
 int attn_reader_files(const attn_reader_options *options) {
-    const at_input_kind *kind =
-        at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+    const at_input_kind *kind = kind_of(options);
     return kind && kind->takes_two && kind->takes_two(options) ? 2 : 1;
 }
 
 attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
                                 const attn_reader_options *options) {
-    const at_input_kind *kind =
-        options ? at_input_find(options->input && *options->input ? options->input : kinds[0]->name) : NULL;
+    const at_input_kind *kind = kind_of(options);
     if (!kind || !name || (!bytes && count)) return ATTN_FORMAT_AUTO;
     return (attn_format)kind->detect(name, bytes ? bytes : "", count, options);
 }
 
 int attn_reader_pieces(const attn_reader_options *options) {
-    const at_input_kind *kind =
-        at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
+    const at_input_kind *kind = kind_of(options);
     return kind ? kind->pieces((int)options->format) : -1;
 }
 
 /* ---- what is in a dataset ---- */
 
 void attn_describe_options_init(attn_describe_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
 }

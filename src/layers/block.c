@@ -14,6 +14,7 @@ struct attn_block {
 };
 
 void attn_block_options_init(attn_block_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     attn_mixer_options_init(&options->mixer);

@@ -9,6 +9,7 @@
 #include "tape/residual.h"
 
 void attn_decoder_options_init(attn_decoder_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->columns = 64;

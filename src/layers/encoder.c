@@ -20,6 +20,7 @@ struct attn_encoder {
 };
 
 void attn_encoder_options_init(attn_encoder_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->columns = 64;

@@ -49,6 +49,7 @@ int at_check_options(attn_parameters *set, const char *layer, size_t size, size_
 }
 
 void attn_places_init(attn_places *places) {
+    if (!places) return;
     memset(places, 0, sizeof *places);
     places->size = sizeof *places;
 }

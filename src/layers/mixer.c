@@ -19,6 +19,7 @@
 #include "tape/tape.h"
 
 void attn_mixer_options_init(attn_mixer_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->columns = 64;

@@ -23,6 +23,7 @@ struct attn_multihead {
 };
 
 void attn_multihead_options_init(attn_multihead_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->columns = 64;

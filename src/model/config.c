@@ -87,6 +87,7 @@ const char *attn_config_choice(int index, int choice) {
 }
 
 int attn_config_flag(int index, attn_config_flag_text *flag) {
+    if (!flag) return 0;
     for (int p = 0; index >= 0 && p < part_count(); index -= part_at(p++)->flag_count) {
         if (index >= part_at(p)->flag_count) continue;
         const at_flag *found = &part_at(p)->flags[index];

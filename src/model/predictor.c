@@ -110,6 +110,7 @@ static const at_fields *settings_at(int index, const char **models) {
 }
 
 int attn_setting(int index, attn_setting_text *setting) {
+    if (!setting) return 0;
     const char *models;
     const at_fields *fields;
     for (int t = 0; index >= 0 && (fields = settings_at(t, &models)); index -= fields->count, t++) {

@@ -6,6 +6,7 @@
 #include "model/predictor.h"
 
 void attn_write_options_init(attn_write_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
 }

@@ -25,6 +25,7 @@ enum { MOST_BATCH = 100000 };   /* rows of a batch of the splitter */
 enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->save_seconds = 30;

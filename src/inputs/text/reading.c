@@ -370,6 +370,30 @@ int at_text_detect(const char *name, const char *bytes, size_t count, const attn
 
 int at_text_takes_two(const attn_reader_options *options) { return options->pairs != 0; }
 
+typedef struct judged_file {
+    attn_context *context;
+    const char *name;
+    const attn_reader_options *options;
+} judged_file;
+
+/* What compressed text is expanded to, as it comes: it must not be another thing than text, and have no byte
+ * that is 0. Where bad lines are left out, or what stands before them is wanted, only what cannot be a line
+ * is refused: the rest of it may be good. */
+static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
+    enum { LONGEST = 1 << 16 };
+    const judged_file *file = user;
+    const char *zero = memchr(bytes + judged, 0, count - judged), *begin = zero;
+    at_content text = {file->name, bytes, count};
+    at_reader reader = reader_of(file->context, text, 1, file->options);
+    attn_status status = judged == 0 ? open_text(&reader) : ATTN_OK;
+    if (status != ATTN_OK || !zero) return status;
+    while (begin > bytes && begin[-1] != '\n') begin--;
+    const char *end = memchr(zero, '\n', (size_t)(bytes + count - zero));
+    size_t length = (size_t)((end ? end : bytes + count) - begin);
+    if (length <= LONGEST && (file->options->skip_bad || file->options->stop_at_bad)) return ATTN_OK;
+    return at_reader_check(&reader, bytes, count, 1);
+}
+
 attn_status at_text_read(attn_context *context, const at_source *source, attn_dataset **dataset) {
     const attn_reader_options *options = source->options;
     at_bytes files[2] = {{0}, {0}};
@@ -384,7 +408,9 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
     for (int i = 0; i < count && status == ATTN_OK; i++) {
         contents[i] = (at_content){source->names[i], source->bytes[i], source->counts[i]};
         if (source->bytes[i]) continue;
-        status = at_file_read(context, source->names[i], options->expanded_limit, &files[i]);
+        judged_file user = {context, source->names[i], options};
+        const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, judge, &user};
+        status = at_file_read(context, source->names[i], &allowed, &files[i]);
         contents[i] = (at_content){source->names[i], files[i].data, (size_t)files[i].count};
     }
     if (status == ATTN_OK && count == 2) {

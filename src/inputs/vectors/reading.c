@@ -180,22 +180,38 @@ static attn_status parse(at_vectors_reader *reader, const at_vectors_file *files
     return at_vectors_read_table(reader, &files[0]);
 }
 
+/* What a compressed file is expanded to, as it comes: it must be what it is named or said to be, and a table
+ * has no byte that is 0. */
+static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
+    at_vectors_reader *reader = user;
+    at_vectors_file file = {reader->name, bytes, count};
+    int format;
+    attn_status status = choose_format(reader, &file, &format);
+    if (status != ATTN_OK || format != AT_VECTORS_CSV) return status;
+    const char *zero = memchr(bytes + judged, 0, count - judged);
+    return zero ? at_vectors_fail(reader, NULL, 0, "byte %zu is 0: this is no table",
+                                  (size_t)(zero - bytes) + 1)
+                : ATTN_OK;
+}
+
 attn_status at_vectors_read_files(attn_context *context, const at_source *source, attn_dataset **dataset) {
+    const attn_reader_options *options = source->options;
     at_bytes contents[2] = {{0}, {0}};
     at_vectors_file files[2];
     int count = source->names[1] ? 2 : 1;
     attn_status status = ATTN_OK;
+    at_vectors_reader reader = {.context = context, .options = options, .first_line = source->first_line};
     for (int i = 0; i < count && status == ATTN_OK; i++) {
         files[i] = (at_vectors_file){source->names[i], source->bytes[i], source->counts[i]};
         if (files[i].bytes) continue;
-        status = at_file_read(context, source->names[i], source->options->expanded_limit, &contents[i]);
+        reader.name = source->names[i];
+        const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, i ? NULL : judge,
+                                      &reader};
+        status = at_file_read(context, source->names[i], &allowed, &contents[i]);
         files[i].bytes = contents[i].data ? contents[i].data : "";
         files[i].count = (size_t)contents[i].count;
     }
-    at_vectors_reader reader = {.context = context,
-                                .name = source->names[0],
-                                .options = source->options,
-                                .first_line = source->first_line};
+    reader.name = source->names[0];
     if (status == ATTN_OK) status = parse(&reader, files, count);
     at_strings_free(context, &reader.wanted);
     at_release(context, reader.normal);

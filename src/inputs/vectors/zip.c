@@ -124,11 +124,9 @@ static attn_status check_sizes(at_vectors_reader *reader, const at_zip *archive,
         size += archive->members[i].size;
     }
     if (packed > count) return damaged(reader, "its members overlap");
-    if (size <= (uint64_t)reader->options->expanded_limit) return ATTN_OK;
-    return at_fail(reader->context, ATTN_OVERFLOW,
-                   "%.200s: has more than %" PRId64
-                   " bytes when it is expanded (expanded_limit of the reader options)",
-                   reader->name, reader->options->expanded_limit);
+    const at_expansion allowed = {.limit = reader->options->expanded_limit,
+                                  .ratio = reader->options->expanded_ratio};
+    return at_check_expansion(reader->context, reader->name, &allowed, (int64_t)packed, (int64_t)size);
 }
 
 attn_status at_zip_open(at_vectors_reader *reader, const char *bytes, size_t count, at_zip *archive) {
