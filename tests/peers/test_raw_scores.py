@@ -3,9 +3,11 @@
 Texts are made up: a right side, and an answer in which tokens are split and merged, sentences end elsewhere,
 multi-word tokens come, go and have other words, tags change, spaces of many kinds stand inside forms, and
 empty nodes, comments and wrong `# text` lines stand between. Counts and scores must be the same to the last
-bit; where the texts differ, both must refuse them.
+bit; where the texts differ, both must refuse them. DATA=<folder> in the environment: also the test data of the
+treebanks in DATA/ud-*, against the same with such mistakes.
 """
 
+import gzip
 import importlib.util
 import os
 import random
@@ -79,7 +81,7 @@ class Side:
         side.stops = {i for i in side.ends if generator.random() < 0.15} | {len(pieces)}
         for begin, end in side.tokens():
             if generator.random() < multiword:
-                side.words[begin, end] = make_words(generator, pieces[begin:end])
+                side.words[(begin, end)] = make_words(generator, pieces[begin:end])
         return side
 
     def tokens(self):
@@ -154,6 +156,50 @@ class Side:
         return paragraph + ([f"# text = {text}"] if kind < 4 else [])
 
 
+def read_treebank(path):
+    """The pieces and the Side of a file."""
+    side, pieces, multiword = Side(), [], 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for line in lines:
+        columns = line.split("\t")
+        if not line and pieces:
+            side.stops.add(len(pieces))
+        if len(columns) != 10 or "." in columns[0]:
+            continue
+        if multiword == 0:
+            begin = len(pieces)
+            for character in "".join(columns[1].split()):
+                if unicodedata.combining(character) and len(pieces) > begin:
+                    pieces[-1] += character
+                else:
+                    pieces.append(character)
+            token, word = (begin, len(pieces)), 0
+            side.ends.add(len(pieces))
+        if "-" in columns[0]:
+            first, last = map(int, columns[0].split("-"))
+            multiword = last - first + 1
+            side.words[token] = []
+            continue
+        if multiword:
+            side.words[token].append(columns[1])
+            multiword -= 1
+        side.tags[(*token, word)] = tuple(columns[2:6])
+        word += 1
+    return pieces, side
+
+
+def treebank_cases(generator, folder):
+    paths = sorted(folder.glob("ud-*/*-ud-test.conllu.gz"))
+    if not paths:
+        raise SystemExit(f"there are no treebanks in {folder}")
+    for path in paths:
+        pieces, gold = read_treebank(path)
+        right = gold.conllu(generator, pieces)
+        for noise in (0, 0.02, 0.1):
+            yield right, gold.changed(generator, pieces, noise, 0.2).conllu(generator, pieces)
+
+
 def differing(generator, text):
     """The text with another character in one of its tokens."""
     lines = text.split("\n")
@@ -222,12 +268,14 @@ def check(what, ours, theirs, texts):
     failed += 1
     if failed <= 5:
         print(f"failed: {what}\n  libattn: {ours}\n  script:  {theirs}")
-        print("\n".join(f"  | {line}" for text in texts for line in text.split("\n")))
+        print("\n".join(f"  | {line}" for text in texts for line in text.split("\n")[:100]))
 
 
 def main():
     script = load_script()
     cases = list(make_cases(random.Random(1)))
+    if os.environ.get("DATA"):
+        cases += treebank_cases(random.Random(2), Path(os.environ["DATA"]))
     refused = regions = 0
     with tempfile.TemporaryDirectory() as folder:
         program = build_program(folder)
