@@ -60,7 +60,7 @@ check "tag: learned" grep -qE '^accuracy +(1\.0000|0\.9[5-9])' out
 run predict tag.safetensors x.npy
 check "tag: predict" is '0\tin\n1\tout\n2\tin\n\n'
 run predict tag.safetensors x.npy --json
-check "tag: JSON" says '{"units":["0","1","2"],"outputs":{"label":["in","out","in"]}}'
+check "tag: JSON" says '{"line":1,"units":["0","1","2"],"outputs":{"label":["in","out","in"]}}'
 npy deep.npy "(3, 1, 2)" 15 1 -15 2 9 3
 run predict tag.safetensors deep.npy
 check "tag: three sequences" is '0\tin\n\n0\tout\n\n0\tin\n\n'
