@@ -16,7 +16,7 @@
 typedef struct predict_arguments {
     const char *positional[2];
     bool json, plain;
-    const char *format, *prompt;
+    const char *format, *text_column, *prompt;
     int64_t threads;
     opening_settings settings;
 } predict_arguments;
@@ -238,6 +238,7 @@ static int predict(prediction *with, const predict_arguments *given) {
         if (format < 0) return EXIT_MISUSED;
         with->options.format = (attn_format)format;
     }
+    if (given->text_column != NULL) with->options.text_column = given->text_column;
     with->options.labelled = 0;
     with->options.stop_at_bad = 1;
     attn_write_options_init(&with->write);
@@ -272,12 +273,13 @@ static const char about[] =
     "first line and the model, or --format says it.\n";
 
 int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 5 };
+    enum { OWN_FLAGS = 6 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
         argument_switch("plain", &given.plain, "the answers alone, whatever the format of the input"),
         argument_text("format", &given.format, "F", "of the input: lines, conllu, table, jsonl, ..."),
+        argument_text("text-column", &given.text_column, "C", "of the texts, if not as in training"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };

@@ -75,6 +75,12 @@ check "CSV with line breaks: byte for byte" is '"id","text",other,predicted_labe
 printf '\357\273\277"text";label\r\n"a fine; film";bad\r\n' >semicolons.csv
 same "CSV with semicolons, BOM and CRLF" "$classes" semicolons.csv
 check "CSV with semicolons, BOM and CRLF" is '\357\273\277"text";label;predicted_label\r\n"a fine; film";bad;good\r\n'
+printf 'phrase,n\na fine film,1\n' >unusual.csv
+same "CSV with an unusual header" "$classes" unusual.csv --text-column phrase
+check "CSV with an unusual header" is 'phrase,n,predicted_label\na fine film,1,good\n'
+printf 'phrase\na fine film\n' >lone.txt
+same "a table of one column" "$classes" lone.txt --text-column phrase
+check "a table of one column" is 'phrase\tpredicted_label\na fine film\tgood\n'
 printf 'text,label\n' >header.csv
 same "CSV of a header alone" "$classes" header.csv
 check "CSV of a header alone: it gets no answer" is 'text,label,predicted_label\n'

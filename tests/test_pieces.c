@@ -90,6 +90,7 @@ static void test_quotes(void **state) {
     assert_int_equal(attn_reader_quotes("f", "text;label\n", 11, &options), ';');
     assert_int_equal(attn_reader_quotes("f", "text\tx,y\n", 9, &options), 0);
     assert_int_equal(attn_reader_quotes("f", "\"text\",\"a\tb\",label\n", 20, &options), ',');
+    assert_int_equal(attn_reader_quotes("f", "good\tx,text,label\n", 18, &options), 0);
     options.format = ATTN_FORMAT_LINES;
     assert_int_equal(attn_reader_quotes("f", "a,b\n", 4, &options), 0);
 }

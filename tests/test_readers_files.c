@@ -141,7 +141,7 @@ static void test_detection(void **state) {
     const char *unknown =
         "a.txt: has a format that its name and first lines do not tell. It may be CoNLL-U, lines "
         "of token TAB tag, a table (TSV or CSV) with a header, lines of label TAB text or of "
-        "__label__LABEL text: say which";
+        "__label__LABEL text, objects of JSON: say which";
     check_read_fails(context(), "a.txt", "some words\n", NULL, unknown);
     check_read_fails(context(), "a.txt", "\n\n", NULL, unknown);
 }

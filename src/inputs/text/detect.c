@@ -59,6 +59,7 @@ static int64_t count_byte(const at_line *line, char byte) {
 typedef struct header_names {
     int fields, texts, labels, asked; /* how many; asked: those that the options name */
     int plain;                        /* all look like names of columns */
+    int tabs;                         /* a TAB stands within one, and not between quotes */
 } header_names;
 
 /* Whether a name stands in a list with commas between. */
@@ -99,6 +100,8 @@ static header_names find_names(const at_line *line, char delimiter, const attn_r
         if (length >= 2 && name[0] == '"' && name[length - 1] == '"') {
             name++;
             length -= 2;
+        } else {
+            found.tabs |= memchr(name, '\t', length) != NULL;
         }
         found.fields++;
         found.texts += at_is_text_name(name, length) != 0;
@@ -117,8 +120,8 @@ char at_header_delimiter(const at_reader *reader, const at_line *line) {
         header_names found = find_names(line, delimiters[i], &reader->options);
         int named = found.texts + found.labels + found.asked > 0;
         if (found.fields < 2 || !named) continue;
-        if (delimiters[i] == '\t' || found.plain || (found.texts > 0 && found.labels > 0))
-            return delimiters[i];
+        int both = found.texts > 0 && found.labels > 0 && !found.tabs;
+        if (delimiters[i] == '\t' || found.plain || both) return delimiters[i];
     }
     return 0;
 }

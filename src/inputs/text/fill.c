@@ -230,7 +230,9 @@ attn_status at_text_fill_in(const attn_dataset *dataset, const char *lines, size
     if (cells->parts && dataset->format != ATTN_FORMAT_JSONL) return ATTN_OK;
     if (dataset->format == ATTN_FORMAT_CONLLU)
         return at_conllu_fill(dataset, lines, length, cells, writer, filled);
-    if (!lines || dataset->placement.end_count != dataset->examples) return ATTN_OK;
+    const at_placement *places = &dataset->placement;
+    if (!lines || places->end_count != dataset->examples) return ATTN_OK;
+    if (places->end_count > 0 && (size_t)places->ends[places->end_count - 1] > length) return ATTN_OK;
     *filled = 1;
     if (dataset->format == ATTN_FORMAT_TABLE && !cells->per_row)
         fill_table(&work, lines, length);
