@@ -59,10 +59,10 @@ argument_flag argument_text(const char *name, const char **text, const char *val
     return flag;
 }
 
-argument_flag argument_texts(const char *name, const char **text, const char **second, const char *value,
+argument_flag argument_texts(const char *name, const char **texts, size_t limit, const char *value,
                              const char *help) {
-    argument_flag flag = argument_text(name, text, value, help);
-    flag.second = second;
+    argument_flag flag = argument_text(name, texts, value, help);
+    flag.limit = limit;
     return flag;
 }
 
@@ -168,7 +168,9 @@ static bool set_number(const argument_list *list, const argument_flag *flag, con
     char *end = NULL;
     char must[96];
     double value = strtod(given, &end);
-    if (end == given || *end != '\0' || !isfinite(value) || value < flag->minimum || value > flag->maximum) {
+    bool decimal = given[strspn(given, "+-.0123456789eE")] == '\0'; /* not 0x10 */
+    if (!decimal || end == given || *end != '\0' || !isfinite(value) || value < flag->minimum ||
+        value > flag->maximum) {
         snprintf(must, sizeof must, ": must be a number from %g to %g", flag->minimum, flag->maximum);
         return refuse(list, flag, given, must);
     }
@@ -190,6 +192,14 @@ static bool set_choice(const argument_list *list, const argument_flag *flag, con
     return refuse(list, flag, given, must);
 }
 
+static bool set_text(const argument_list *list, const argument_flag *flag, const char *given) {
+    size_t at = 0;
+    while (at < flag->limit && flag->target.text[at] != NULL) at++;
+    if (flag->limit > 0 && at == flag->limit) return refuse(list, flag, given, ": too many values");
+    flag->target.text[at] = given;
+    return true;
+}
+
 static bool set_value(const argument_list *list, const argument_flag *flag, const char *given) {
     switch (flag->kind) {
     case ARGUMENT_SWITCH: *flag->target.on = true; return true;
@@ -197,7 +207,7 @@ static bool set_value(const argument_list *list, const argument_flag *flag, cons
     case ARGUMENT_SIZE: return set_size(list, flag, given);
     case ARGUMENT_NUMBER: return set_number(list, flag, given);
     case ARGUMENT_CHOICE: return set_choice(list, flag, given);
-    case ARGUMENT_TEXT: *flag->target.text = given; return true;
+    case ARGUMENT_TEXT: return set_text(list, flag, given);
     }
     return false;
 }
@@ -232,6 +242,9 @@ static const argument_flag *find_letter(const argument_list *list, const char *a
     return NULL;
 }
 
+/* Whether an argument is no flag: "-" is standard input. */
+static bool is_value(const char *argument) { return argument[0] != '-' || argument[1] == '\0'; }
+
 /* Reads the flag at arguments[*at] and, where it has one, its value; moves *at
  * to the last argument used. */
 static bool read_flag(const argument_list *list, int count, char **arguments, int *at) {
@@ -255,9 +268,9 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
     }
     *at += 1;
     if (!set_value(list, flag, arguments[*at])) return false;
-    if (flag->second != NULL && *at + 1 < count && arguments[*at + 1][0] != '-') {
+    while (flag->limit > 0 && *at + 1 < count && is_value(arguments[*at + 1])) {
         *at += 1;
-        *flag->second = arguments[*at];
+        if (!set_value(list, flag, arguments[*at])) return false;
     }
     return true;
 }

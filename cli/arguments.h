@@ -42,7 +42,7 @@ typedef struct argument_flag {
     int64_t lowest, highest;
     double minimum, maximum;
     const char *const *choices; /* ends with NULL */
-    const char **second;        /* TEXT: NULL, or where a second value goes, if what follows is not a flag */
+    size_t limit; /* TEXT: 0, or so many values go to target.text[0], [1], ...: what follows and is no flag */
 } argument_flag;
 
 /* A row of the table each. `value` is what the help calls the value (NULL for a
@@ -57,8 +57,8 @@ argument_flag argument_number(const char *name, double *number, const char *valu
 argument_flag argument_choice(const char *name, int *choice, const char *value, const char *initial,
                               const char *const *choices, const char *help);
 argument_flag argument_text(const char *name, const char **text, const char *value, const char *help);
-/* One or two values: --dev FILE [FILE]. */
-argument_flag argument_texts(const char *name, const char **text, const char **second, const char *value,
+/* Up to `limit` values: --dev FILE [FILE...], or --dev FILE --dev FILE. */
+argument_flag argument_texts(const char *name, const char **texts, size_t limit, const char *value,
                              const char *help);
 argument_flag argument_letter(argument_flag flag, char letter); /* the same flag with a short form */
 

@@ -77,7 +77,7 @@ static int choose_options(const checked *of, attn_reader_options *options) {
 /* A file that has nothing to learn from is read as one to predict on, and of->unlabelled says why. */
 static attn_status read_one(checked *of, attn_reader_options *options) {
     const char *path = of->given->positional[0];
-    attn_status status = attn_dataset_read(of->context, path, options, &of->dataset);
+    attn_status status = opening_read(of->context, &path, 1, options, &of->dataset);
     if (status != ATTN_INVALID_ARGUMENT || !options->labelled || value_of(of->given, "reader.column"))
         return status;
     const char *error = attn_context_error(of->context);
@@ -85,7 +85,7 @@ static attn_status read_one(checked *of, attn_reader_options *options) {
     if (of->unlabelled == NULL) return status;
     strcpy(of->unlabelled, error);
     options->labelled = 0;
-    return attn_dataset_read(of->context, path, options, &of->dataset);
+    return opening_read(of->context, &path, 1, options, &of->dataset);
 }
 
 /* EXIT_DONE, or it has said why not. */
@@ -95,9 +95,13 @@ static int read_files(checked *of) {
     int code = choose_options(of, &options);
     if (code != EXIT_DONE) return code;
     bool parallel = given->positional[1] != NULL;
-    attn_status status = parallel ? attn_dataset_read_parallel(of->context, given->positional[0],
-                                                               given->positional[1], &options, &of->dataset)
-                                  : read_one(of, &options);
+    code = opening_take_input("check", given->positional, parallel ? 2 : 1);
+    if (code != EXIT_DONE) return code;
+    attn_status status = !parallel ? read_one(of, &options)
+                         : attn_reader_files(&options) == 2
+                             ? opening_read(of->context, given->positional, 2, &options, &of->dataset)
+                             : attn_dataset_read_parallel(of->context, given->positional[0],
+                                                          given->positional[1], &options, &of->dataset);
     if (status != ATTN_OK) {
         const char *reason = of->unlabelled != NULL ? of->unlabelled : attn_context_error(of->context);
         arguments_complain("check", "", reason, "", NULL);
@@ -119,8 +123,8 @@ static int print(const checked *of) {
     attn_describe_options_init(&options);
     options.json = given->json;
     options.bold = terminal_color_of_output(TERMINAL_AUTO) != TERMINAL_PLAIN;
-    options.names[0] = given->positional[0];
-    options.names[1] = given->positional[1];
+    options.names[0] = opening_name(given->positional[0]);
+    options.names[1] = given->positional[1] != NULL ? opening_name(given->positional[1]) : NULL;
     options.unlabelled = of->unlabelled;
     options.task = given->task > 0 ? attn_task_name(given->task - 1) : NULL;
     if (attn_dataset_describe(of->dataset, &options, &text) != ATTN_OK)

@@ -106,6 +106,10 @@ static int check_svg(const comparison *what, const char *path) {
 
 /* The folder for models: the one given, or a new one, whose name is in *made. */
 static int make_folder(comparison *what, const char *keep, char **made) {
+    if (keep != NULL && strcmp(keep, "-") == 0) {
+        fputs("attn compare: --keep is a folder, not standard output (-)\n", stderr);
+        return EXIT_MISUSED;
+    }
     if (keep != NULL) {
         what->folder = keep;
         what->keep = true;
@@ -184,6 +188,7 @@ static int compare(comparison *what, const compare_arguments *given) {
     char *made = NULL;
     int64_t count = what->encoders * what->seeds;
     int code = given->svg != NULL ? check_svg(what, given->svg) : EXIT_DONE;
+    if (code == EXIT_DONE) code = training_take_input(&what->training); /* once for all runs */
     if (code == EXIT_DONE) code = compare_check(what);
     if (code == EXIT_DONE) code = make_folder(what, given->keep, &made);
     if (code != EXIT_DONE) return code;
@@ -215,8 +220,8 @@ int command_compare(int count, char **arguments) {
     snprintf(all_help, sizeof all_help, "which (default %s)", all);
     compare_arguments given = {.encoders = all};
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
-        argument_texts("test", &what.training.test.path[0], &what.training.test.path[1], "FILE",
-                       "test data: each best model is tested once"),
+        argument_texts("test", what.training.test.path, TRAINING_MOST_FILES, "FILE",
+                       "test data, one file or several: each best model is tested once"),
         argument_text("encoders", &given.encoders, "LIST", all_help),
         argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
         argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
@@ -227,7 +232,7 @@ int command_compare(int count, char **arguments) {
     int added = training_flags_add(&what.training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "compare",
-        .usage = "TASK FILE [--dev FILE] --test FILE [flags]",
+        .usage = "TASK FILE [FILE...] [--dev FILE] --test FILE [flags]",
         .about = "Trains with each encoder and several seeds on the same data, with the same width\n"
                  "and the same number of steps, or, with --time, for the same time. The best model\n"
                  "of a run is chosen by the development data and tested once. One table: scores\n"

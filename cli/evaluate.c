@@ -16,6 +16,7 @@
 enum {
     CLASSES_SHOWN = 30,   /* in the table of classes, unless all are asked for */
     MATRIX_CLASSES = 12,  /* rows and columns of the confusion matrix */
+    LABEL_CELLS = 24,     /* longer labels are cut in tables; --json has them whole */
     CONFUSIONS_SHOWN = 10 /* pairs that are taken for each other */
 };
 
@@ -54,13 +55,33 @@ static ranked_class *rank_classes(const attn_report *report, int output, int64_t
     return ranked;
 }
 
+/* A label, cut where the columns after it would not stand below each other. */
+static void print_label(const char *label, int width) {
+    if (text_width(label) <= width) {
+        text_print_left(stdout, label, width);
+        return;
+    }
+    int cells = 0;
+    while (*label != '\0') {
+        char shown[ATTN_GLYPH_BYTES];
+        const char *next = label;
+        attn_text_glyph(&next, shown);
+        int one = text_width(shown);
+        if (cells + one > width - (int)strlen("...")) break;
+        fputs(shown, stdout);
+        cells += one;
+        label = next;
+    }
+    printf("...%*s", width - cells - (int)strlen("..."), "");
+}
+
 static int widest(const attn_report *report, int output, const ranked_class *ranked, int64_t count) {
     int width = (int)strlen("label");
     for (int64_t i = 0; i < count; i++) {
         int one = text_width(attn_report_class(report, output, ranked[i].number));
         if (one > width) width = one;
     }
-    return width;
+    return width < LABEL_CELLS ? width : LABEL_CELLS;
 }
 
 static void print_classes(const attn_report *report, int output, const ranked_class *ranked, int64_t count,
@@ -72,7 +93,7 @@ static void print_classes(const attn_report *report, int output, const ranked_cl
     printf("  %9s %9s %9s  %9s %9s %9s\n", "support", "predicted", "right", "precision", "recall", "F1");
     for (int64_t i = 0; i < shown; i++) {
         attn_class_scores scores = attn_report_class_scores(report, output, ranked[i].number);
-        text_print_left(stdout, attn_report_class(report, output, ranked[i].number), width);
+        print_label(attn_report_class(report, output, ranked[i].number), width);
         printf("  %9" PRId64 " %9" PRId64 " %9" PRId64 "  %9.4f %9.4f %9.4f\n", scores.support,
                scores.predicted, scores.right, scores.precision, scores.recall, scores.f1);
     }
@@ -96,7 +117,7 @@ static void print_matrix(const attn_report *report, int output, const ranked_cla
     fputc('\n', stdout);
     for (int64_t i = 0; i < shown; i++) {
         printf("%3" PRId64 "  ", i + 1);
-        text_print_left(stdout, attn_report_class(report, output, ranked[i].number), width);
+        print_label(attn_report_class(report, output, ranked[i].number), width);
         int64_t others = ranked[i].support;
         for (int64_t j = 0; j < shown; j++) {
             int64_t times = attn_report_confusion(report, output, ranked[i].number, ranked[j].number);
@@ -138,14 +159,15 @@ static void print_mistakes(const attn_report *report, int output, const ranked_c
     int width = 0;
     for (int i = 0; i < used; i++) {
         int one = text_width(attn_report_class(report, output, list[i].truth));
-        if (one > width) width = one;
+        if (one > width) width = one < LABEL_CELLS ? one : LABEL_CELLS;
     }
     printf("\nmost frequent mistakes: what it is, and what it was called\n");
     for (int i = 0; i < used; i++) {
         printf("%8" PRId64 "  ", list[i].times);
-        text_print_left(stdout, attn_report_class(report, output, list[i].truth), width);
+        print_label(attn_report_class(report, output, list[i].truth), width);
         fputs("  ", stdout);
-        text_print(stdout, attn_report_class(report, output, list[i].answer));
+        const char *answer = attn_report_class(report, output, list[i].answer);
+        print_label(answer, text_width(answer) < LABEL_CELLS ? text_width(answer) : LABEL_CELLS);
         fputc('\n', stdout);
     }
 }
@@ -172,10 +194,10 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
 static void print_title(const attn_dataset *dataset, const eval_arguments *given) {
     text_print(stdout, given->positional[MODEL]);
     fputs(" on ", stdout);
-    text_print(stdout, given->positional[FILE_ONE]);
+    text_print(stdout, opening_name(given->positional[FILE_ONE]));
     if (given->positional[FILE_TWO] != NULL) {
         fputs(" and ", stdout);
-        text_print(stdout, given->positional[FILE_TWO]);
+        text_print(stdout, opening_name(given->positional[FILE_TWO]));
     }
     printf(": %" PRId64 " examples", attn_dataset_examples(dataset));
     if (attn_dataset_skipped(dataset) > 0)
@@ -228,8 +250,11 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
         *misused = true;
         return ATTN_INVALID_ARGUMENT;
     }
-    return two != NULL ? attn_dataset_read_parallel(context, one, two, &options, dataset)
-                       : attn_dataset_read(context, one, &options, dataset);
+    const char *const files[] = {one, two};
+    int code = opening_take_input("eval", files, two != NULL ? 2 : 1);
+    *misused = code != EXIT_DONE;
+    if (code != EXIT_DONE) return ATTN_INVALID_ARGUMENT;
+    return opening_read(context, files, two != NULL ? 2 : 1, &options, dataset);
 }
 
 /* Flags that this report has nothing for. */

@@ -1,6 +1,10 @@
 /* explain.c: the command `attn explain`: what a model's answer looks at, or one attention, every step of it.
  */
+#define _POSIX_C_SOURCE 200809L /* getline */
+
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <attn/attn.h>
@@ -64,6 +68,30 @@ static attn_status explain_text(attn_predictor *predictor, const attn_model *mod
     return status;
 }
 
+static int explain_line(attn_predictor *predictor, const attn_model *model, const explain_arguments *given,
+                        const char *text) {
+    if (explain_text(predictor, model, given, text) == ATTN_OK) return EXIT_DONE;
+    fflush(stdout);
+    return opening_fail("explain", attn_predictor_context(predictor));
+}
+
+/* The texts of standard input, one a line, as they come. */
+static int explain_lines(attn_predictor *predictor, const attn_model *model, const explain_arguments *given) {
+    char *line = NULL;
+    size_t room = 0;
+    int code = EXIT_DONE;
+    for (ssize_t length; code == EXIT_DONE && (length = getline(&line, &room, stdin)) >= 0;) {
+        if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
+        code = explain_line(predictor, model, given, line);
+    }
+    if (code == EXIT_DONE && ferror(stdin)) {
+        fprintf(stderr, "attn explain: cannot read standard input: %s\n", strerror(errno));
+        code = EXIT_FAILED;
+    }
+    free(line);
+    return code;
+}
+
 static int explain_texts(attn_predictor *predictor, const attn_model *model, const explain_arguments *given) {
     if (!attn_predictor_has(predictor, "beam")) {
         fprintf(
@@ -74,9 +102,10 @@ static int explain_texts(attn_predictor *predictor, const attn_model *model, con
         return EXIT_MISUSED;
     }
     for (size_t i = FIRST_TEXT; i < given->count; i++) {
-        if (explain_text(predictor, model, given, given->positional[i]) == ATTN_OK) continue;
-        fflush(stdout);
-        return opening_fail("explain", attn_predictor_context(predictor));
+        int code = strcmp(given->positional[i], "-") == 0
+                       ? explain_lines(predictor, model, given)
+                       : explain_line(predictor, model, given, given->positional[i]);
+        if (code != EXIT_DONE) return code;
     }
     alignment_legend(terminal_color_of_output((terminal_choice)given->color));
     return EXIT_DONE;
@@ -115,7 +144,7 @@ int command_explain(int count, char **arguments) {
         .usage = "MODEL \"text\" ... | --steps [flags]",
         .about = "With a model that answers with sequences: the answer to each text and a heat map\n"
                  "of what its symbols (rows) look at in the text (columns): the attention of the\n"
-                 "decoder's last block, the mean of its heads.\n\n"
+                 "decoder's last block, the mean of its heads. - are the lines of standard input.\n\n"
                  "--steps prints one self-attention step by step: the words as vectors, their\n"
                  "queries, keys and values, and word by word the scores, the softmax weights and\n"
                  "the weighted sum; then the weights as a heat map. The sentence is built in:\n"

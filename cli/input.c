@@ -16,7 +16,7 @@ enum { PIECE = 1 << 19, READ_AT_ONCE = 1 << 16 };
 void input_open(input *from, const char *path) {
     struct stat state;
     *from = (input){.descriptor = STDIN_FILENO, .piece = PIECE, .line = 1};
-    if (path != NULL) from->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (path != NULL && strcmp(path, "-") != 0) from->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (from->descriptor < 0 || fstat(from->descriptor, &state) != 0) {
         from->error = errno;
         return;
@@ -37,8 +37,28 @@ static bool is_blank(const char *line, size_t length) {
     return true;
 }
 
+/* Looks at the rows that have come to their end, as a reader of quoted fields sees them. */
+static void scan_rows(input *from) {
+    enum { FIELD, PLAIN, QUOTED, CLOSED };
+    if (from->line == 1 && from->scanned == 0 && from->end >= 3 &&
+        memcmp(from->bytes, "\xef\xbb\xbf", 3) == 0)
+        from->scanned = 3;
+    for (; from->scanned < from->end; from->scanned++) {
+        char byte = from->bytes[from->scanned];
+        if (byte == '"' && from->state != PLAIN)
+            from->state = from->state == QUOTED ? CLOSED : QUOTED;
+        else if (from->state == QUOTED)
+            continue;
+        else if (byte == from->quotes || byte == '\n')
+            from->state = FIELD;
+        else
+            from->state = byte == '\r' && from->state == CLOSED ? CLOSED : PLAIN;
+        if (byte == '\n' && from->state == FIELD) from->complete = from->scanned + 1;
+    }
+}
+
 /* Looks at the lines that have come to their end. */
-static void scan(input *from) {
+static void scan_lines(input *from) {
     for (;;) {
         const char *line = from->bytes + from->scanned;
         const char *feed = from->scanned < from->end ? memchr(line, '\n', from->end - from->scanned) : NULL;
@@ -46,11 +66,20 @@ static void scan(input *from) {
         from->scanned = (size_t)(feed - from->bytes) + 1;
         if (!from->blocks || is_blank(line, (size_t)(feed - line))) from->complete = from->scanned;
     }
+}
+
+static void scan(input *from) {
+    if (from->quotes != 0)
+        scan_rows(from);
+    else
+        scan_lines(from);
     if (from->ended) from->complete = from->end;
 }
 
-void input_set_blocks(input *from, bool blocks) {
+void input_set_examples(input *from, bool blocks, char quotes) {
     from->blocks = blocks;
+    from->quotes = quotes;
+    from->state = 0;
     from->scanned = from->complete = from->begin;
     if (from->bytes != NULL) scan(from);
 }
@@ -104,16 +133,36 @@ bool input_begins_with(input *from, const char *text) {
     return from->end - from->begin >= length && memcmp(from->bytes + from->begin, text, length) == 0;
 }
 
-void input_peek(input *from) {
+size_t input_peek(input *from) {
     size_t at = from->begin;
     for (;;) {
         const char *feed = at < from->end ? memchr(from->bytes + at, '\n', from->end - at) : NULL;
         if (feed == NULL && read_more(from)) continue; /* begin is 0, and was: nothing has moved */
-        if (feed == NULL) return;
+        if (feed == NULL) return from->end - from->begin;
         const char *line = from->bytes + at;
-        if (line[0] != '#' && !is_blank(line, (size_t)(feed - line))) return;
         at = (size_t)(feed - from->bytes) + 1;
+        if (line[0] != '#' && !is_blank(line, (size_t)(feed - line))) return at - from->begin;
     }
+}
+
+bool input_read_all(input *from) {
+    while (read_more(from)) continue;
+    return from->error == 0;
+}
+
+void input_replace(input *from, const char *bytes, size_t length) {
+    char *copied = malloc(length > 0 ? length : 1);
+    if (copied == NULL) {
+        from->error = ENOMEM;
+        return;
+    }
+    if (length > 0) memcpy(copied, bytes, length);
+    free(from->bytes);
+    from->bytes = copied;
+    from->room = from->end = length;
+    from->begin = from->taken = from->scanned = from->complete = 0;
+    from->ended = true;
+    from->live = false;
 }
 
 bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line) {
@@ -129,22 +178,4 @@ bool input_next(input *from, bool whole, const char **bytes, size_t *length, int
     *length = from->complete - from->begin;
     *line = from->line;
     return true;
-}
-
-size_t input_first(const input *from, const char *bytes, size_t length) {
-    size_t at = 0;
-    bool example = false, ended = false;
-    while (at < length) {
-        const char *feed = memchr(bytes + at, '\n', length - at);
-        size_t next = feed != NULL ? (size_t)(feed - bytes) + 1 : length;
-        bool blank = is_blank(bytes + at, (feed != NULL ? next - 1 : next) - at);
-        if (ended && !blank) return at;
-        if (!from->blocks) return next;
-        if (blank)
-            ended = example;
-        else
-            example = true;
-        at = next;
-    }
-    return length;
 }

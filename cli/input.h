@@ -1,8 +1,8 @@
 /* input.h: text as it comes in, in pieces that can be answered.
  *
- * A piece is some whole lines, or, of formats that have blank lines between their examples, some whole
- * examples. Of a file that lies there it is a large one, for speed; of what is typed or comes through a pipe
- * it is what has come, as soon as there is no more to be had without waiting.
+ * A piece is some whole lines or rows, or, of formats that have blank lines between their examples, some
+ * whole examples. Of a file that lies there it is a large one, for speed; of what is typed or comes through a
+ * pipe it is what has come, as soon as there is no more to be had without waiting.
  */
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
@@ -15,6 +15,8 @@ typedef struct input {
     int descriptor;
     bool live;     /* not a regular file: do not keep anybody waiting */
     bool blocks;   /* examples end at blank lines, else at line ends */
+    char quotes;   /* 0, or what parts fields that may be quoted: line ends in those end nothing */
+    int state;     /* then: of the row that is being looked at */
     bool ended;    /* all has been read */
     size_t piece;  /* of a file: how many bytes are a large piece; may be set before the first */
     int64_t limit; /* 0, or how many bytes a line or an example may have; may be set before the first */
@@ -27,22 +29,24 @@ typedef struct input {
     int error;               /* errno of what went wrong, 0: nothing */
 } input;
 
-/* path NULL: standard input. On failure, error is set. */
+/* path NULL or "-": standard input. On failure, error is set. */
 void input_open(input *from, const char *path);
 void input_close(input *from);
 
 /* Whether the first bytes are those of `text`. Nothing is taken. */
 bool input_begins_with(input *from, const char *text);
-/* Reads until there is a line that is neither blank nor a comment, or no more. Nothing is taken. */
-void input_peek(input *from);
+/* Reads until there is a line that is neither blank nor a comment, or no more; how many bytes there are up to
+ * its end. Nothing is taken. */
+size_t input_peek(input *from);
 /* Says where examples end; before the first piece. */
-void input_set_blocks(input *from, bool blocks);
+void input_set_examples(input *from, bool blocks, char quotes);
+/* All there is, in from->bytes, `end` of them; false after an error. */
+bool input_read_all(input *from);
+/* What was read is to be these bytes instead, which are copied; before the first piece. */
+void input_replace(input *from, const char *bytes, size_t length);
 
 /* The next piece, which stays until the next call, and the number of its first line; false at the end and
  * after an error. whole: all there is. */
 bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line);
-
-/* The length of the first line, or of the first example with the blank lines after it, of a piece. */
-size_t input_first(const input *from, const char *bytes, size_t length);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "input.h"
+
 int opening_fail(const char *command, const attn_context *context) {
     arguments_complain(command, "", attn_context_error(context), "", NULL);
     return EXIT_FAILED;
@@ -19,6 +21,10 @@ bool opening_model(const char *command, const char *path, int64_t threads, attn_
     options.threads = (int)threads;
     *context = NULL;
     *model = NULL;
+    if (opening_is_input(path)) {
+        fprintf(stderr, "attn %s: a model is a file, and not read from standard input (-)\n", command);
+        return false;
+    }
     if (attn_context_create(&options, context) != ATTN_OK) {
         arguments_complain(command, "", attn_last_create_error(), "", NULL);
         return false;
@@ -78,12 +84,47 @@ int opening_set(const char *command, const opening_settings *settings, attn_pred
     return EXIT_DONE;
 }
 
-int opening_format(const char *command, const char *input, const char *format) {
+/* ---- files of examples ---- */
+
+static input taken; /* standard input */
+
+bool opening_is_input(const char *path) { return strcmp(path, "-") == 0; }
+const char *opening_name(const char *path) { return opening_is_input(path) ? "standard input" : path; }
+
+int opening_take_input(const char *command, const char *const *paths, int count) {
+    int times = 0;
+    for (int i = 0; i < count; i++) times += paths[i] != NULL && opening_is_input(paths[i]);
+    if (times > 1) {
+        fprintf(stderr, "attn %s: standard input (-) can be read once, and is given %d times\n", command,
+                times);
+        return EXIT_MISUSED;
+    }
+    if (times == 0 || taken.bytes != NULL) return EXIT_DONE;
+    input_open(&taken, NULL);
+    if (taken.error == 0 && input_read_all(&taken)) return EXIT_DONE;
+    fprintf(stderr, "attn %s: cannot read standard input: %s\n", command, strerror(taken.error));
+    return EXIT_FAILED;
+}
+
+attn_status opening_read(attn_context *context, const char *const *paths, int count,
+                         const attn_reader_options *options, attn_dataset **dataset) {
+    attn_file files[OPENING_FILES];
+    if (count > OPENING_FILES) count = OPENING_FILES;
+    for (int i = 0; i < count; i++) {
+        files[i] = (attn_file){.name = opening_name(paths[i])};
+        if (!opening_is_input(paths[i])) continue;
+        files[i].bytes = taken.bytes != NULL ? taken.bytes : "";
+        files[i].count = taken.end;
+    }
+    return attn_dataset_read_files(context, files, count, options, dataset);
+}
+
+int opening_format(const char *command, const char *kind, const char *format) {
     char list[256] = "";
     const char *name;
-    int found = attn_input_find_format(input, format);
+    int found = attn_input_find_format(kind, format);
     if (found >= 0) return found;
-    for (int f = 0; (name = attn_input_format(input, f)) != NULL; f++)
+    for (int f = 0; (name = attn_input_format(kind, f)) != NULL; f++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
                  f > 0 ? ", " : "; it can be: ", name);
     arguments_complain(command, "there is no --format ", format, list, NULL);

@@ -35,9 +35,22 @@ int opening_set(const char *command, const opening_settings *settings, attn_pred
 /* "attn COMMAND: FLAG is for WHOSE; this one is of task ..."; returns EXIT_MISUSED. */
 int opening_refuse(const char *command, const char *flag, const char *whose, const attn_model *model);
 
+/* ---- files of examples ---- */
+
+/* Whether a file is standard input, and what it is called in messages. */
+bool opening_is_input(const char *path);
+const char *opening_name(const char *path);
+/* Reads standard input as a whole, if it is among the files; EXIT_DONE, or it has said why not: it cannot be
+ * read, or stands there twice. It stays until the program ends. */
+int opening_take_input(const char *command, const char *const *paths, int count);
+/* Reads files as one set of examples (attn_dataset_read_files); "-" is what was taken. */
+enum { OPENING_FILES = 64 };
+attn_status opening_read(attn_context *context, const char *const *paths, int count,
+                         const attn_reader_options *options, attn_dataset **dataset);
+
 /* --format: its number among the formats of the model's kind of input; -1, when it has said what there are.
  */
-int opening_format(const char *command, const char *input, const char *format);
+int opening_format(const char *command, const char *kind, const char *format);
 
 /* --limit: what a compressed file may become. Who says it may have data of any evenness. 0: it was not given.
  */

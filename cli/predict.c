@@ -15,8 +15,8 @@
 
 typedef struct predict_arguments {
     const char *positional[2];
-    bool json;
-    const char *format, *prompt;
+    bool json, plain;
+    const char *format, *text_column, *prompt;
     int64_t threads, limit;
     opening_settings settings;
 } predict_arguments;
@@ -28,6 +28,7 @@ typedef struct prediction {
     attn_reader_options options;
     attn_write_options write;
     const char *name; /* of the input, in errors */
+    char *head;       /* NULL, or the first row of the input, which says what columns there are */
 } prediction;
 
 /* ---- examples ---- */
@@ -43,13 +44,28 @@ static attn_status answer(prediction *with, const attn_dataset *dataset, const c
     return status;
 }
 
+/* The first row of a table, for the pieces after the one that it stands in. */
+static bool keep_head(prediction *with, const attn_dataset *dataset, const char *bytes) {
+    size_t length = attn_dataset_head(dataset);
+    if (length == 0 || with->head != NULL) return true;
+    with->head = malloc(length);
+    if (with->head == NULL) {
+        fputs("attn predict: out of memory\n", stderr);
+        return false;
+    }
+    memcpy(with->head, bytes, length);
+    with->options.head = with->head;
+    with->options.head_length = length;
+    return true;
+}
+
 /* What was read, if it was: what stands before a bad line is answered. The dataset is destroyed. False, when
  * it has said why. */
 static bool answer_read(prediction *with, attn_status status, attn_dataset *dataset, const char *bytes,
                         size_t length) {
     bool stopped = attn_dataset_stopped(dataset) != ATTN_OK;
-    if (stopped && bytes != NULL) length = attn_dataset_consumed(dataset);
-    if (attn_dataset_examples(dataset) > 0) status = answer(with, dataset, bytes, length);
+    if (stopped) length = attn_dataset_consumed(dataset);
+    if (status == ATTN_OK) status = answer(with, dataset, bytes, length);
     if (status != ATTN_OK || stopped) fflush(stdout);
     if (status != ATTN_OK)
         opening_fail("predict", with->context);
@@ -63,7 +79,8 @@ static bool answer_piece(prediction *with, const char *bytes, size_t length, int
     attn_dataset *dataset = NULL;
     attn_status status =
         attn_dataset_parse(with->context, with->name, line, bytes, length, &with->options, &dataset);
-    return answer_read(with, status, dataset, bytes, length);
+    bool kept = status != ATTN_OK || keep_head(with, dataset, bytes);
+    return answer_read(with, status, dataset, bytes, length) && kept;
 }
 
 /* ---- streams ---- */
@@ -76,21 +93,24 @@ static int fail_input(const prediction *with, const input *from) {
     return EXIT_FAILED;
 }
 
-/* The format, from the first lines. Comments and blank lines say nothing. */
-static void find_format(prediction *with, input *from) {
-    input_peek(from);
-    size_t length = from->end - from->begin;
-    with->options.format =
-        attn_dataset_detect(with->name, length > 0 ? from->bytes + from->begin : "", length, &with->options);
+/* The format, and where its examples end, from the first line that is neither blank nor a comment, and no
+ * more: of what is typed no more may be there. */
+static int find_examples(prediction *with, input *from) {
+    size_t length = input_peek(from);
+    const char *bytes = length > 0 ? from->bytes + from->begin : "";
+    if (with->options.format == ATTN_FORMAT_AUTO)
+        with->options.format = attn_dataset_detect(with->name, bytes, length, &with->options);
+    int pieces = attn_reader_pieces(&with->options);
+    with->options.piece = pieces >= 0;
+    input_set_examples(from, pieces == 1, attn_reader_quotes(with->name, bytes, length, &with->options));
+    return pieces;
 }
 
 static int predict_stream(prediction *with, input *from) {
     const char *bytes;
     size_t length;
     int64_t line;
-    if (with->options.format == ATTN_FORMAT_AUTO) find_format(with, from);
-    int pieces = attn_reader_pieces(&with->options);
-    input_set_blocks(from, pieces > 0);
+    int pieces = find_examples(with, from);
     while (input_next(from, pieces < 0, &bytes, &length, &line)) {
         bool good = answer_piece(with, bytes, length, line);
         if (from->live && fflush(stdout) != 0) return EXIT_FAILED; /* main says why */
@@ -99,32 +119,31 @@ static int predict_stream(prediction *with, input *from) {
     return from->error == 0 ? EXIT_DONE : fail_input(with, from);
 }
 
-/* A file that is not read piece by piece: compressed, or not lines of text at all. */
-static int predict_file(prediction *with, const char *path) {
-    attn_dataset *dataset = NULL;
-    attn_status status = attn_dataset_read(with->context, path, &with->options, &dataset);
-    return answer_read(with, status, dataset, NULL, 0) ? EXIT_DONE : EXIT_FAILED;
+/* What is compressed is expanded as a whole before it is read: a gzip file is whole only with its end. */
+static bool expand(prediction *with, input *from) {
+    char *text = NULL;
+    size_t length;
+    if (!input_read_all(from)) return true;
+    if (attn_gzip_expand(with->context, with->name, from->bytes, from->end, &with->options, &text, &length) !=
+        ATTN_OK) {
+        opening_fail("predict", with->context);
+        return false;
+    }
+    input_replace(from, text, length);
+    attn_text_release(with->context, text);
+    return true;
 }
 
 static int predict_input(prediction *with, const char *path) {
     input from;
-    int code;
+    int code = EXIT_DONE;
+    if (path != NULL && strcmp(path, "-") == 0) path = NULL;
     with->name = path != NULL ? path : "standard input";
     input_open(&from, path);
     from.limit = with->options.expanded_limit;
-    bool compressed = from.error == 0 && input_begins_with(&from, "\x1f\x8b");
-    if (from.error != 0) {
-        code = fail_input(with, &from);
-    } else if (path != NULL && (compressed || attn_reader_pieces(&with->options) < 0)) {
-        code = predict_file(with, path);
-    } else if (compressed) {
-        fputs(
-            "attn predict: standard input is compressed: give the file's name, or zcat FILE | attn predict\n",
-            stderr);
-        code = EXIT_FAILED;
-    } else {
-        code = predict_stream(with, &from);
-    }
+    if (from.error == 0 && input_begins_with(&from, "\x1f\x8b") && !expand(with, &from)) code = EXIT_FAILED;
+    if (code == EXIT_DONE && from.error != 0) code = fail_input(with, &from);
+    if (code == EXIT_DONE) code = predict_stream(with, &from);
     input_close(&from);
     return code;
 }
@@ -220,11 +239,13 @@ static int predict(prediction *with, const predict_arguments *given) {
         if (format < 0) return EXIT_MISUSED;
         with->options.format = (attn_format)format;
     }
+    if (given->text_column != NULL) with->options.text_column = given->text_column;
     with->options.labelled = 0;
     opening_limit(given->limit, &with->options);
     with->options.stop_at_bad = 1;
     attn_write_options_init(&with->write);
     with->write.json = given->json;
+    with->write.plain = given->plain;
     with->write.terminal = isatty(STDOUT_FILENO) != 0;
     return given->prompt != NULL ? predict_prompt(with, given) : predict_input(with, given->positional[1]);
 }
@@ -246,16 +267,21 @@ static const char about[] =
     "  next      the --prompt and what follows it, as it comes. Without it every line\n"
     "            is a prompt and a line comes out for it, line ends printed as \\n\n\n"
     "A model with several outputs prints a column each. CoNLL-U comes out as CoNLL-U\n"
-    "with the columns filled (--probs: Prob=0.93 in MISC), all else as it was. Labels\n"
-    "and targets in the input are not looked at. What is typed or piped is answered\n"
-    "as it comes.\n";
+    "with the columns filled (--probs: Prob=0.93 in MISC), CSV, TSV and token TAB tag\n"
+    "with columns predicted_NAME added (--probs: probability_NAME), JSON Lines with\n"
+    "such fields, all else as it was; --plain prints the answers alone. Labels and\n"
+    "targets in the input are not looked at. What is typed or piped is answered as it\n"
+    "comes, and as a file of the same content would be: the format follows from the\n"
+    "first line and the model, or --format says it.\n";
 
 int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 5 };
+    enum { OWN_FLAGS = 7 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
-        argument_text("format", &given.format, "F", "of the input: lines, conllu, ..."),
+        argument_switch("plain", &given.plain, "the answers alone, whatever the format of the input"),
+        argument_text("format", &given.format, "F", "of the input: lines, conllu, table, jsonl, ..."),
+        argument_text("text-column", &given.text_column, "C", "of the texts, if not as in training"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
@@ -267,6 +293,7 @@ int command_predict(int count, char **arguments) {
         .about = about,
         .examples = "  attn predict pos.safetensors < sentences.txt\n"
                     "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
+                    "  attn predict senti.safetensors reviews.csv > answered.csv\n"
                     "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n"
                     "  attn predict ende.safetensors test.en --beam 8 > test.de\n"
                     "  echo attention | attn predict g2p.safetensors --n-best 5\n"
@@ -278,6 +305,10 @@ int command_predict(int count, char **arguments) {
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
+    if (given.json && given.plain) {
+        fputs("attn predict: --json or --plain, not both\n", stderr);
+        return EXIT_MISUSED;
+    }
     if (list.positional_count < 1) {
         fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
         return EXIT_MISUSED;
@@ -287,6 +318,7 @@ int command_predict(int count, char **arguments) {
         return EXIT_FAILED;
     int code = predict(&with, &given);
     attn_predictor_destroy(with.predictor);
+    free(with.head);
     opening_close(with.context, with.model);
     return code;
 }

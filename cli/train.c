@@ -151,7 +151,8 @@ static const char *more_problem(const train_arguments *given) {
 }
 
 static int check_use(const argument_list *list, train_arguments *given) {
-    const char *problem = training_flags_problem(&given->training, list);
+    bool any_task = given->list && list->positional_count == 0; /* what there is, whatever it is for */
+    const char *problem = any_task ? NULL : training_flags_problem(&given->training, list);
     bool only_shown = given->dump || given->list;
     if (problem == NULL && given->training.train.path[0] == NULL && !only_shown)
         problem = "which file to learn from?";
@@ -198,7 +199,8 @@ static int train_or_show(attn_context *context, train_arguments *given) {
         else
             code = fail(context);
     } else if (code == EXIT_DONE) {
-        code = run_training(context, config, given);
+        code = training_take_input(&given->training);
+        if (code == EXIT_DONE) code = run_training(context, config, given);
     }
     attn_config_destroy(config);
     return code;
@@ -228,8 +230,12 @@ int command_train(int count, char **arguments) {
     int added = training_flags_add(training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "train",
-        .usage = "TASK FILE [--dev FILE] -o MODEL [flags]",
-        .about = training_tasks("Learns from labelled examples and writes a model.\n\n", ""),
+        .usage = "TASK FILE [FILE...] [--dev FILE] -o MODEL [flags]",
+        .about =
+            training_tasks("Learns from labelled examples and writes a model.\n\n",
+                           "\nSeveral files are one set of examples. For seq2seq two files are sources and\n"
+                           "targets, line by line, unless the first line of each is a pair: source TAB\n"
+                           "target, or an object of JSON. - is standard input.\n"),
         .examples =
             "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
             "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"

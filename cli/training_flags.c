@@ -12,8 +12,8 @@
 
 int training_flags_add(training_flags *given, argument_flag *flags) {
     const argument_flag own[TRAINING_FLAGS - TRAINING_SETTINGS] = {
-        argument_texts("dev", &given->dev.path[0], &given->dev.path[1], "FILE",
-                       "development data: the best model is chosen by it; pairs: or two files"),
+        argument_texts("dev", given->dev.path, TRAINING_MOST_FILES, "FILE",
+                       "development data, one file or several: the best model is chosen by it"),
         argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
@@ -47,7 +47,7 @@ const char *training_tasks(const char *before, const char *after) {
 double training_duration(const char *text) {
     char *end;
     double number = strtod(text, &end), unit = -1;
-    if (end == text) return -1;
+    if (end == text || strspn(text, "+-.0123456789eE") < (size_t)(end - text)) return -1; /* not 0x10 */
     if (*end == '\0' || strcmp(end, "s") == 0) unit = 1;
     if (strcmp(end, "m") == 0 || strcmp(end, "min") == 0) unit = 60;
     if (strcmp(end, "h") == 0) unit = 3600;
@@ -84,6 +84,21 @@ static const char *task_problem(const char *task) {
     return text;
 }
 
+static int count_files(const training_files *files) {
+    int count = 0;
+    while (files->path[count] != NULL) count++;
+    return count;
+}
+
+int training_take_input(const training_flags *given) {
+    const training_files *sets[] = {&given->train, &given->dev, &given->test};
+    const char *all[3 * TRAINING_MOST_FILES];
+    int count = 0;
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; sets[s]->path[i] != NULL; i++) all[count++] = sets[s]->path[i];
+    return opening_take_input(given->command, all, count);
+}
+
 const char *training_flags_problem(training_flags *given, const argument_list *list) {
     const char *problem = task_problem(list->positional_count > 0 ? given->positional[TRAINING_TASK] : NULL);
     if (problem != NULL) return problem;
@@ -91,9 +106,10 @@ const char *training_flags_problem(training_flags *given, const argument_list *l
         given->train.path[i - TRAINING_FILES] = given->positional[i];
     training_files *others[] = {&given->dev, &given->test};
     for (int i = 0; i < 2; i++) {
-        if (given->train.path[0] != NULL) continue; /* --dev DEV TRAIN: not a second file, then */
-        given->train.path[0] = others[i]->path[1];
-        others[i]->path[1] = NULL;
+        int last = count_files(others[i]) - 1;
+        if (given->train.path[0] != NULL || last < 1) continue; /* --dev DEV TRAIN: no second file, then */
+        given->train.path[0] = others[i]->path[last];
+        others[i]->path[last] = NULL;
     }
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
     if (given->time != NULL && training_is_set(given, "steps")) return "--time chooses the steps: not both";
@@ -144,7 +160,8 @@ static attn_status set_if(attn_config *config, const char *name, const char *val
 int training_configure(attn_context *context, const training_flags *given, attn_config *config) {
     if (given->base != NULL && read_model(context, given, config) != ATTN_OK) return EXIT_FAILED;
     if (given->config != NULL && read_config_file(context, given, config) != ATTN_OK) return EXIT_FAILED;
-    attn_status status = attn_config_set(config, "task", given->positional[TRAINING_TASK]);
+    const char *task = given->positional[TRAINING_TASK]; /* NULL: only to see what there is */
+    attn_status status = task != NULL ? attn_config_set(config, "task", task) : ATTN_OK;
     const char *input = given->train.path[0] != NULL ? attn_input_of_file(given->train.path[0]) : NULL;
     attn_config_flag_text one;
     if (input != NULL && strcmp(input, attn_input_name(0)) != 0 && status == ATTN_OK)
@@ -155,14 +172,6 @@ int training_configure(attn_context *context, const training_flags *given, attn_
     if (status == ATTN_OK) status = set_if(config, "training.seed", given->seed);
     if (status == ATTN_OK) status = set_if(config, "encoder.left", given->window);
     if (status == ATTN_OK) status = set_if(config, "encoder.right", given->window);
-    attn_reader_options options;
-    bool two = given->train.path[1] || given->dev.path[1] || given->test.path[1];
-    if (status == ATTN_OK && two) status = attn_config_reader(config, &options);
-    if (status == ATTN_OK && two && attn_reader_files(&options) < 2) {
-        fprintf(stderr, "attn %s: one file to learn from, not two, for this task and kind of input\n",
-                given->command);
-        return EXIT_MISUSED;
-    }
     if (status == ATTN_OK) return EXIT_DONE;
     opening_fail(given->command, context);
     return EXIT_MISUSED;
@@ -175,23 +184,28 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     if (status != ATTN_OK) return status;
     options.skip_bad = given->skip_bad;
     opening_limit(given->limit, &options);
-    status = files->path[1] != NULL
-                 ? attn_dataset_read_parallel(context, files->path[0], files->path[1], &options, dataset)
-                 : attn_dataset_read(context, files->path[0], &options, dataset);
+    status = opening_read(context, files->path, count_files(files), &options, dataset);
     if (status == ATTN_OK && attn_dataset_skipped(*dataset) > 0 && !given->quiet) {
-        fprintf(stderr, "%s: %lld bad lines or sentences left out\n", files->path[0],
-                (long long)attn_dataset_skipped(*dataset));
+        fprintf(stderr, "%s%s: %lld bad lines or sentences left out\n", opening_name(files->path[0]),
+                files->path[1] != NULL ? " and the others" : "", (long long)attn_dataset_skipped(*dataset));
     }
     return status;
 }
 
 int training_check_inputs(const training_flags *given, const char *path) {
     const training_files *files[] = {&given->train, &given->dev, &given->test};
-    const char *inputs[8] = {given->vectors, given->config};
+    const char *inputs[2 + 3 * TRAINING_MOST_FILES] = {given->vectors, given->config};
+    int count = 2;
     struct stat output, input;
+    if (opening_is_input(path)) {
+        fprintf(stderr, "attn %s: what is written goes to a file, not to standard output (-)\n",
+                given->command);
+        return EXIT_MISUSED;
+    }
     if (stat(path, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
-    for (int i = 0; i < 6; i++) inputs[2 + i] = files[i / 2]->path[i % 2];
-    for (int i = 0; i < 8; i++) {
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; files[s]->path[i] != NULL; i++) inputs[count++] = files[s]->path[i];
+    for (int i = 0; i < count; i++) {
         if (inputs[i] == NULL || stat(inputs[i], &input) != 0 || input.st_dev != output.st_dev ||
             input.st_ino != output.st_ino)
             continue;

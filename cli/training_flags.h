@@ -16,13 +16,14 @@ enum {
     TRAINING_FLAGS = TRAINING_SETTINGS + 9, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
-    TRAINING_POSITIONALS = 3
+    TRAINING_MOST_FILES = 32, /* of one set */
+    TRAINING_POSITIONALS = TRAINING_FILES + TRAINING_MOST_FILES
 };
 
-/* The files of one set of examples: one, or two that are read line by line (sources, targets). NULLs: there
- * is none. */
+/* The files of one set of examples, NULL after the last: one or several, or two that are read line by line
+ * (sources, targets). */
 typedef struct training_files {
-    const char *path[2];
+    const char *path[TRAINING_MOST_FILES + 1];
 } training_files;
 
 typedef struct training_flags {
@@ -53,6 +54,9 @@ const char *training_tasks(const char *before, const char *after);
 /* The model's configuration, if there is one, the task, the file of --config, then the flags: what is typed
  * wins. EXIT_DONE, or it has said why not. */
 int training_configure(attn_context *context, const training_flags *given, attn_config *config);
+
+/* Reads standard input, if it is among the files. EXIT_DONE, or it has said why not. */
+int training_take_input(const training_flags *given);
 
 /* Reads a set of examples as its task wants it, and says what was left out. */
 attn_status training_read(attn_context *context, attn_config *config, const training_flags *given,

@@ -389,6 +389,14 @@ static const stopping stops[] = {
      {"", "a b/A;", "a b/A;c/B\nC;"},
      "label"},
     {"f.txt", {"a b\n", "c\n"}, "\xff\n", NULL, "d\n", ATTN_FORMAT_LINES, {"", "a b;", "a b;c;"}, "UTF-8"},
+    {"f.jsonl",
+     {"{\"text\":\"a\",\"label\":\"A\"}\n", "{\"text\":\"b\",\"label\":[\"B\",1]}\n"},
+     "{\"text\":\"c\"}\n",
+     NULL,
+     "{\"text\":\"d\",\"label\":\"D\"}\n",
+     ATTN_FORMAT_JSONL,
+     {NULL, "a/A;", "a/A;b/B\n1;"},
+     "label"}, /* the first object says which fields there are */
     {"f.pairs",
      {"a\tA\n", "b\tB C\n"},
      "c\n",
@@ -519,17 +527,16 @@ static void test_kinds(void **state) {
         assert_int_equal(attn_input_find_format(input, "no such format"), -1);
         assert_null(attn_input_format(input, -1));
     }
-    static const char *const names[] = {"auto", "conllu", "columns", "table", "fasttext", "lines", "pairs"};
-    for (int f = 0; f < 7; f++) assert_string_equal(attn_input_format(NULL, f), names[f]);
-    assert_null(attn_input_format(NULL, 7));
+    static const char *const names[] = {"auto",     "conllu", "columns", "table",
+                                        "fasttext", "lines",  "pairs",   "jsonl"};
+    for (int f = 0; f < 8; f++) assert_string_equal(attn_input_format(NULL, f), names[f]);
+    assert_null(attn_input_format(NULL, 8));
     assert_string_equal(attn_input_of_file("any.thing"), "text");
     attn_reader_options options = reader_options();
-    static const int pieces[] = {0, 1, 1, -1, 0, 0, 0};
-    for (int f = 1; f < 7; f++) {
+    static const int pieces[] = {0, 1, 1, 2, 0, 0, 0, 0};
+    for (int f = 1; f < 8; f++) {
         options.format = (attn_format)f;
-        int found = attn_reader_pieces(&options);
-        if (f == ATTN_FORMAT_TABLE) continue; /* quotes and headers: as the format says */
-        assert_int_equal(found, pieces[f]);
+        assert_int_equal(attn_reader_pieces(&options), pieces[f]);
     }
 }
 

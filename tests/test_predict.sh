@@ -34,9 +34,9 @@ check "--pretokenized splits at spaces only" [ "$(wc -l <"$folder/out")" -eq 3 ]
 feed 'the cat\n' "$tagger" --probs
 check "--probs: a column with the probability" grep -Eqx "the	DET	[01]\.[0-9]{4}" "$folder/out"
 feed 'the cat\n' "$tagger" --json --probs
-check "--json: units and tags" says '{"units":["the","cat"],"outputs":{"UPOS":["DET","NOUN"]},"probabilities":{"UPOS":[0.'
+check "--json: units and tags" says '{"line":1,"text":"the cat","units":["the","cat"],"outputs":{"UPOS":["DET","NOUN"]},"probabilities":{"UPOS":[0.'
 feed 'the cat\n' "$tagger" --format columns
-check "--format is obeyed: two columns a line" is 'the\tDET\n\n'
+check "--format is obeyed: two columns a line, and one is added" is 'the cat DET\n'
 
 # Pieces of a file and single lines give the same answers.
 awk 'BEGIN { for (i = 0; i < 6000; i++) print "the cat likes a tree and the birds like " i % 7 " dogs, house " i }' >"$folder/long.txt"
@@ -82,8 +82,10 @@ run predict "$tagger" "$folder/blank.conllu.gz"
 check "CoNLL-U from gzip" cmp -s "$folder/out" "$folder/train.conllu"
 "$program" predict "$tagger" <"$folder/blank.conllu.gz" >"$folder/out" 2>"$folder/err"
 status=$?
-check "gzip on standard input: exit status" exits_with 1
-check "gzip on standard input: what to do" complains "zcat"
+check "gzip on standard input: exit status" exits_with 0
+check "gzip on standard input: as the file" cmp -s "$folder/out" "$folder/train.conllu"
+head -c 400 "$folder/blank.conllu.gz" | "$program" predict "$tagger" >"$folder/out" 2>"$folder/err"
+check "gzip that is cut off" complains "standard input: the gzip data is cut off after 400 bytes"
 { printf '\357\273\277\n\n'; sed 's/$/\r/' "$folder/blank.conllu"; printf '\n\n# end'; } >"$folder/odd.conllu"
 run predict "$tagger" "$folder/odd.conllu"
 check "BOM, CRLF, more blank lines, comments at the end: all stays" cmp -s "$folder/out" \
@@ -91,7 +93,7 @@ check "BOM, CRLF, more blank lines, comments at the end: all stays" cmp -s "$fol
 run predict "$tagger" "$folder/blank.conllu" --probs
 check "CoNLL-U with --probs: in MISC" grep -Eq "^6	\.	\.	PUNCT	\.	_	_	_	_	SpaceAfter=No\|Prob=[01]\.[0-9]{4}$" "$folder/out"
 run predict "$tagger" "$folder/blank.conllu" --json
-check "CoNLL-U with --json: JSON" [ "$(grep -c '^{"units":\["the",' "$folder/out")" -eq 120 ]
+check "CoNLL-U with --json: JSON" [ "$(grep -c '^{"line":[0-9]*3,"id":"[0-9]*","text":"the.*\.","units":\["the",' "$folder/out")" -eq 120 ]
 
 train features tag "$folder/train.conllu" --steps 200 --column "FEATS:Number,UPOS,MISC:Key"
 awk -F'\t' -v OFS='\t' '/^[0-9]+\t/ { $4 = "_"; sub(/\|?Number=[A-Za-z]*/, "", $6); sub(/Key=Value/, "_", $10) }
@@ -141,7 +143,7 @@ feed 'thecat.\n' "$folder/words.safetensors" --probs
 check "bmes with --probs: characters" grep -Eqx "c	[BMES]	[01]\.[0-9]{4}" "$folder/out"
 feed 'thecat.\n' "$folder/words.safetensors" --json
 check "bmes with --json: words" grep -Eqx \
-    '\{"words":\[("[a-z.]+",?)+\],"units":\["t","h","e","c","a","t","\."\],"outputs":\{"bmes":\[("[BMES]",?){7}\]\}\}' "$folder/out"
+    '\{"line":1,"text":"thecat\.","words":\[("[a-z.]+",?)+\],"units":\["t","h","e","c","a","t","\."\],"outputs":\{"bmes":\[("[BMES]",?){7}\]\}\}' "$folder/out"
 
 # --- texts --------------------------------------------------------------------
 
@@ -152,12 +154,14 @@ check "a class a line, also for an empty one" [ "$(head -n 2 "$folder/out" | tr 
 feed 'a dull film\n' "$folder/classes.safetensors" --probs
 check "--probs: all labels, the likeliest first" grep -Eqx "bad=[01]\.[0-9]{4}	good=0\.[0-9]{4}" "$folder/out"
 feed 'a dull film\n' "$folder/classes.safetensors" --json --probs
-check "--json of a class" grep -Eq '^\{"outputs":\{"label":"bad"\},"probabilities":\{"label":\{("(good|bad)":[0-9.e-]+,?){2}\}\}\}$' "$folder/out"
+check "--json of a class" grep -Eq '^\{"line":1,"text":"a dull film","outputs":\{"label":"bad"\},"probabilities":\{"label":\{("(good|bad)":[0-9.e-]+,?){2}\}\}\}$' "$folder/out"
 run predict "$folder/classes.safetensors" "$folder/texts.tsv"
-check "a table: its texts" [ "$(paste "$folder/out" "$folder/texts.tsv" | awk -F'\t' '$1 == $2' | wc -l)" -eq 100 ]
+check "a table: its rows, with one column more" cmp -s <(awk -F'\t' -v OFS='\t' '{ print $0, $1 }' "$folder/texts.tsv") "$folder/out"
+run predict "$folder/classes.safetensors" "$folder/texts.tsv" --plain
+check "--plain: the answers alone" cmp -s <(cut -f 1 "$folder/texts.tsv") "$folder/out"
 { echo text,label; sed 's/\(.*\)\t\(.*\)/"\2, they say",\1/' "$folder/texts.tsv"; } >"$folder/texts.csv"
 run predict "$folder/classes.safetensors" "$folder/texts.csv"
-check "CSV with a header" [ "$(wc -l <"$folder/out")" -eq 100 ]
+check "CSV with a header" [ "$(head -n 1 "$folder/out")/$(wc -l <"$folder/out")" = "text,label,predicted_label/101" ]
 
 awk 'BEGIN { for (i = 0; i < 120; i++) print (i % 2 ? "__label__red " : "") (i % 3 ? "__label__big " : "__label__tiny ") \
     (i % 2 ? "a red " : "a blue ") (i % 3 ? "house" : "mouse") }' >"$folder/labels.txt"
@@ -166,7 +170,7 @@ feed 'a red house\na blue mouse\n' "$folder/labels.safetensors"
 check "several labels" grep -Eqx "red big|big red" <(head -n 1 "$folder/out")
 check "labels: those that apply" [ "$(tail -n 1 "$folder/out")" = tiny ]
 feed 'a blue mouse\n' "$folder/labels.safetensors" --json
-check "--json of labels is a list" is '{"outputs":{"label":["tiny"]}}\n'
+check "--json of labels is a list" is '{"line":1,"text":"a blue mouse","outputs":{"label":["tiny"]}}\n'
 
 awk 'BEGIN { for (i = 0; i < 100; i++) { n = i % 5; printf "%d\t", n; for (j = 0; j < n; j++) printf "more "; print "words" } }' >"$folder/numbers.tsv"
 train numbers regress "$folder/numbers.tsv" --steps 60

@@ -88,9 +88,21 @@ static void test_detection(void **state) {
         {"a.csv.gz", "text\nx\n", U, -1, ATTN_FORMAT_TABLE},
         {"a.csv", "id,text\n1,x\n", U, 1, ATTN_FORMAT_TABLE},
         {"a", "text,id,label\nx,y,1\n", L, -1, ATTN_FORMAT_TABLE},
-        {"a", "text,label\nx,1\n", U, -1, ATTN_FORMAT_LINES},
+        {"a", "text,label\nx,1\n", U, -1, ATTN_FORMAT_TABLE},
+        {"a", "id;text\nx;1\n", U, 0, ATTN_FORMAT_TABLE},
+        {"a", "\"id\",\"text\"\nx,1\n", U, 0, ATTN_FORMAT_TABLE},
+        {"a", "text, they say\n", U, 0, ATTN_FORMAT_LINES},
+        {"a", "id,name\n", U, 0, ATTN_FORMAT_LINES},
+        {"a", "id\ttext\n1\tx\n", U, 1, ATTN_FORMAT_TABLE},
+        {"a", "A\tx y\n", U, 0, ATTN_FORMAT_TABLE},
+        {"a", "x\tA\n", U, 1, ATTN_FORMAT_COLUMNS},
+        {"a", "x y\tA\n", U, 1, ATTN_FORMAT_LINES},
+        {"a", "{\"text\": \"x\"}\n", U, -1, ATTN_FORMAT_JSONL},
+        {"a", "\n { \"text\": \"x\", \"label\": 1}\n", L, 0, ATTN_FORMAT_JSONL},
+        {"a.jsonl.gz", "{\"text\": \"x\"}\n", U, -1, ATTN_FORMAT_JSONL},
+        {"a", "{x} y\n", U, 0, ATTN_FORMAT_LINES},
         {"a.tsv", "text\nx\n", U, -1, ATTN_FORMAT_TABLE},
-        {"a.tsv", "x y\nz\n", U, -1, ATTN_FORMAT_TABLE},
+        {"a.tsv", "x y\nz\n", U, -1, ATTN_FORMAT_LINES}, /* as without a name: no TAB, no header */
         {"a.tsv", "a\tA\nb\tB\n\nc\tC\n", L, -1, ATTN_FORMAT_COLUMNS},
         {"a.txt", "a\tA\nb\tB\n\nc\tC\n", L, -1, ATTN_FORMAT_COLUMNS},
         {"a.txt", "a\tA\nb\tB\n\nc\tC\n", U, -1, ATTN_FORMAT_LINES},
@@ -130,7 +142,7 @@ static void test_detection(void **state) {
     const char *unknown =
         "a.txt: has a format that its name and first lines do not tell. It may be CoNLL-U, lines "
         "of token TAB tag, a table (TSV or CSV) with a header, lines of label TAB text or of "
-        "__label__LABEL text: say which";
+        "__label__LABEL text, objects of JSON: say which";
     check_read_fails(context(), "a.txt", "some words\n", NULL, unknown);
     check_read_fails(context(), "a.txt", "\n\n", NULL, unknown);
 }
@@ -188,9 +200,14 @@ static void test_several_labels(void **state) {
                "x/a\nb;y/c\nd;z/;w/;");
     options.label_separator = ' ';
     check_read(context(), "a.tsv", "pos neg\tx\n", &options, "x/pos\nneg;");
-    /* Control characters are kept, and there may be a line break in a label. */
+    /* Control characters are kept; a line break in a label would make two of it. */
     check_read(context(), "a.tsv", "label\ttext\na\x01\x1b[0m\tx\x7f\n", NULL, "x\x7f/a\x01\x1b[0m;");
-    check_read(context(), "a.csv", "label,text\n\"a\nb\",x\n", NULL, "x/a\nb;");
+    check_read_fails(
+        context(), "a.csv", "label,text\nc,y\n\"a\nb\",x\n", NULL,
+        "a.csv:3: a label with a line break in it: \"a?b\" (if it parts several labels, say so: the "
+        "label separator is \\n then)");
+    options.label_separator = '\n';
+    check_read(context(), "a.csv", "label,text\n\"a\nb\",x\n", &options, "x/a\nb;");
 }
 
 static void test_unicode_forms(void **state) {
@@ -387,9 +404,9 @@ static void test_arguments(void **state) {
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);
     assert_non_null(strstr(attn_context_error(c), "size is 3"));
     options = reader_options();
-    options.format = (attn_format)7;
+    options.format = (attn_format)8;
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);
-    assert_string_equal(attn_context_error(c), "reader options: there is no format 7");
+    assert_string_equal(attn_context_error(c), "reader options: there is no format 8");
     options = reader_options();
     options.per_token = 2;
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);

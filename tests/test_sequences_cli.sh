@@ -114,7 +114,7 @@ feed 'abc\n\n' "$capitals" --json
 check "--json" json '(o[0]["source"], len(o)) == ("abc", 2) and o[0]["answers"][0]["text"] == "A B C" and o[0]["answers"][0]["ended"]'
 check "--json: symbols and score" json 'o[0]["answers"][0]["symbols"] == ["A", "B", "C"] and -1 < o[0]["answers"][0]["score"] < 0'
 check "--json: no alignment unless asked for" json '"alignment" not in o[0]["answers"][0] and "units" not in o[0]'
-check "--json: an empty text" json 'o[1] == {"source": "", "answers": [{"text": "", "score": 0, "ended": True, "symbols": []}]}'
+check "--json: an empty text" json 'o[1] == {"line": 2, "source": "", "answers": [{"text": "", "score": 0, "ended": True, "symbols": []}]}'
 feed 'abc\n' "$capitals" --json --alignment --n-best 3
 check "--json --n-best" json 'len(o[0]["answers"]) == 3'
 check "--json --alignment: units, a row a symbol" json '(o[0]["units"] == ["a", "b", "c"] and
@@ -180,7 +180,7 @@ check "--json" is '{"prompt":"the ","text":"cat"}\n'
 feed 'the dog ran\nthe c\n' "$book" --tokens 5 --temperature 0
 check "a line a prompt, line ends as \\n" is 'the dog ran.\\nthe\nthe cat sa\n'
 feed 'the dog ran\n\n' "$book" --tokens 5 --temperature 0 --json
-check "prompts as JSON" json 'o == [{"prompt": "the dog ran", "text": ".\nthe"}, {"prompt": "", "text": "the c"}]'
+check "prompts as JSON" json 'o == [{"line": 1, "prompt": "the dog ran", "text": ".\nthe"}, {"line": 2, "prompt": "", "text": "the c"}]'
 feed 'the\n\377\n' "$book" --tokens 1
 check "a prompt that is not UTF-8, in a file" complains "standard input:2: byte 1 (0xff)"
 run predict "$book" --prompt "$(printf 'a\377')"

@@ -102,10 +102,9 @@ refused 1 "long.tsv:1: the target has 601 symbols" seq2seq "$folder/long.tsv" --
 # what does not go together
 refused 1 "encoder.heads" seq2seq "$folder/pairs.tsv" --heads 3
 refused 1 "there is no metric" seq2seq "$folder/pairs.tsv" --metric accuracy
-refused 2 "one file to learn from, not two" tag "$folder/pairs.tsv" "$folder/pairs.tsv"
-refused 2 "one file to learn from, not two" classify "$folder/pairs.tsv" "$folder/pairs.tsv"
-refused 2 "one file to learn from, not two" lm "$folder/a.src" "$folder/a.trg"
-refused 2 "one file to learn from, not two" tag "$folder/pairs.tsv" --dev "$folder/pairs.tsv" "$folder/pairs.tsv"
+printf '__label__x y\n' >"$folder/labels.ft"
+refused 1 "have different formats" classify "$folder/pairs.tsv" "$folder/labels.ft"
+learns "running text from two files" lm "$folder/a.src" "$folder/a.trg"
 
 # --- running text -----------------------------------------------------------
 

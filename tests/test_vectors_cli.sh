@@ -59,8 +59,16 @@ check "tag: eval" says "on rows.csv: 30 examples"
 check "tag: learned" grep -qE '^accuracy +(1\.0000|0\.9[5-9])' out
 run predict tag.safetensors x.npy
 check "tag: predict" is '0\tin\n1\tout\n2\tin\n\n'
+"$program" predict tag.safetensors <x.npy >out 2>err
+check "tag: an array from standard input" is '0\tin\n1\tout\n2\tin\n\n'
+gzip -c x.npy | "$program" predict tag.safetensors - >out 2>err
+check "tag: the same from gzip" is '0\tin\n1\tout\n2\tin\n\n'
+run predict tag.safetensors rows.csv
+cp out from_file
+"$program" predict tag.safetensors <rows.csv >out 2>err
+check "tag: a table from standard input" cmp -s out from_file
 run predict tag.safetensors x.npy --json
-check "tag: JSON" says '{"units":["0","1","2"],"outputs":{"label":["in","out","in"]}}'
+check "tag: JSON" says '{"line":1,"units":["0","1","2"],"outputs":{"label":["in","out","in"]}}'
 npy deep.npy "(3, 1, 2)" 15 1 -15 2 9 3
 run predict tag.safetensors deep.npy
 check "tag: three sequences" is '0\tin\n\n0\tout\n\n0\tin\n\n'

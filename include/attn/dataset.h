@@ -20,20 +20,27 @@
  *               else rows are label TAB text. Columns asked for by number ("1") mean that no row names
  *               them. Targets: the column `label` (or the like, or the only other one), or those asked for
  *     FASTTEXT  __label__A __label__B the text
- *     LINES     one text a line, nothing to learn: what is predicted on, and running text
- *     PAIRS     source TAB target, one pair a line: a text and the text to be made of it. With other columns,
- *               text_column and column say their numbers (1 and up). Blank lines are left out. Not found by
- *               AUTO: the task says it. Where nothing is to be learned (labelled 0) a line without a TAB is
- *               a source, an empty line an empty one. The target column is called "target"
+ *     JSONL     an object of JSON a line: {"text": "...", "label": "..."}. The text is the field that a table
+ *               would take; labels are strings, numbers, true, false, or lists (several labels); null and
+ *               fields that are not there are missing. With a list `tokens` (or text_column, if that is a
+ * list) examples are tokens, with lists of tags: `tags`, or the fields asked for. For pairs the fields are
+ * `source` and `target`, or those asked for. All objects of a file are of one kind LINES     one text a line,
+ * nothing to learn: what is predicted on, and running text PAIRS     source TAB target, one pair a line: a
+ * text and the text to be made of it. With other columns, text_column and column say their numbers (1 and
+ * up). Blank lines are left out. Not found by AUTO: the task says it. Where nothing is to be learned
+ * (labelled 0) a line without a TAB is a source, an empty line an empty one. The target column is called
+ * "target"
  *
  * AUTO: a first token line of ten columns that begins with a number is CONLLU; then the name says it
- * (.conllu, .csv, .ft, .fasttext), or a first line with __label__. A file with TABs is COLUMNS if blank lines
- * stand between others and no field has a space (for tags, per_token 1, one of these is enough), else TABLE.
- * Where nothing is to be learned (labelled 0), TABs count in files named .tsv, .tab or .conll only, and all
- * else is LINES, an empty line being an empty text.
+ * (.conllu, .jsonl, .csv, .ft, .fasttext), or a first line that is an object of JSON, begins with __label__,
+ * or names columns. A file with TABs is COLUMNS if blank lines stand between others and no field has a space
+ * (for tags, per_token 1, one of these is enough), else TABLE. Where nothing is to be learned (labelled 0),
+ * the first line alone decides: with a TAB it is COLUMNS for tags (unless it has a space), TABLE for texts
+ * (per_token 0); all else is LINES, an empty line being an empty text.
  *
  * Files may be gzip, in several parts; they are UTF-8, with or without BOM, LF or CRLF; text is brought to
- * NFC. A file that is not UTF-8, a NUL byte, a line with too few columns, a token without a tag and the like
+ * NFC. A line break in a quoted label is an error, unless label_separator is '\n': then it parts labels. A
+ * file that is not UTF-8, a NUL byte, a line with too few columns, a token without a tag and the like
  * are errors that name file and line; with skip_bad such lines (sentences) are left out and counted. A file
  * without any example is an error.
  */
@@ -58,7 +65,8 @@ typedef enum attn_format {
     ATTN_FORMAT_TABLE = 3,
     ATTN_FORMAT_FASTTEXT = 4,
     ATTN_FORMAT_LINES = 5,
-    ATTN_FORMAT_PAIRS = 6
+    ATTN_FORMAT_PAIRS = 6,
+    ATTN_FORMAT_JSONL = 7
 } attn_format;
 
 /* The kinds of input there are: name and a line of help; NULL out of range. By name: what its rows and
@@ -78,8 +86,8 @@ typedef struct attn_reader_options {
     const char *input;       /* NULL or "": text */
     attn_format format;      /* a number of the kind's formats; attn_format names those of text */
     const char *column;      /* NULL or "": the format's default; several with commas between them */
-    const char *text_column; /* TABLE: NULL or "": `text`, `sentence`, `review`, or the only other column.
-                                PAIRS: the number of the source's column */
+    const char *text_column; /* TABLE, JSONL: NULL or "": `text`, `sentence`, `review`, or the only other
+                                column. PAIRS: the number of the source's column */
     char label_separator;    /* of several labels in one field ("a|b"): 0 after init: they are not split. With
                                 one, an empty field is no error but no label */
     int labelled;            /* 1 after init: targets must be there. 0: they may be missing, for prediction */
@@ -92,6 +100,16 @@ typedef struct attn_reader_options {
     int64_t expanded_limit; /* bytes that a file may have after expansion: 2^32 after init */
     int64_t expanded_ratio; /* how many times its own size a compressed file may become, looked at when it has
                                become 8 MiB: 200 after init; 0: whatever expanded_limit allows */
+
+    /* Where AUTO cannot tell by the content: the format that a model was told to learn from. AUTO after init.
+     */
+    attn_format usual;
+    /* Pieces of a file, each parsed by itself (attn_reader_pieces). piece: no error if it has no example.
+     * head: NULL for the first piece; for those after it the first attn_dataset_head bytes of that one, which
+     * say what columns there are. */
+    int piece;
+    const char *head;
+    size_t head_length;
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
 
@@ -111,6 +129,20 @@ ATTN_API attn_status attn_dataset_read_parallel(attn_context *context, const cha
                                                 const char *targets, const attn_reader_options *options,
                                                 attn_dataset **dataset);
 
+/* Several files as one set of examples, in their order: of one format and with the same columns. Two files
+ * are read line by line, as attn_dataset_read_parallel does, where options say so (attn_reader_files is 2),
+ * unless the first line of each is a pair by itself (it has a TAB, or is an object of JSON). bytes NULL: the
+ * file is read; else it is these bytes, plain or gzip. Errors name the file. attn_dataset_append does it with
+ * datasets that were read: `more` stays as it is; on failure `dataset` may have a part of it. */
+typedef struct attn_file {
+    const char *name;
+    const char *bytes;
+    size_t count;
+} attn_file;
+ATTN_API attn_status attn_dataset_read_files(attn_context *context, const attn_file *files, int count,
+                                             const attn_reader_options *options, attn_dataset **dataset);
+ATTN_API attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more);
+
 /* The same as attn_dataset_read from memory (not gzip); `name` stands for the file's name in errors and
  * first_line is the number of the first line. */
 ATTN_API attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line,
@@ -124,8 +156,19 @@ ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, si
                                          const attn_reader_options *options);
 
 /* How files of options.input and options.format can be cut into pieces that are parsed by themselves: 0: at
- * every line; 1: at blank lines; -1: not at all. */
+ * every line; 1: at blank lines; 2: at every line end that does not stand in a quoted field; -1: not at all.
+ * attn_reader_quotes: what parts fields that may be quoted in a file that begins so; 0: none is. */
 ATTN_API int attn_reader_pieces(const attn_reader_options *options);
+ATTN_API char attn_reader_quotes(const char *name, const char *bytes, size_t count,
+                                 const attn_reader_options *options);
+/* How many bytes at the beginning of what was parsed say what columns there are: options.head for the pieces
+ * that follow. 0: nothing says it. */
+ATTN_API size_t attn_dataset_head(const attn_dataset *dataset);
+/* Expands gzip in memory, as far as expanded_limit and expanded_ratio of the options allow; *text is to be
+ * released with attn_text_release. Errors: INVALID_ARGUMENT (damaged, cut off), OVERFLOW, OUT_OF_MEMORY. */
+ATTN_API attn_status attn_gzip_expand(attn_context *context, const char *name, const char *bytes,
+                                      size_t count, const attn_reader_options *options, char **text,
+                                      size_t *length);
 /* How many files can be read together: 2 for pairs (sources and targets) and the like, else 1. */
 ATTN_API int attn_reader_files(const attn_reader_options *options);
 
@@ -154,6 +197,11 @@ ATTN_API const char *attn_dataset_row_name(const attn_dataset *dataset, int64_t 
 ATTN_API int64_t attn_dataset_tokens(const attn_dataset *dataset, int64_t example);
 ATTN_API const char *attn_dataset_token(const attn_dataset *dataset, int64_t example, int64_t token);
 ATTN_API int64_t attn_dataset_line(const attn_dataset *dataset, int64_t example, int64_t token);
+
+/* The file that an example is of, if it was put together of several; what the data itself calls it (a column
+ * or field `id`, or "# sent_id = "), "" if nothing. NULL out of range. */
+ATTN_API const char *attn_dataset_file(const attn_dataset *dataset, int64_t example);
+ATTN_API const char *attn_dataset_id(const attn_dataset *dataset, int64_t example);
 
 /* Targets: columns by name, and the value for an example (texts: token 0) or a token of it. With
  * label_separator, or in FASTTEXT, a value may be several labels with '\n' between them. "" is a missing

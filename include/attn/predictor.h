@@ -208,12 +208,15 @@ typedef struct attn_write_options {
     const char *lines; /* NULL, or what the dataset was parsed from, `length` bytes: what is not an answer is
                           then written byte for byte as it stands there */
     size_t length;
+    int plain; /* the answers alone, a line each, whatever the format of the data has room for */
 } attn_write_options;
 ATTN_API void attn_write_options_init(attn_write_options *options);
 
 /* The answers of all examples as text: in the format of the data where it has room for them (CoNLL-U with its
- * columns filled), else a line an answer (a line a row, and a blank line after each example), or objects of
- * JSON, one a line. *text, `length` bytes and a 0, is good until the next call of the predictor. */
+ * columns filled; with `lines` also tables and token TAB tag with columns predicted_NAME added, and objects
+ * of JSON with such fields), else a line an answer (a line a row, and a blank line after each example), or
+ * objects of JSON, one a line. *text, `length` bytes and a 0, is good until the next call of the predictor.
+ */
 ATTN_API attn_status attn_predictor_write(attn_predictor *predictor, const attn_dataset *dataset,
                                           const attn_write_options *options, const char **text,
                                           size_t *length);

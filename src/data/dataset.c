@@ -43,14 +43,22 @@ void attn_dataset_destroy(attn_dataset *dataset) {
     at_strings_free(context, &dataset->targets);
     at_release(context, dataset->offsets);
     at_release(context, dataset->lines);
+    at_release(context, dataset->files);
+    at_strings_free(context, &dataset->ids);
+    at_release(context, dataset->placement.ends);
     at_release(context, dataset);
 }
 
 attn_status at_dataset_row(attn_dataset *dataset, int64_t line) {
     attn_status status = at_grow(dataset->context, &dataset->lines, &dataset->line_room, dataset->rows + 1,
                                  sizeof *dataset->lines, "the lines of rows");
-    if (status == ATTN_OK) dataset->lines[dataset->rows++] = line;
-    return status;
+    if (status == ATTN_OK && dataset->files) /* rows of memory go on with those of the last file */
+        status = at_grow(dataset->context, &dataset->files, &dataset->file_room, dataset->rows + 1,
+                         sizeof *dataset->files, "the files of rows");
+    if (status != ATTN_OK) return status;
+    if (dataset->files) dataset->files[dataset->rows] = (int32_t)(dataset->name.count - 1);
+    dataset->lines[dataset->rows++] = line;
+    return ATTN_OK;
 }
 
 attn_status at_dataset_end(attn_dataset *dataset) {
@@ -98,6 +106,26 @@ const char *attn_dataset_row_name(const attn_dataset *dataset, int64_t example, 
     return dataset->kind->row_name(dataset->content, dataset->offsets[example] + row);
 }
 
+const char *attn_dataset_file(const attn_dataset *dataset, int64_t example) {
+    if (!dataset || example < 0 || example >= dataset->examples) return NULL;
+    int64_t row = dataset->offsets[example];
+    int known = dataset->files && row < dataset->offsets[example + 1];
+    return at_string(&dataset->name, known ? dataset->files[row] : 0);
+}
+
+const char *attn_dataset_id(const attn_dataset *dataset, int64_t example) {
+    if (!dataset || example < 0 || example >= dataset->examples) return NULL;
+    return example < dataset->ids.count ? at_string(&dataset->ids, example) : "";
+}
+
+int at_dataset_text(const attn_dataset *dataset, int64_t example, at_writer *writer) {
+    if (!dataset->kind->text) return 0;
+    dataset->kind->text(dataset->content, dataset->offsets[example], dataset->offsets[example + 1], writer);
+    return 1;
+}
+
+size_t attn_dataset_head(const attn_dataset *dataset) { return dataset ? dataset->placement.head : 0; }
+
 int64_t attn_dataset_line(const attn_dataset *dataset, int64_t example, int64_t row) {
     if (row < 0 || row >= attn_dataset_rows(dataset, example)) return 0;
     return dataset->lines[dataset->offsets[example] + row];
@@ -121,15 +149,76 @@ static attn_status copy_strings(attn_context *context, const at_strings *from, i
     return status;
 }
 
-static attn_status copy_example(const attn_dataset *from, int64_t example, attn_dataset *to) {
+/* base: the number of the first file of `from` among those of `to`. */
+static attn_status copy_example(const attn_dataset *from, int64_t example, int32_t base, attn_dataset *to) {
     int64_t first = from->offsets[example], end = from->offsets[example + 1], columns = from->columns.count;
     attn_status status = from->kind->append(from->context, to->content, from->content, example, first, end);
-    for (int64_t row = first; status == ATTN_OK && row < end; row++)
+    for (int64_t row = first; status == ATTN_OK && row < end; row++) {
         status = at_dataset_row(to, from->lines[row]);
+        if (status == ATTN_OK && to->files)
+            to->files[to->rows - 1] = base + (from->files ? from->files[row] : 0);
+    }
+    if (status == ATTN_OK && from->ids.count == from->examples && to->ids.count == to->examples)
+        status = copy_strings(from->context, &from->ids, example, 1, &to->ids);
     int64_t place = from->per_row ? first : example, places = from->per_row ? end - first : 1;
     if (status == ATTN_OK)
         status = copy_strings(from->context, &from->targets, place * columns, places * columns, &to->targets);
     return status == ATTN_OK ? at_dataset_end(to) : status;
+}
+
+/* From now on every row says which file it is of; those that are there are of the first. */
+static attn_status mark_files(attn_dataset *dataset) {
+    if (dataset->files) return ATTN_OK;
+    attn_status status = at_grow(dataset->context, &dataset->files, &dataset->file_room, dataset->rows + 1,
+                                 sizeof *dataset->files, "the files of rows");
+    if (status == ATTN_OK) memset(dataset->files, 0, (size_t)dataset->rows * sizeof *dataset->files);
+    return status;
+}
+
+/* Whether the columns are the same; else the first that differs is the reason. */
+static attn_status check_columns(const attn_dataset *dataset, const attn_dataset *more) {
+    attn_context *context = dataset->context;
+    const char *one = attn_dataset_name(dataset), *two = attn_dataset_name(more);
+    if (dataset->kind != more->kind)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s is of input %s, %.200s of input %s", one,
+                       dataset->kind->input, two, more->kind->input);
+    if (dataset->per_row != more->per_row)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "%.200s has a target for each row, %.200s one for each example: they do not go together",
+            dataset->per_row ? one : two, dataset->per_row ? two : one);
+    if (dataset->format != more->format)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s and %.200s have different formats: files of one set have the same", one, two);
+    for (int64_t c = 0; c < dataset->columns.count || c < more->columns.count; c++) {
+        const char *ours = c < dataset->columns.count ? at_string(&dataset->columns, c) : "nothing";
+        const char *theirs = c < more->columns.count ? at_string(&more->columns, c) : "nothing";
+        if (strcmp(ours, theirs) == 0) continue;
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: the target is %.80s, in %.200s it is %.80s: name the column to be learned",
+                       one, ours, two, theirs);
+    }
+    return ATTN_OK;
+}
+
+attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
+    if (!more || more == dataset)
+        return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_append: more must be another dataset");
+    int32_t base = (int32_t)dataset->name.count;
+    attn_status status = check_columns(dataset, more);
+    if (status == ATTN_OK) status = mark_files(dataset);
+    if (status == ATTN_OK)
+        status = copy_strings(dataset->context, &more->name, 0, more->name.count, &dataset->name);
+    for (int64_t e = 0; status == ATTN_OK && e < more->examples; e++)
+        status = copy_example(more, e, base, dataset);
+    for (int64_t i = 0; status == ATTN_OK && i < more->problems.count; i++)
+        if (dataset->problems.count < AT_PROBLEMS)
+            status = copy_strings(dataset->context, &more->problems, i, 1, &dataset->problems);
+    if (status == ATTN_OK) dataset->skipped += more->skipped;
+    dataset->placement.end_count = 0; /* the examples are no longer those of one text */
+    return status;
 }
 
 attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *examples, int64_t count,
@@ -155,9 +244,14 @@ attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *exam
     if (status != ATTN_OK) return status;
     made->format = dataset->format;
     made->per_row = dataset->per_row;
+    made->pairs = dataset->pairs;
     status = copy_strings(context, &dataset->columns, 0, dataset->columns.count, &made->columns);
+    if (status == ATTN_OK && dataset->files) {
+        status = copy_strings(context, &dataset->name, 1, dataset->name.count - 1, &made->name);
+        if (status == ATTN_OK) status = mark_files(made);
+    }
     for (int64_t i = 0; status == ATTN_OK && i < count; i++)
-        status = copy_example(dataset, examples[i], made);
+        status = copy_example(dataset, examples[i], 0, made);
     if (status != ATTN_OK) {
         attn_dataset_destroy(made);
         return status;

@@ -10,6 +10,7 @@
 #include <attn/dataset.h>
 
 #include "data/strings.h"
+#include "data/writer.h"
 
 enum { AT_PROBLEMS = 100 };
 
@@ -25,13 +26,24 @@ typedef struct at_content_kind {
     /* A number that tells rows apart; of an example, or of all of it. */
     uint64_t (*hash)(const void *content, int64_t first, int64_t end, uint64_t seed);
     const char *(*row_name)(const void *content, int64_t row); /* NULL: rows have no names */
+    /* Rows first .. end - 1 as running text; NULL: they are none. */
+    void (*text)(const void *content, int64_t first, int64_t end, at_writer *writer);
 } at_content_kind;
+
+/* Where examples stand in the bytes that they were read from, for answers that go back into them. */
+typedef struct at_placement {
+    int64_t *ends, end_room, end_count; /* up to where each example's lines go, the line end included */
+    size_t head;    /* up to where the first row goes, which says what columns there are; 0: not in them */
+    size_t header;  /* up to where the row goes that names the columns; 0: there is none in them */
+    char delimiter; /* between columns; 0: there are none */
+} at_placement;
 
 struct attn_dataset {
     attn_context *context;
-    at_strings name; /* one string */
+    at_strings name; /* of the file; several, if it was put together of several */
     attn_format format;
     int per_row; /* a target for every row, else one for every example */
+    int pairs;   /* targets are texts to be made of the examples, whatever the format */
     int64_t examples, skipped;
     at_strings problems; /* why the first AT_PROBLEMS of the skipped ones were bad */
     attn_status stopped; /* OK, or why reading ended early: the last of `problems` has the text */
@@ -42,6 +54,10 @@ struct attn_dataset {
     int64_t rows;
     int64_t *offsets, offset_room; /* [examples + 1]: the rows of each example */
     int64_t *lines, line_room;     /* [rows]: where each stands in its file */
+    int32_t *files;                /* NULL, or [rows]: which of the files that is */
+    int64_t file_room;
+    at_strings ids; /* [examples] what the data calls them, "" if nothing; or none at all */
+    at_placement placement;
 
     at_strings columns; /* names of the targets */
     at_strings targets; /* of column c at place i: string i * columns.count + c */
@@ -54,6 +70,9 @@ attn_status at_dataset_create(attn_context *context, const char *name, const at_
 attn_status at_dataset_row(attn_dataset *dataset, int64_t line);
 /* Ends the example whose rows were added. */
 attn_status at_dataset_end(attn_dataset *dataset);
+
+/* The text of an example, appended; 0 if its rows are no text. */
+int at_dataset_text(const attn_dataset *dataset, int64_t example, at_writer *writer);
 
 /* All that a network sees of it, as one number. */
 uint64_t at_dataset_fingerprint(const attn_dataset *dataset, uint64_t seed);

@@ -20,7 +20,9 @@ typedef struct at_labels {
     const at_strings *columns;
     const at_strings *values; /* of column c at place i: string i * columns->count + c */
     const int64_t *lines;     /* of the rows */
-    const int64_t *first;     /* [places + 1] the rows of each place; NULL: a place is a row */
+    const int32_t *files;     /* NULL, or which of `names` they stand in */
+    const at_strings *names;
+    const int64_t *first; /* [places + 1] the rows of each place; NULL: a place is a row */
     int64_t places;
     int per_row;
     const char *const *fixed; /* NULL, or all labels that there can be, in their order */
@@ -31,6 +33,13 @@ typedef struct at_labels {
 static inline int64_t at_label_line(const at_labels *labels, int64_t place) {
     if (!labels->first) return labels->lines[place];
     return labels->first[place] < labels->first[place + 1] ? labels->lines[labels->first[place]] : 0;
+}
+
+/* The file of that line. */
+static inline const char *at_label_name(const at_labels *labels, int64_t place) {
+    int64_t row = labels->first ? labels->first[place] : place;
+    int known = labels->files && (!labels->first || labels->first[place] < labels->first[place + 1]);
+    return known ? at_string(labels->names, labels->files[row]) : labels->name;
 }
 
 /* A dataset, encoded. It points into the dataset, for its labels among others. */

@@ -1,7 +1,6 @@
 /* fields.c: one value of a table of fields: from text, to text. */
 #include "data/fields.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,12 +22,17 @@ static attn_status set_choice(attn_context *context, const at_field *field, cons
     return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is \"%.60s\"; it can be: %s", field->name, text, list);
 }
 
-static attn_status set_number(attn_context *context, const at_field *field, const char *text, void *target) {
+int at_decimal(const char *text, double *number) {
     char *end;
-    errno = 0;
-    double number = strtod(text, &end);
+    if (text[strspn(text, "+-.0123456789eE")]) return 0;
+    *number = strtod(text, &end);
+    return *end == 0 && end != text;
+}
+
+static attn_status set_number(attn_context *context, const at_field *field, const char *text, void *target) {
+    double number;
     int whole = field->kind == AT_FIELD_INTEGER;
-    if (end == text || *end || !isfinite(number) || (whole && number != floor(number))) {
+    if (!at_decimal(text, &number) || !isfinite(number) || (whole && number != floor(number))) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is \"%.60s\"; it has to be a%s number",
                        field->name, text, whole ? " whole" : "");
     }

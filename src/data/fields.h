@@ -75,6 +75,10 @@ attn_status at_field_set(attn_context *context, const at_field *field, void *val
  * again. */
 void at_field_write(const at_field *field, const void *values, char *text);
 
+/* Whether text is a decimal number, and nothing else: no infinities, no hexadecimal. *number is infinite if
+ * it is too large for one. */
+int at_decimal(const char *text, double *number);
+
 /* How many letters have to be replaced, left out or put in to turn one name into the other; 99 for names of
  * more than 62 bytes. */
 int at_name_distance(const char *a, const char *b);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/fields.h"
 
 /* ---- lengths ---- */
 
@@ -27,14 +28,6 @@ at_lengths at_measure_lengths(int64_t *lengths, int64_t count) {
 
 /* ---- targets ---- */
 
-/* A number as one would write it: no infinities, no hexadecimal. */
-static int read_number(const char *text, double *number) {
-    char *end;
-    if (text[strspn(text, "+-.0123456789eE")]) return 0;
-    *number = strtod(text, &end);
-    return *end == 0 && end != text && isfinite(*number);
-}
-
 /* One value: its labels are counted, with '\n' between several. */
 static attn_status take_value(attn_context *context, const char *value, at_column_summary *column) {
     double number;
@@ -44,7 +37,7 @@ static attn_status take_value(attn_context *context, const char *value, at_colum
     }
     column->values++;
     column->several += strchr(value, '\n') != NULL;
-    column->numbers = column->numbers && read_number(value, &number);
+    column->numbers = column->numbers && at_decimal(value, &number) && isfinite(number);
     if (column->numbers) {
         if (column->values == 1 || number < column->least) column->least = number;
         if (column->values == 1 || number > column->most) column->most = number;

@@ -22,7 +22,7 @@ static attn_status check(const at_head *head, const at_encoded *encoded, const a
         if (rows->classes[place] >= 0) continue;
         return at_fail(head->context, ATTN_INVALID_ARGUMENT,
                        "%.200s:%" PRId64 ": has no label; output.crf needs one for every token",
-                       encoded->labels.name, at_label_line(&encoded->labels, place));
+                       at_label_name(&encoded->labels, place), at_label_line(&encoded->labels, place));
     }
     return ATTN_OK;
 }

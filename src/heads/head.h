@@ -190,6 +190,13 @@ typedef struct at_writing {
 /* One answer of a head of rows; between: NULL, or what stands between it and its probability. */
 void at_rows_put(const at_writing *now, int output, int64_t example, int64_t row, const char *between,
                  at_writer *writer);
+/* The answers of a head of rows for an example, or their probabilities, as a value of JSON; 0: it has none.
+ */
+int at_rows_put_json(const at_writing *now, int output, int64_t example, int probabilities,
+                     at_writer *writer);
+/* What an object of JSON about an example begins with: its line, what the data calls it and, if `text`, its
+ * text, each with a comma after it. */
+void at_put_example(const at_writing *now, int64_t example, int text);
 
 /* How much a report may cost: all that it says, what training needs after an epoch, or no more than to see
  * which metrics there are. */

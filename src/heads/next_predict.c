@@ -250,7 +250,9 @@ void at_next_write(const at_writing *now, int64_t example) {
     const char *text = attn_prediction_text(now->prediction, example, 0);
     if (!prompt) prompt = "";
     if (now->json) {
-        at_put(now->writer, "{\"prompt\":", 10);
+        at_put_char(now->writer, '{');
+        at_put_example(now, example, 0);
+        at_put(now->writer, "\"prompt\":", 9);
         at_put_json(now->writer, prompt);
         at_put(now->writer, ",\"text\":", 8);
         at_put_json(now->writer, text);

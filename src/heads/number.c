@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "data/fields.h"
 #include "heads/metrics/classes.h"
 #include "heads/rows.h"
 
@@ -26,11 +27,14 @@ static int no_number(const char *text) { return !*text || strcmp(text, "_") == 0
 
 static attn_status parse(attn_context *context, const at_labels *labels, const char *text, size_t length,
                          int64_t place, double *number) {
-    char *end;
-    *number = strtod(text, &end);
-    if (end == text + length && fabs(*number) <= FLT_MAX) return ATTN_OK;
+    int decimal = strlen(text) == length && at_decimal(text, number);
+    if (decimal && fabs(*number) <= FLT_MAX) return ATTN_OK;
+    if (decimal)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s:%" PRId64 ": %.60s is too large: numbers go up to %.2g",
+                       at_label_name(labels, place), at_label_line(labels, place), text, (double)FLT_MAX);
     return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s:%" PRId64 ": \"%.60s\" is not a number",
-                   labels->name, at_label_line(labels, place), text);
+                   at_label_name(labels, place), at_label_line(labels, place), text);
 }
 
 typedef struct moments {

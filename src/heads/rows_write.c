@@ -1,8 +1,10 @@
 /* rows_write.c: answers for rows and examples as lines and as JSON. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/dataset.h"
 #include "heads/rows.h"
 
 static int64_t place_of(const attn_prediction *prediction, int64_t example, int64_t row) {
@@ -100,6 +102,45 @@ static void json_list(const at_writing *now, const char *name, int64_t example, 
     at_put(now->writer, "],", 2);
 }
 
+int at_rows_put_json(const at_writing *now, int output, int64_t example, int probabilities,
+                     at_writer *writer) {
+    const attn_prediction *prediction = now->prediction;
+    const at_answers *answers = prediction->answers[output];
+    const at_row_kind *kind = answers->head->kind->rows;
+    void (*put)(const at_answers *, int64_t, at_writer *) =
+        probabilities ? kind->write_probability : kind->write_json;
+    if (!put) return 0; /* a number is just so likely */
+    if (prediction->per_row) at_put_char(writer, '[');
+    int64_t rows = prediction->per_row ? attn_prediction_units(prediction, example) : 1;
+    for (int64_t u = 0; u < rows; u++) {
+        if (u > 0) at_put_char(writer, ',');
+        put(answers, place_of(prediction, example, u), writer);
+    }
+    if (prediction->per_row) at_put_char(writer, ']');
+    return 1;
+}
+
+void at_put_example(const at_writing *now, int64_t example, int text) {
+    const attn_dataset *dataset = now->dataset;
+    at_writer *writer = now->writer;
+    int64_t line = attn_dataset_line(dataset, example, 0);
+    const char *id = attn_dataset_id(dataset, example);
+    at_writer words = {.context = writer->context};
+    if (line > 0) at_print(writer, "\"line\":%" PRId64 ",", line);
+    if (id && *id) {
+        at_put(writer, "\"id\":", 5);
+        at_put_json(writer, id);
+        at_put_char(writer, ',');
+    }
+    if (text && example < dataset->examples && at_dataset_text(dataset, example, &words)) {
+        at_put(writer, "\"text\":", 7);
+        at_put_json(writer, words.count ? words.bytes : "");
+        at_put_char(writer, ',');
+    }
+    if (words.status != ATTN_OK) writer->status = words.status;
+    at_writer_free(&words);
+}
+
 /* {NAME: answer or list of answers, ...}; or probabilities of those that have any. */
 static void json_outputs(const at_writing *now, int64_t example, int probabilities) {
     const attn_prediction *prediction = now->prediction;
@@ -108,20 +149,14 @@ static void json_outputs(const at_writing *now, int64_t example, int probabiliti
     at_put_char(writer, '{');
     for (int o = 0; o < prediction->count; o++) {
         const at_answers *answers = prediction->answers[o];
-        void (*put)(const at_answers *, int64_t, at_writer *) =
-            probabilities ? answers->head->kind->rows->write_probability
-                          : answers->head->kind->rows->write_json;
-        if (!put) continue; /* a number is just so likely */
+        int64_t before = writer->count;
         if (!first) at_put_char(writer, ',');
-        first = 0;
         at_put_json(writer, at_string(&answers->head->name, 0));
-        at_put(writer, prediction->per_row ? ":[" : ":", prediction->per_row ? 2 : 1);
-        int64_t rows = prediction->per_row ? attn_prediction_units(prediction, example) : 1;
-        for (int64_t u = 0; u < rows; u++) {
-            if (u > 0) at_put_char(writer, ',');
-            put(answers, place_of(prediction, example, u), writer);
-        }
-        if (prediction->per_row) at_put_char(writer, ']');
+        at_put_char(writer, ':');
+        if (at_rows_put_json(now, o, example, probabilities, writer))
+            first = 0;
+        else
+            writer->count = before;
     }
     at_put_char(writer, '}');
 }
@@ -129,6 +164,7 @@ static void json_outputs(const at_writing *now, int64_t example, int probabiliti
 static void put_json(const at_writing *now, int64_t example) {
     const attn_prediction *prediction = now->prediction;
     at_put_char(now->writer, '{');
+    at_put_example(now, example, 1);
     if (prediction->piece_offsets)
         json_list(now, "words", example, attn_prediction_words(prediction, example), attn_prediction_word);
     if (prediction->per_row)

@@ -209,7 +209,8 @@ static attn_status check(const at_head *head, const at_encoded *encoded, const a
         return at_fail(head->context, ATTN_INVALID_ARGUMENT,
                        "%.200s:%" PRId64 ": the target has %" PRId64
                        " symbols; learned positions (encoder.longest) go to %" PRId64,
-                       encoded->labels.name, at_label_line(&encoded->labels, e), length, decoder->longest);
+                       at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), length,
+                       decoder->longest);
     }
     return ATTN_OK;
 }

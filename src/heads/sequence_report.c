@@ -341,7 +341,9 @@ void at_sequence_write(const at_writing *now, int64_t example) {
         return;
     }
     const char *source = attn_dataset_row_name(now->dataset, example, 0);
-    at_put(writer, "{\"source\":", 10);
+    at_put_char(writer, '{');
+    at_put_example(now, example, 0);
+    at_put(writer, "\"source\":", 9);
     at_put_json(writer, source ? source : "");
     if (own(answers)->aligned) {
         at_put(writer, ",\"units\":[", 10);

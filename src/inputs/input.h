@@ -54,6 +54,7 @@ typedef struct at_source {
     const char *bytes[2]; /* NULL: the files are read */
     size_t counts[2];
     int64_t first_line;
+    int apart; /* two files may be read one after the other, if each says by itself what is to be learned */
     const attn_reader_options *options;
 } at_source;
 
@@ -95,6 +96,15 @@ struct at_cells {
     int (*likely)(const at_cells *cells, int output);
     void (*put_probability)(const at_cells *cells, int output, int64_t example, int64_t row,
                             at_writer *writer);
+    int per_row; /* answers stand with rows, else with examples (whose row is 0) */
+    int parts;   /* rows are parts of pieces, which are the answer */
+    /* All answers of an example as a value of JSON; their probabilities, 0 if there are none. */
+    void (*put_json)(const at_cells *cells, int output, int64_t example, at_writer *writer);
+    int (*put_json_probability)(const at_cells *cells, int output, int64_t example, at_writer *writer);
+    /* The rows of an example by name, or the pieces that they are parts of (words of characters), as a list
+     * of JSON; 0 if there are no such pieces. */
+    void (*put_json_rows)(const at_cells *cells, int64_t example, at_writer *writer);
+    int (*put_json_pieces)(const at_cells *cells, int64_t example, at_writer *writer);
 };
 
 struct at_input_kind {
@@ -112,9 +122,11 @@ struct at_input_kind {
     attn_status (*read)(attn_context *context, const at_source *source, attn_dataset **dataset);
     /* The format of a file that begins with these bytes; 0 if it cannot be told. */
     int (*detect)(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
-    /* Formats whose examples are blocks of lines with blank lines between (1), are single lines (0), or which
-     * cannot be read piece by piece (-1). */
+    /* Formats whose examples are blocks of lines with blank lines between (1), are single lines (0), or rows
+     * whose quoted fields may have line breaks (2), or which cannot be read piece by piece (-1). */
     int (*pieces)(int format);
+    /* NULL, or what parts fields that may be quoted, with line breaks in them; 0: none are. */
+    char (*quotes)(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
     /* Whether two files can be read together; NULL: they cannot. */
     int (*takes_two)(const attn_reader_options *options);
     /* What is in a dataset, for `attn check`: its part of the text, or of the JSON object (data/describe.h).
@@ -122,9 +134,9 @@ struct at_input_kind {
     attn_status (*describe)(const attn_dataset *dataset, const attn_describe_options *options,
                             at_writer *writer);
 
-    /* NULL, or answers for all rows in the format of the data, everything else as it was. lines: what the
-     * dataset was read from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has
-     * no room for them. */
+    /* NULL, or answers in the format of the data, everything else as it was. lines: what the dataset was read
+     * from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has no room for them.
+     */
     attn_status (*fill_in)(const attn_dataset *dataset, const void *settings, const char *lines,
                            size_t length, const at_cells *cells, at_writer *writer, int *filled);
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "data/describe.h"
+#include "data/file.h"
 #include "inputs/kinds.h"
 
 static const at_input_kind *const kinds[] = AT_INPUT_KINDS;
@@ -155,6 +156,84 @@ static const at_input_kind *kind_of(const attn_reader_options *options) {
     return at_input_find(options->input && *options->input ? options->input : kinds[0]->name);
 }
 
+/* ---- several files ---- */
+
+static attn_status check_files(attn_context *context, const attn_file *files, int count,
+                               const attn_reader_options *options, attn_dataset **dataset) {
+    if (files == NULL || count < 1 || options == NULL || dataset == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_read_files: files, options and dataset must not be NULL, count is %d",
+                       count);
+    for (int i = 0; i < count; i++)
+        if (files[i].name == NULL)
+            return at_fail(context, ATTN_INVALID_ARGUMENT, "attn_dataset_read_files: file %d has no name", i);
+    return ATTN_OK;
+}
+
+/* The bytes that were given for a file, expanded; of a file that is to be read there are none yet. */
+static attn_status take_file(attn_context *context, const attn_file *file, const attn_reader_options *options,
+                             at_bytes *expanded, at_source *source, int place) {
+    attn_status status = ATTN_OK;
+    source->names[place] = file->name;
+    source->bytes[place] = file->bytes;
+    source->counts[place] = file->count;
+    if (!file->bytes || !at_is_gzip(file->bytes, file->count)) return ATTN_OK;
+    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, NULL, NULL};
+    status = at_gzip_expand(context, file->name, file->bytes, file->count, &allowed, expanded);
+    source->bytes[place] = expanded->data ? expanded->data : "";
+    source->counts[place] = (size_t)expanded->count;
+    return status;
+}
+
+/* One file, or two that may belong together. */
+static attn_status read_some(attn_context *context, const attn_file *files, int count,
+                             const attn_reader_options *options, attn_dataset **dataset) {
+    at_bytes expanded[2] = {{0}, {0}};
+    at_source source = {.first_line = 1, .options = options, .apart = 1};
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < count && status == ATTN_OK; i++)
+        status = take_file(context, &files[i], options, &expanded[i], &source, i);
+    if (status == ATTN_OK) status = read_source(context, &source, dataset);
+    for (int i = 0; i < 2; i++) at_bytes_free(context, &expanded[i]);
+    return status;
+}
+
+attn_status attn_dataset_read_files(attn_context *context, const attn_file *files, int count,
+                                    const attn_reader_options *options, attn_dataset **dataset) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    attn_status status = check_files(context, files, count, options, dataset);
+    if (status != ATTN_OK) return status;
+    if (count == 2 && attn_reader_files(options) == 2) return read_some(context, files, 2, options, dataset);
+    attn_dataset *made = NULL;
+    status = read_some(context, files, 1, options, &made);
+    for (int i = 1; i < count && status == ATTN_OK; i++) {
+        attn_dataset *more = NULL;
+        status = read_some(context, &files[i], 1, options, &more);
+        if (status == ATTN_OK) status = attn_dataset_append(made, more);
+        attn_dataset_destroy(more);
+    }
+    if (status == ATTN_OK)
+        *dataset = made;
+    else
+        attn_dataset_destroy(made);
+    return status;
+}
+
+attn_status attn_gzip_expand(attn_context *context, const char *name, const char *bytes, size_t count,
+                             const attn_reader_options *options, char **text, size_t *length) {
+    if (context == NULL) return ATTN_INVALID_ARGUMENT;
+    if (name == NULL || bytes == NULL || options == NULL || text == NULL || length == NULL)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "attn_gzip_expand: name, bytes, options, text and length must not be NULL");
+    at_bytes expanded = {0};
+    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, NULL, NULL};
+    attn_status status = at_gzip_expand(context, name, bytes, count, &allowed, &expanded);
+    if (status != ATTN_OK) return status;
+    *text = expanded.data;
+    *length = (size_t)expanded.count;
+    return ATTN_OK;
+}
+
 int attn_reader_files(const attn_reader_options *options) {
     const at_input_kind *kind = kind_of(options);
     return kind && kind->takes_two && kind->takes_two(options) ? 2 : 1;
@@ -170,6 +249,14 @@ attn_format attn_dataset_detect(const char *name, const char *bytes, size_t coun
 int attn_reader_pieces(const attn_reader_options *options) {
     const at_input_kind *kind = kind_of(options);
     return kind ? kind->pieces((int)options->format) : -1;
+}
+
+char attn_reader_quotes(const char *name, const char *bytes, size_t count,
+                        const attn_reader_options *options) {
+    const at_input_kind *kind =
+        options ? at_input_find(options->input && *options->input ? options->input : kinds[0]->name) : NULL;
+    if (!kind || !kind->quotes || !name || !bytes) return 0;
+    return kind->quotes(name, bytes, count, options);
 }
 
 /* ---- what is in a dataset ---- */

@@ -259,6 +259,11 @@ static int has_attention(const at_encoder_values *values) {
     return *values->mix ? strstr(values->mix, "attention") != NULL : values->kind == ATTN_MIXER_ATTENTION;
 }
 
+/* The byte between labels, 0: there is none. */
+static char separator_of(const at_reading_values *reading) {
+    return strcmp(reading->label_separator, "\\n") == 0 ? '\n' : reading->label_separator[0];
+}
+
 static attn_status check_reading(attn_context *context, const at_config *v) {
     const char *format = v->reading->format;
     if (attn_input_find_format(v->input->name, format) < 0) {
@@ -269,11 +274,15 @@ static attn_status check_reading(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.format is \"%.60s\"; it can be: %s", format,
                        list);
     }
-    if (v->task->format && strcmp(format, "auto") != 0 && strcmp(format, v->task->format) != 0)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s learns from %s: reader.format has to be %s",
-                       v->task->name, v->task->pairs ? "pairs" : "lines of text", v->task->format);
-    if (strlen(v->reading->label_separator) > 1) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.label_separator is \"%.20s\"; it is one byte",
+    int other = v->task->other_format && strcmp(format, v->task->other_format) == 0;
+    if (v->task->format && !other && strcmp(format, "auto") != 0 && strcmp(format, v->task->format) != 0)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT, "task %s learns from %s: reader.format has to be %s%s%s",
+            v->task->name, v->task->pairs ? "pairs" : "lines of text", v->task->format,
+            v->task->other_format ? " or " : "", v->task->other_format ? v->task->other_format : "");
+    if (strlen(v->reading->label_separator) > 1 && strcmp(v->reading->label_separator, "\\n") != 0) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "reader.label_separator is \"%.20s\"; it is one byte, or \\n",
                        v->reading->label_separator);
     }
     return ATTN_OK;
@@ -499,7 +508,8 @@ void at_config_head(const at_config *all, at_head_config *head) {
     memset(head, 0, sizeof *head);
     head->output = *all->output;
     head->sequence = *all->sequence;
-    head->separator[0] = all->reading->label_separator[0];
+    char separator = separator_of(all->reading);
+    head->separator[0] = separator == '\n' ? 0 : separator; /* an answer stands in one line */
     attn_decoder_options_init(options);
     options->columns = options->source_columns = values->columns;
     options->heads = values->heads;
@@ -605,13 +615,15 @@ void at_config_optimizer(const at_training_values *values, int64_t steps, attn_o
 
 void at_config_reader(const at_config *values, attn_reader_options *options) {
     attn_reader_options_init(options);
-    const char *format = values->task->format ? values->task->format : values->reading->format;
+    const char *format = values->reading->format;
+    if (values->task->format && strcmp(format, "auto") == 0 && !values->task->other_format)
+        format = values->task->format;
     options->input = values->input->name;
     options->format = (attn_format)attn_input_find_format(values->input->name, format);
     if ((int)options->format < 0) options->format = ATTN_FORMAT_AUTO; /* the kind has no such format */
     options->column = values->reading->column;
     options->text_column = values->reading->text_column;
-    options->label_separator = values->reading->label_separator[0];
+    options->label_separator = separator_of(values->reading);
     options->per_token = values->task->per_row;
     options->pairs = values->task->pairs;
     options->labelled = values->task->labelled;

@@ -33,16 +33,17 @@ static const at_field reading_fields[] = {
             "of the files; auto: from their names and contents"),
     AT_TEXT("reader.column", at_reading_values, column, "", "the columns to learn, with commas between them"),
     AT_TEXT("reader.text_column", at_reading_values, text_column, "",
-            "the column of a table that holds the text"),
+            "the column of a table, or the field of an object, that holds the text"),
     AT_TEXT("reader.label_separator", at_reading_values, label_separator, "",
-            "what stands between the labels of one field"),
+            "what stands between the labels of one field; \\n: line ends"),
 };
 static const at_flag reading_flags[] = {
     {"format", "reader.format", "F", "of the files (default: from their names and contents)"},
     {"column", "reader.column", "C",
      "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,; seq2seq: 2, ..."},
     {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
-    {"label-separator", "reader.label_separator", "S", "several labels in one field stand between these"},
+    {"label-separator", "reader.label_separator", "S",
+     "several labels in one field stand between these; \\n: line ends"},
 };
 const at_fields at_reading_fields = {reading_fields, 4, sizeof(at_reading_values), reading_flags, 4};
 

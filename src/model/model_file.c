@@ -440,7 +440,9 @@ void attn_model_reader_options(const attn_model *model, attn_reader_options *opt
     if (!model || !options) return;
     const at_stage *stage = at_main_stage(model);
     at_config_reader(&stage->values, options);
-    if (stage->values.task->format) return;
+    const at_task *task = stage->values.task;
+    if (task->format && !task->other_format) return;
+    options->usual = options->format;
     options->format = ATTN_FORMAT_AUTO;
-    options->per_token = stage->per_row;
+    if (!task->format) options->per_token = stage->per_row;
 }

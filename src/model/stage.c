@@ -15,7 +15,12 @@ attn_status at_stage_encode(const at_stage *stage, attn_context *context, void *
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: is of input %s, the model reads %s",
                        attn_dataset_name(dataset), dataset->kind->input, kind->name);
     attn_status status = kind->encode(stage->input, context, memo, dataset, options, encoded);
-    if (status == ATTN_OK) (*encoded)->dataset = dataset;
+    if (status != ATTN_OK) return status;
+    (*encoded)->dataset = dataset;
+    if ((*encoded)->labels.lines == dataset->lines) { /* not labels that the input made itself */
+        (*encoded)->labels.files = dataset->files;
+        (*encoded)->labels.names = &dataset->name;
+    }
     return status;
 }
 

@@ -21,6 +21,7 @@ static const at_task tasks[] = {
      .help = "a sequence of its own length: source TAB target, or two files line by line",
      .head = "sequence",
      .format = "pairs",
+     .other_format = "jsonl",
      .per_row = -1,
      .labelled = 1,
      .pairs = 1,

@@ -12,7 +12,8 @@ typedef enum at_hold_out {
 typedef struct at_task {
     const char *name, *help;
     const char *head;         /* the usual one */
-    const char *format;       /* NULL, or the only format of files */
+    const char *format;       /* NULL, or the only format of files, but for */
+    const char *other_format; /* NULL, or one that says by itself that it is that */
     int per_row;              /* 1: targets stand with rows, 0: with examples, -1: as the data has it */
     int labelled;             /* targets are needed to learn */
     int pairs;                /* two files are sources and targets */

@@ -23,8 +23,15 @@ static int64_t cell_rows(const at_cells *cells, int64_t example) {
     return attn_prediction_units(of(cells)->prediction, example);
 }
 
+/* Several labels stand there with their probabilities, as one column cannot hold those. */
 static void cell_put(const at_cells *cells, int output, int64_t example, int64_t row, at_writer *writer) {
-    at_rows_put(of(cells), output, example, row, NULL, writer);
+    const attn_prediction *prediction = of(cells)->prediction;
+    const at_head_kind *kind = prediction->answers[output]->head->kind;
+    int several = kind->several && of(cells)->probabilities && !prediction->labels_rows;
+    if (kind->rows)
+        at_rows_put(of(cells), output, example, row, several ? "=" : NULL, writer);
+    else
+        at_put_text(writer, attn_prediction_text(prediction, example, 0));
 }
 
 static int cell_likely(const at_cells *cells, int output) {
@@ -40,14 +47,81 @@ static void cell_probability(const at_cells *cells, int output, int64_t example,
     at_print(writer, "%.4f", attn_prediction_probability(prediction, output, example, row, label));
 }
 
-/* Whether the answers stand in the format of the data: it has room for one a row. */
+/* Answers that are texts: the best, or, if several are asked for, all with their scores. */
+static void put_texts(const attn_prediction *prediction, int64_t example, at_writer *writer) {
+    int64_t count = attn_prediction_hypotheses(prediction, example);
+    if (count <= 1) {
+        const char *text = attn_prediction_text(prediction, example, 0);
+        at_put_json(writer, text ? text : "");
+        return;
+    }
+    for (int64_t h = 0; h < count; h++) {
+        at_put(writer, h > 0 ? ",{\"text\":" : "[{\"text\":", 9);
+        at_put_json(writer, attn_prediction_text(prediction, example, h));
+        at_put(writer, ",\"score\":", 9);
+        at_put_number(writer, attn_prediction_score(prediction, example, h), 6);
+        at_put_char(writer, '}');
+    }
+    at_put_char(writer, ']');
+}
+
+static void cell_json(const at_cells *cells, int output, int64_t example, at_writer *writer) {
+    const attn_prediction *prediction = of(cells)->prediction;
+    if (prediction->answers[output]->head->kind->rows)
+        at_rows_put_json(of(cells), output, example, 0, writer);
+    else
+        put_texts(prediction, example, writer);
+}
+
+static int cell_json_probability(const at_cells *cells, int output, int64_t example, at_writer *writer) {
+    const attn_prediction *prediction = of(cells)->prediction;
+    if (!of(cells)->probabilities || !prediction->answers[output]->head->kind->rows) return 0;
+    return at_rows_put_json(of(cells), output, example, 1, writer);
+}
+
+static void put_list(const attn_prediction *prediction, int64_t example, int64_t count,
+                     const char *(*at)(const attn_prediction *, int64_t, int64_t), at_writer *writer) {
+    at_put_char(writer, '[');
+    for (int64_t i = 0; i < count; i++) {
+        if (i > 0) at_put_char(writer, ',');
+        at_put_json(writer, at(prediction, example, i));
+    }
+    at_put_char(writer, ']');
+}
+
+static void cell_json_rows(const at_cells *cells, int64_t example, at_writer *writer) {
+    const attn_prediction *prediction = of(cells)->prediction;
+    put_list(prediction, example, attn_prediction_units(prediction, example), attn_prediction_unit, writer);
+}
+
+static int cell_json_pieces(const at_cells *cells, int64_t example, at_writer *writer) {
+    const attn_prediction *prediction = of(cells)->prediction;
+    if (!prediction->piece_offsets) return 0;
+    put_list(prediction, example, attn_prediction_words(prediction, example), attn_prediction_word, writer);
+    return 1;
+}
+
+/* Whether the answers stand in the format of the data: it has room for them. */
 static attn_status fill_in(const at_writing *now, const attn_write_options *options,
                            const attn_predictor *predictor, int *filled) {
     const at_input_kind *kind = predictor->stage->input->kind;
     const attn_prediction *prediction = now->prediction;
+    const at_head_kind *head = prediction->answers[0]->head->kind;
     *filled = 0;
-    if (!kind->fill_in || !prediction->labels_rows || now->json || prediction->piece_offsets) return ATTN_OK;
-    at_cells cells = {now, prediction->count, cell_name, cell_rows, cell_put, cell_likely, cell_probability};
+    if (!kind->fill_in || head->running || now->json || options->plain) return ATTN_OK;
+    at_cells cells = {.user = now,
+                      .outputs = prediction->count,
+                      .name = cell_name,
+                      .rows = cell_rows,
+                      .put = cell_put,
+                      .likely = cell_likely,
+                      .put_probability = cell_probability,
+                      .per_row = prediction->labels_rows,
+                      .parts = prediction->piece_offsets != NULL,
+                      .put_json = cell_json,
+                      .put_json_probability = cell_json_probability,
+                      .put_json_rows = cell_json_rows,
+                      .put_json_pieces = cell_json_pieces};
     return kind->fill_in(now->dataset, predictor->input_settings, options->lines, options->length, &cells,
                          now->writer, filled);
 }

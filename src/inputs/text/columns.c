@@ -36,16 +36,20 @@ static attn_status split_fields(columns *file, const at_line *line) {
 }
 
 /* From the first line: what stands between columns, how many there are, and which are targets. */
-static attn_status begin(columns *file) {
+static attn_status begin(void *user) {
+    columns *file = user;
     at_reader *reader = file->reader, rest = *reader;
     attn_context *context = reader->context;
     at_strings *wanted = &reader->wanted;
     at_line line = {"", 0, 0};
     while (at_reader_line(&rest, &line) && at_line_is_blank(&line)) continue;
+    if (at_line_is_blank(&line)) return ATTN_OK;
     file->separator = memchr(line.text, '\t', line.length) ? '\t' : ' ';
+    if (!reader->options.head) reader->dataset->placement.head = (size_t)(rest.next - reader->begin);
     attn_status status = split_fields(file, &line);
     if (status != ATTN_OK) return status;
     file->width = file->fields.count;
+    reader->dataset->placement.delimiter = file->width == 1 ? '\t' : file->separator;
     if (wanted->count == 0 && reader->options.labelled && file->width > 2)
         return at_reader_fail(reader,
                               "has %" PRId64 " columns: say which is to be learned, 2 to %" PRId64
@@ -117,7 +121,7 @@ static attn_status read_sequences(columns *file) {
 
 attn_status at_read_columns(at_reader *reader) {
     columns file = {.reader = reader};
-    attn_status status = begin(&file);
+    attn_status status = at_reader_head(reader, begin, &file);
     if (status == ATTN_OK) status = read_sequences(&file);
     at_release(reader->context, file.targets);
     at_strings_free(reader->context, &file.fields);

@@ -39,8 +39,7 @@ static int place_of(const char *name, const char **key) {
     return MISC;
 }
 
-/* Text of the file; for a terminal escaped. */
-static void put_raw(at_writer *writer, const char *text, size_t length) {
+void at_put_raw(at_writer *writer, const char *text, size_t length) {
     if (!writer->terminal) {
         at_put(writer, text, length);
         return;
@@ -56,7 +55,7 @@ static void put_raw(at_writer *writer, const char *text, size_t length) {
 }
 
 static void put_entry(at_writer *writer, const entry *one, int *first) {
-    if (!one->value.bytes || strcmp(one->value.bytes, "_") == 0) return;
+    if (one->value.count == 0 || strcmp(one->value.bytes, "_") == 0) return; /* none of several labels, too */
     if (!*first) at_put_char(writer, '|');
     *first = 0;
     at_put_text(writer, one->key);
@@ -117,7 +116,7 @@ static void put_list(at_writer *writer, int field, const char *list, size_t leng
         } else {
             if (!first) at_put_char(writer, '|');
             first = 0;
-            put_raw(writer, item, item_length);
+            at_put_raw(writer, item, item_length);
         }
     }
     for (int i = 0; i < count; i++)
@@ -133,6 +132,13 @@ typedef struct filling {
     entry *entries;
     int count;
 } filling;
+
+/* The answer as a whole field; none of several labels is "_", as a field is never empty. */
+static void put_whole(filling *work, int output, int64_t example, int64_t word) {
+    int64_t before = work->writer->count;
+    work->cells->put(work->cells, output, example, word, work->writer);
+    if (work->writer->count == before) at_put_char(work->writer, '_');
+}
 
 /* One token line without its end. */
 static void fill_line(filling *work, const char *line, size_t length, int64_t example, int64_t word) {
@@ -150,11 +156,11 @@ static void fill_line(filling *work, const char *line, size_t length, int64_t ex
         const char *tab = f + 1 < FIELDS ? memchr(at, '\t', (size_t)(end - at)) : NULL;
         const char *stop = tab != NULL ? tab : end;
         if (work->whole[f] >= 0)
-            work->cells->put(work->cells, work->whole[f], example, word, writer);
+            put_whole(work, work->whole[f], example, word);
         else if (work->listed[f])
             put_list(writer, f, at, (size_t)(stop - at), work->entries, work->count);
         else
-            put_raw(writer, at, (size_t)(stop - at));
+            at_put_raw(writer, at, (size_t)(stop - at));
         if (tab == NULL) break;
         at_put_char(writer, '\t');
         at = tab + 1;
@@ -185,7 +191,7 @@ static void fill_lines(filling *work, int64_t examples, const char *lines, size_
         if (is_word(line, bytes) && *example < examples)
             fill_line(work, line, bytes, *example, (*word)++);
         else
-            put_raw(work->writer, line, bytes);
+            at_put_raw(work->writer, line, bytes);
         at_put(work->writer, stop, (size_t)(next - stop));
     }
 }
@@ -212,14 +218,12 @@ static void place_outputs(filling *work) {
     for (int i = 0; i < work->count; i++) work->entries[i].value.context = work->writer->context;
 }
 
-attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, const char *lines,
-                            size_t length, const at_cells *cells, at_writer *writer, int *filled) {
-    const at_text_settings *own = settings;
+attn_status at_conllu_fill(const attn_dataset *dataset, const char *lines, size_t length,
+                           const at_cells *cells, at_writer *writer, int *filled) {
     attn_context *context = writer->context;
     filling work = {.cells = cells, .writer = writer};
     int64_t example = 0, word = 0;
-    *filled = dataset->format == ATTN_FORMAT_CONLLU;
-    if (at_texts_of(dataset)->split && !(own && own->conllu)) *filled = 0; /* it was given as raw text */
+    *filled = cells->per_row;
     for (int64_t e = 0; e < dataset->examples && *filled; e++)
         *filled = cells->rows(cells, e) == attn_dataset_rows(dataset, e);
     if (!*filled) return ATTN_OK;

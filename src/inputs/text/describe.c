@@ -26,8 +26,14 @@ static const char *example_name(const description *of) {
 /* ---- for people ---- */
 
 static void put_title(const description *of) {
-    static const char *const formats[] = {
-        "", "CoNLL-U", "tokens with tags", "table (TSV or CSV)", "fastText lines", "lines of text"};
+    static const char *const formats[] = {"",
+                                          "CoNLL-U",
+                                          "tokens with tags",
+                                          "table (TSV or CSV)",
+                                          "fastText lines",
+                                          "lines of text",
+                                          "pairs",
+                                          "objects of JSON"};
     if (!of->found.pairs) at_print(of->writer, "%s, ", formats[of->dataset->format]);
     at_put_count(of->writer, of->dataset->examples, example_name(of));
     if (of->tokenized) {

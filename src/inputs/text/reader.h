@@ -25,8 +25,10 @@ typedef struct at_reader {
     const char *begin, *next, *end; /* all of it; what is still to be read */
     const char *good;               /* NULL, or up to here examples are good, `settled` of them */
     int64_t settled;
-    int64_t line; /* the number of the line at `next` */
-    int bad;      /* the last failure was a bad line: skip_bad may go on */
+    int64_t line;   /* the number of the line at `next` */
+    int bad;        /* the last failure was a bad line: skip_bad may go on */
+    const char *id; /* of the example that is being read, id_length bytes; NULL: it has none */
+    size_t id_length;
     char *normal; /* text in NFC */
     int64_t normal_room;
     at_bytes joined; /* several labels, or lines, one after another */
@@ -65,6 +67,12 @@ attn_status at_reader_settle(at_reader *reader, attn_status status);
 attn_status at_reader_token(at_reader *reader, const char *text, size_t length, int64_t line, int glued);
 attn_status at_reader_target(at_reader *reader, const char *text, size_t length);
 
+/* Fails where a value that is to be one label has a line break, which would make several of it. */
+attn_status at_reader_one_line(at_reader *reader, const char *text, size_t length, int64_t line);
+
+/* Lets `read` see the first row of the file, which says what columns there are, wherever the bytes begin. */
+attn_status at_reader_head(at_reader *reader, attn_status (*read)(void *user), void *user);
+
 /* Adds to a list, in NFC. */
 attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text, size_t length);
 
@@ -87,6 +95,7 @@ attn_status at_read_table(at_reader *reader);
 attn_status at_read_fasttext(at_reader *reader);
 attn_status at_read_lines(at_reader *reader);
 attn_status at_read_pairs(at_reader *reader);
+attn_status at_read_jsonl(at_reader *reader);
 /* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */
 attn_status at_read_parallel(at_reader *sources, at_reader *targets);
 /* attn_dataset_read_parallel from memory. The options have been checked. */
@@ -102,8 +111,16 @@ attn_status at_parse_parallel(attn_context *context, at_content sources, at_cont
 attn_format at_detect_format(const at_reader *reader);
 /* The file's name ends in `ending` (".csv"), perhaps with .gz after it. */
 int at_name_ends(const char *name, const char *ending);
+/* What parts the columns of a table, from its name and first line; and what parts the names in its first
+ * line, 0 if that is no header. */
+char at_table_delimiter(const at_reader *reader);
+char at_header_delimiter(const at_reader *reader, const at_line *line);
 /* Whether a header may have such a column of texts, or of labels. */
 int at_is_text_name(const char *name, size_t length);
 int at_is_label_name(const char *name, size_t length);
+/* Whether a column of this name tells examples apart. */
+int at_is_id_name(const char *name, size_t length);
+/* Whether text is a line of JSON that may be an object. */
+int at_looks_like_object(const char *text, size_t length);
 
 #endif

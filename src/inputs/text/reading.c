@@ -81,6 +81,10 @@ attn_status at_reader_fail(at_reader *reader, const char *format, ...) {
     return fail_with_reason(reader, 0, reason);
 }
 
+static void pass_over_mark(at_reader *reader) {
+    if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+}
+
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line) {
     size_t place = at_unicode_check(text, length);
     if (place == length) return ATTN_OK;
@@ -97,6 +101,40 @@ attn_status at_reader_check(at_reader *reader, const char *text, size_t length, 
                          place - begin + 1, (unsigned)(unsigned char)text[place]);
 }
 
+/* The value of the comment "# sent_id = ..." among the lines of a sentence; NULL if there is none. */
+static const char *find_sentence_id(const char *lines, size_t *length) {
+    static const char name[] = "sent_id";
+    for (; *lines == '#'; lines += *lines == '\n') {
+        const char *at = lines + 1, *end = lines + strcspn(lines, "\n");
+        while (at < end && *at == ' ') at++;
+        size_t left = (size_t)(end - at);
+        lines = end;
+        if (left < sizeof name || memcmp(at, name, sizeof name - 1) != 0) continue;
+        at += sizeof name - 1;
+        while (at < end && *at == ' ') at++;
+        if (at == end || *at++ != '=') continue;
+        *length = (size_t)(end - at);
+        at_trim(&at, length);
+        return at;
+    }
+    return NULL;
+}
+
+/* Where the example that was added last stands, and what the data calls it. */
+static attn_status note_place(at_reader *reader) {
+    attn_dataset *dataset = reader->dataset;
+    at_placement *layout = &dataset->placement;
+    attn_status status = at_grow(reader->context, &layout->ends, &layout->end_room, dataset->examples,
+                                 sizeof *layout->ends, "the places of examples");
+    if (status != ATTN_OK) return status;
+    layout->ends[layout->end_count++] = reader->next - reader->begin;
+    if (dataset->format == ATTN_FORMAT_CONLLU)
+        reader->id =
+            find_sentence_id(attn_dataset_source(dataset, dataset->examples - 1), &reader->id_length);
+    return at_reader_add(reader, &dataset->ids, reader->id ? reader->id : "",
+                         reader->id ? reader->id_length : 0);
+}
+
 attn_status at_reader_settle(at_reader *reader, attn_status status) {
     int bad = reader->bad;
     reader->bad = 0;
@@ -105,7 +143,9 @@ attn_status at_reader_settle(at_reader *reader, attn_status status) {
     if (status == ATTN_OK && dataset->examples > reader->settled) {
         reader->settled = dataset->examples;
         reader->good = reader->next;
+        status = note_place(reader);
     }
+    reader->id = NULL;
     if (status == ATTN_OK || !bad || !(stops || reader->options.skip_bad)) return status;
     at_texts_undo(dataset);
     if (stops) { /* what stands before it is good: the rest is not read */
@@ -142,6 +182,29 @@ void at_trim(const char **text, size_t *length) {
         (*length)--;
     }
     while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
+}
+
+attn_status at_reader_one_line(at_reader *reader, const char *text, size_t length, int64_t line) {
+    if (!memchr(text, '\n', length) || reader->options.label_separator == '\n') return ATTN_OK;
+    return at_reader_bad(reader, line,
+                         "a label with a line break in it: \"%.*s\" (if it parts several labels, say so: the "
+                         "label separator is \\n then)",
+                         at_clip(text, length, 60), text);
+}
+
+attn_status at_reader_head(at_reader *reader, attn_status (*read)(void *user), void *user) {
+    const char *head = reader->options.head;
+    if (!head) return read(user);
+    at_reader now = *reader;
+    reader->next = head;
+    reader->end = head + reader->options.head_length;
+    reader->line = 1;
+    pass_over_mark(reader);
+    attn_status status = read(user);
+    reader->next = now.next;
+    reader->end = now.end;
+    reader->line = now.line;
+    return status;
 }
 
 attn_status at_reader_target(at_reader *reader, const char *text, size_t length) {
@@ -235,9 +298,10 @@ static attn_status choose_format(at_reader *reader) {
         return at_reader_fail(reader,
                               "has a format that its name and first lines do not tell. It may be CoNLL-U, "
                               "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
-                              "label TAB text or of __label__LABEL text: say which");
+                              "label TAB text or of __label__LABEL text, objects of JSON: say which");
     if (!options->labelled) return ATTN_OK;
     int tokens = at_text_pieces(options->format) == 1;
+    if (options->format == ATTN_FORMAT_JSONL) return ATTN_OK; /* each object says it */
     if (options->format == ATTN_FORMAT_LINES)
         return at_reader_fail(reader,
                               "lines of plain text have no labels to learn from; put one before each text "
@@ -260,6 +324,7 @@ static attn_status read_format(at_reader *reader) {
     case ATTN_FORMAT_TABLE: return at_read_table(reader);
     case ATTN_FORMAT_FASTTEXT: return at_read_fasttext(reader);
     case ATTN_FORMAT_PAIRS: return at_read_pairs(reader);
+    case ATTN_FORMAT_JSONL: return at_read_jsonl(reader);
     default: return at_read_lines(reader);
     }
 }
@@ -287,16 +352,21 @@ static attn_status check_kind(at_reader *reader, size_t count) {
     return ATTN_OK;
 }
 
-static void pass_over_mark(at_reader *reader) {
-    if (reader->end - reader->next >= 3 && memcmp(reader->next, "\xef\xbb\xbf", 3) == 0) reader->next += 3;
+/* Lines that CR alone ends, as they did on old Macs, would all be one line. */
+static attn_status check_line_ends(at_reader *reader) {
+    size_t count = (size_t)(reader->end - reader->next);
+    const char *cr = memchr(reader->next, '\r', count);
+    if (!cr || cr + 1 == reader->end || memchr(reader->next, '\n', count)) return ATTN_OK;
+    return at_reader_fail(reader, "has lines that end in CR alone: convert it (tr '\\r' '\\n' < OLD > NEW)");
 }
 
 /* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
 static attn_status open_text(at_reader *reader) {
-    int beginning = reader->line <= 1;
-    if (beginning) pass_over_mark(reader);
+    if (reader->line > 1) return ATTN_OK;
+    pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
-    return beginning ? check_kind(reader, (size_t)(reader->end - reader->next)) : ATTN_OK;
+    attn_status status = check_kind(reader, (size_t)(reader->end - reader->next));
+    return status == ATTN_OK ? check_line_ends(reader) : status;
 }
 
 /* `targets` is NULL, but for pairs from two texts. */
@@ -309,7 +379,8 @@ static attn_status read_all(at_reader *reader, at_reader *targets) {
     status = at_texts_dataset(reader->context, reader->name, reader->options.format,
                               at_text_pieces(reader->options.format) == 1, &reader->dataset);
     if (status == ATTN_OK) status = targets ? at_read_parallel(reader, targets) : read_format(reader);
-    if (status != ATTN_OK || reader->dataset->examples > 0 || reader->dataset->stopped != ATTN_OK)
+    if (status != ATTN_OK || reader->dataset->examples > 0 || reader->dataset->stopped != ATTN_OK ||
+        reader->options.piece)
         return status;
     if (reader->dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
     return at_reader_fail(reader,
@@ -359,7 +430,14 @@ int at_text_knows(const char *path) {
 }
 
 int at_text_pieces(int format) {
-    return format == ATTN_FORMAT_TABLE ? -1 : format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
+    return format == ATTN_FORMAT_TABLE ? 2 : format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
+}
+
+char at_text_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options) {
+    at_reader reader = {.name = name, .options = *options, .next = bytes, .end = bytes + count};
+    pass_over_mark(&reader);
+    char delimiter = options->format == ATTN_FORMAT_TABLE ? at_table_delimiter(&reader) : 0;
+    return delimiter == '\t' ? 0 : delimiter;
 }
 
 int at_text_detect(const char *name, const char *bytes, size_t count, const attn_reader_options *options) {
@@ -394,6 +472,31 @@ static attn_status judge(void *user, const char *bytes, size_t count, size_t jud
     return at_reader_check(&reader, bytes, count, 1);
 }
 
+/* Whether the first line of a file is a pair by itself: then the second file is more of them. */
+static int holds_pairs(at_content file) {
+    at_reader reader = {.name = file.name, .next = file.bytes, .end = file.bytes + file.count};
+    at_line line = {"", 0, 0};
+    pass_over_mark(&reader);
+    while (at_reader_line(&reader, &line) && at_line_is_blank(&line)) continue;
+    return memchr(line.text, '\t', line.length) != NULL || at_looks_like_object(line.text, line.length);
+}
+
+static attn_status read_apart(attn_context *context, const at_content *contents,
+                              const attn_reader_options *options, attn_dataset **dataset) {
+    at_reader first = reader_of(context, contents[0], 1, options),
+              second = reader_of(context, contents[1], 1, options);
+    attn_dataset *made = NULL, *more = NULL;
+    attn_status status = parse(&first, NULL, &made);
+    if (status == ATTN_OK) status = parse(&second, NULL, &more);
+    if (status == ATTN_OK) status = attn_dataset_append(made, more);
+    attn_dataset_destroy(more);
+    if (status == ATTN_OK)
+        *dataset = made;
+    else
+        attn_dataset_destroy(made);
+    return status;
+}
+
 attn_status at_text_read(attn_context *context, const at_source *source, attn_dataset **dataset) {
     const attn_reader_options *options = source->options;
     at_bytes files[2] = {{0}, {0}};
@@ -413,7 +516,10 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
         status = at_file_read(context, source->names[i], &allowed, &files[i]);
         contents[i] = (at_content){source->names[i], files[i].data, (size_t)files[i].count};
     }
-    if (status == ATTN_OK && count == 2) {
+    if (status == ATTN_OK && count == 2 && source->apart && holds_pairs(contents[0]) &&
+        holds_pairs(contents[1])) {
+        status = read_apart(context, contents, options, dataset);
+    } else if (status == ATTN_OK && count == 2) {
         status = at_parse_parallel(context, contents[0], contents[1], options, dataset);
     } else if (status == ATTN_OK) {
         at_reader reader = reader_of(context, contents[0], source->first_line, options);

@@ -1,8 +1,8 @@
 /* table.c: TSV and CSV: one text a row, with its labels.
  *
- * Columns are parted by TABs where the first row has one, unless the file is named .csv; else by commas (or
- * by semicolons if it has no comma). Fields between commas may be quoted: "a ""b"", c", with line breaks
- * inside; fields between TABs never are.
+ * Columns are parted by what parts usual names of columns in the first row; else by TABs where it has one,
+ * unless the file is named .csv; else by commas (or by semicolons if it has no comma). Fields between commas
+ * may be quoted: "a ""b"", c", with line breaks inside; fields between TABs never are.
  *
  * Header. The first row of a CSV is its header; a TSV has one if a field of its first row is a column asked
  * for, or has a name that columns of texts or labels usually have (detect.c). Columns that are asked for by
@@ -28,6 +28,7 @@ typedef struct table {
     int64_t line;        /* where it begins */
     int64_t width;       /* columns */
     int64_t text;        /* which is the text */
+    int64_t id;          /* which tells rows apart; -1: none */
     int64_t *targets;
     at_bytes field;    /* a quoted field without its quotes */
     int64_t reread;    /* bytes that were looked at again after a broken quote */
@@ -320,11 +321,12 @@ static int has_header(const table *file, const char *text_column) {
     return find_usual(file, at_is_text_name) >= 0 || find_usual(file, at_is_label_name) >= 0;
 }
 
-/* What parts columns, from the first line. */
-static char find_delimiter(const at_reader *reader) {
+char at_table_delimiter(const at_reader *reader) {
     at_reader rest = *reader;
     at_line line = {"", 0, 0};
     while (at_reader_line(&rest, &line) && at_line_is_blank(&line)) continue;
+    char named = at_header_delimiter(reader, &line);
+    if (named) return named;
     int tab = memchr(line.text, '\t', line.length) != NULL;
     int comma = memchr(line.text, ',', line.length) != NULL;
     int semicolon = memchr(line.text, ';', line.length) != NULL;
@@ -349,13 +351,15 @@ static attn_status trim_names(table *file) {
 }
 
 /* Reads the first row and decides on the columns. */
-static attn_status begin(table *file) {
+static attn_status begin(void *user) {
+    table *file = user;
     at_reader *reader = file->reader;
+    at_placement *layout = &reader->dataset->placement;
     const char *text_column = reader->options.text_column;
     if (text_column && text_column[0] == 0) text_column = NULL;
-    file->delimiter = find_delimiter(reader);
+    file->delimiter = at_table_delimiter(reader);
     file->limit = reader->next;
-    file->text = -1;
+    file->text = file->id = -1;
     const char *first_row;
     int64_t first_line;
     int more = 1;
@@ -364,17 +368,22 @@ static attn_status begin(table *file) {
         first_line = reader->line;
         attn_status status = read_row(file, &more);
         if (status != ATTN_OK) return status;
-        if (!more) return at_reader_fail(reader, "has no examples");
+        if (!more) return reader->options.piece ? ATTN_OK : at_reader_fail(reader, "has no examples");
     } while (file->fields.count == 1 && at_string_length(&file->fields, 0) == 0);
     attn_status status = trim_names(file);
     if (status != ATTN_OK) return status;
     file->width = file->fields.count;
+    layout->delimiter = file->delimiter;
+    if (!reader->options.head) layout->head = (size_t)(reader->next - reader->begin);
     int64_t targets = reader->wanted.count ? reader->wanted.count : 1;
     file->targets = at_allocate(reader->context, targets, sizeof *file->targets, "target columns");
     if (file->targets == NULL) return ATTN_OUT_OF_MEMORY;
     int numbers = asked_by_number(file, text_column);
     if (!numbers && has_header(file, text_column)) {
         status = resolve_names(file, text_column);
+        for (int64_t i = file->width - 1; i >= 0; i--)
+            if (at_is_id_name(at_string(&file->fields, i), at_string_length(&file->fields, i))) file->id = i;
+        layout->header = layout->head;
     } else {
         status = numbers ? resolve_numbers(file, text_column) : resolve_pair(file);
         reader->next = first_row;
@@ -400,9 +409,14 @@ static attn_status add_row(table *file) {
         const char *value = at_string(fields, file->targets[i]);
         size_t length = at_string_length(fields, file->targets[i]);
         at_trim(&value, &length);
-        status = at_reader_target(reader, value, length);
+        status = at_reader_one_line(reader, value, length, file->line);
+        if (status == ATTN_OK) status = at_reader_target(reader, value, length);
     }
     if (status != ATTN_OK) return status;
+    if (file->id >= 0) {
+        reader->id = at_string(fields, file->id);
+        reader->id_length = at_string_length(fields, file->id);
+    }
     /* One of several targets may be missing, and no label at all is an answer where there may be several. */
     if (reader->dataset->columns.count == 1 && reader->options.label_separator == 0 &&
         at_reader_unlabelled(reader)) {
@@ -429,8 +443,9 @@ static attn_status read_rows(table *file) {
 
 attn_status at_read_table(at_reader *reader) {
     table file = {.reader = reader};
-    attn_status status = begin(&file);
-    if (status == ATTN_OK) status = read_rows(&file);
+    attn_status status = at_reader_head(reader, begin, &file);
+    file.limit = reader->next;
+    if (status == ATTN_OK && file.width > 0) status = read_rows(&file);
     at_release(reader->context, file.targets);
     at_bytes_free(reader->context, &file.field);
     at_strings_free(reader->context, &file.fields);

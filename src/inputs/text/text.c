@@ -520,6 +520,7 @@ const at_input_kind at_text_kind = {
     .read = at_text_read,
     .detect = at_text_detect,
     .pieces = at_text_pieces,
+    .quotes = at_text_quotes,
     .takes_two = at_text_takes_two,
     .describe = at_text_describe,
     .fill_in = at_text_fill_in,

@@ -144,12 +144,18 @@ int at_text_knows(const char *path);
 attn_status at_text_read(attn_context *context, const at_source *source, attn_dataset **dataset);
 int at_text_detect(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
 int at_text_pieces(int format);
+char at_text_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
 int at_text_takes_two(const attn_reader_options *options);
 attn_status at_text_describe(const attn_dataset *dataset, const attn_describe_options *options,
                              at_writer *writer);
 
+/* fill.c, conllu_fill.c: answers in the format of the data. */
 attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, const char *lines,
                             size_t length, const at_cells *cells, at_writer *writer, int *filled);
+attn_status at_conllu_fill(const attn_dataset *dataset, const char *lines, size_t length,
+                           const at_cells *cells, at_writer *writer, int *filled);
+/* Text of a file as it is; for a terminal escaped. */
+void at_put_raw(at_writer *writer, const char *text, size_t length);
 
 /* bmes.c: characters whose labels say where in a word they stand. */
 enum { AT_BMES_LABELS = 4 };

@@ -69,7 +69,15 @@ static const char *row_name(const void *content, int64_t row) {
     return at_string(&((const at_texts *)content)->tokens, row);
 }
 
-const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name};
+static void text(const void *content, int64_t first, int64_t end, at_writer *writer) {
+    const at_texts *texts = content;
+    for (int64_t t = first; t < end; t++) {
+        if (t > first && !(texts->any_glued && texts->glued[t - 1])) at_put_char(writer, ' ');
+        at_put(writer, at_string(&texts->tokens, t), at_string_length(&texts->tokens, t));
+    }
+}
+
+const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name, text};
 
 attn_status at_texts_dataset(attn_context *context, const char *name, attn_format format, int tokenized,
                              attn_dataset **dataset) {
