@@ -120,7 +120,8 @@ const char *attn_dataset_id(const attn_dataset *dataset, int64_t example) {
 
 int at_dataset_text(const attn_dataset *dataset, int64_t example, at_writer *writer) {
     if (!dataset->kind->text) return 0;
-    dataset->kind->text(dataset->content, dataset->offsets[example], dataset->offsets[example + 1], writer);
+    dataset->kind->text(dataset->content, example, dataset->offsets[example], dataset->offsets[example + 1],
+                        writer);
     return 1;
 }
 

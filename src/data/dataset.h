@@ -26,8 +26,8 @@ typedef struct at_content_kind {
     /* A number that tells rows apart; of an example, or of all of it. */
     uint64_t (*hash)(const void *content, int64_t first, int64_t end, uint64_t seed);
     const char *(*row_name)(const void *content, int64_t row); /* NULL: rows have no names */
-    /* Rows first .. end - 1 as running text; NULL: they are none. */
-    void (*text)(const void *content, int64_t first, int64_t end, at_writer *writer);
+    /* Rows first .. end - 1, which are example `example`, as running text; NULL: they are none. */
+    void (*text)(const void *content, int64_t example, int64_t first, int64_t end, at_writer *writer);
 } at_content_kind;
 
 /* Where examples stand in the bytes that they were read from, for answers that go back into them. */

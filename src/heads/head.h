@@ -324,7 +324,8 @@ const int32_t *at_answers_classes(const at_answers *answers);
 
 struct attn_prediction {
     attn_context *context;
-    attn_dataset *split; /* NULL, or what the examples are that raw data was split into */
+    attn_dataset *split;    /* NULL, or what the examples are that raw data was split into */
+    int64_t *split_offsets; /* then: where those of each raw example begin */
     at_encoded *encoded;
     void (*free_encoded)(at_encoded *encoded);
     const char *(*row_name)(const at_encoded *encoded, int64_t row);

@@ -14,6 +14,7 @@ void attn_prediction_destroy(attn_prediction *prediction) {
     at_release(context, prediction->answers);
     if (prediction->encoded) prediction->free_encoded(prediction->encoded);
     attn_dataset_destroy(prediction->split);
+    at_release(context, prediction->split_offsets);
     at_strings_free(context, &prediction->pieces);
     at_release(context, prediction->piece_offsets);
     at_release(context, prediction);

@@ -97,6 +97,7 @@ struct at_cells {
     void (*put_probability)(const at_cells *cells, int output, int64_t example, int64_t row,
                             at_writer *writer);
     int per_row; /* answers stand with rows, else with examples (whose row is 0) */
+    int nested;  /* an example of the data was split into several, whose answers are a list of JSON */
     int parts;   /* rows are parts of pieces, which are the answer */
     /* All answers of an example as a value of JSON; their probabilities, 0 if there are none. */
     void (*put_json)(const at_cells *cells, int output, int64_t example, at_writer *writer);
@@ -184,9 +185,12 @@ struct at_input_kind {
     int (*is_raw)(const at_input *input, const attn_dataset *dataset, const void *settings);
     /* How it is cut where the model has no splitter: a sentence for the user. */
     const char *(*rule)(const at_input *input);
-    /* The examples that the splitter's answers make of raw data: a class for each row. */
+    /* The examples that the splitter's answers make of raw data: a class for each row. *offsets: [raw
+     * examples
+     * + 1], the first of those that each was split into. */
     attn_status (*split)(const at_input *splitter, attn_context *context, const at_encoded *raw,
-                         const at_strings *labels, const int32_t *classes, attn_dataset **examples);
+                         const at_strings *labels, const int32_t *classes, attn_dataset **examples,
+                         int64_t **offsets);
 
     /* ---- running text, unit by unit; NULL where rows do not come one by one ---- */
     attn_status (*begin)(const at_input *input, attn_context *context, at_encoded **encoded);

@@ -211,13 +211,15 @@ const char *attn_predictor_rule(const attn_predictor *predictor, const attn_data
     return predictor->stage->input->kind->rule(predictor->stage->input);
 }
 
-attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split) {
+attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split,
+                               int64_t **offsets) {
     const at_stage *splitter = at_splitter_stage(predictor->model);
     attn_context *context = predictor->context;
     *split = NULL;
     if (!splitter || !is_raw(predictor, raw)) return ATTN_OK;
     at_encoded *encoded = NULL;
     at_answers *answers = NULL;
+    int64_t *first = NULL;
     const at_input_kind *kind = splitter->input->kind;
     const at_head *head = splitter->heads[0];
     attn_status status = at_stage_encode(splitter, context, &predictor->split_memo, raw, NULL, &encoded);
@@ -226,7 +228,11 @@ attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *ra
                                  NULL, &answers);
     if (status == ATTN_OK)
         status = kind->split(splitter->input, context, encoded, at_labels_of_head(head),
-                             at_answers_classes(answers), split);
+                             at_answers_classes(answers), split, &first);
+    if (status == ATTN_OK && offsets)
+        *offsets = first;
+    else
+        at_release(context, first);
     if (answers) head->kind->free_answers(answers);
     kind->free_encoded(encoded);
     return status;
@@ -240,7 +246,7 @@ attn_status attn_predictor_split(attn_predictor *predictor, const attn_dataset *
     if (!at_splitter_stage(predictor->model))
         return at_fail(context, ATTN_UNSUPPORTED, "the model has no splitter of raw text");
     attn_dataset *made;
-    attn_status status = at_predictor_split(predictor, raw, &made);
+    attn_status status = at_predictor_split(predictor, raw, &made, NULL);
     if (status == ATTN_OK && !made)
         status = at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: is not raw text", attn_dataset_name(raw));
     if (status == ATTN_OK) *examples = made;
@@ -262,7 +268,8 @@ static attn_status predict(attn_predictor *predictor, const attn_dataset *datase
     made->count = stage->head_count;
     made->answers = at_allocate(context, made->count, sizeof *made->answers, "a prediction");
     attn_status status = made->answers ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    if (status == ATTN_OK) status = at_predictor_split(predictor, dataset, &made->split);
+    if (status == ATTN_OK)
+        status = at_predictor_split(predictor, dataset, &made->split, &made->split_offsets);
     if (status == ATTN_OK) status = encode(predictor, made->split ? made->split : dataset, &made->encoded);
     if (status == ATTN_OK)
         status = stage->heads[0]->kind->predict(stage->heads, stage->head_count, &stage->forward,
@@ -572,7 +579,7 @@ attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *
     at_encoded *encoded;
     attn_dataset *split;
     attn_vectors made;
-    attn_status status = at_predictor_split(predictor, dataset, &split);
+    attn_status status = at_predictor_split(predictor, dataset, &split, NULL);
     if (status != ATTN_OK) return status;
     status = encode(predictor, split ? split : dataset, &encoded);
     if (status == ATTN_OK) {

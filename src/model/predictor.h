@@ -26,8 +26,9 @@ struct attn_predictor {
 };
 
 /* The examples that the model's splitter makes of raw data; *split is NULL where the dataset is not raw, or
- * the model has no splitter. */
-attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split);
+ * the model has no splitter. offsets: NULL, or where each raw example's begin among them. */
+attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split,
+                               int64_t **offsets);
 
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);

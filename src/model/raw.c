@@ -48,7 +48,7 @@ static attn_status split_by_rules(attn_predictor *predictor, const attn_dataset 
 }
 
 static attn_status split_raw(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split) {
-    attn_status status = at_predictor_split(predictor, raw, split);
+    attn_status status = at_predictor_split(predictor, raw, split, NULL);
     return status == ATTN_OK && !*split ? split_by_rules(predictor, raw, split) : status;
 }
 

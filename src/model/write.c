@@ -94,6 +94,38 @@ static void cell_json_rows(const at_cells *cells, int64_t example, at_writer *wr
     put_list(prediction, example, attn_prediction_units(prediction, example), attn_prediction_unit, writer);
 }
 
+/* The same for an example that was split: lists of what its sentences have. */
+
+static void nested_rows(const at_cells *cells, int64_t example, at_writer *writer) {
+    const int64_t *first = of(cells)->prediction->split_offsets;
+    at_put_char(writer, '[');
+    for (int64_t e = first[example]; e < first[example + 1]; e++) {
+        if (e > first[example]) at_put_char(writer, ',');
+        cell_json_rows(cells, e, writer);
+    }
+    at_put_char(writer, ']');
+}
+
+static int put_nested(const at_cells *cells, int output, int64_t example, int probabilities,
+                      at_writer *writer) {
+    const int64_t *first = of(cells)->prediction->split_offsets;
+    at_put_char(writer, '[');
+    for (int64_t e = first[example]; e < first[example + 1]; e++) {
+        if (e > first[example]) at_put_char(writer, ',');
+        if (!at_rows_put_json(of(cells), output, e, probabilities, writer)) return 0;
+    }
+    at_put_char(writer, ']');
+    return 1;
+}
+
+static void nested_json(const at_cells *cells, int output, int64_t example, at_writer *writer) {
+    put_nested(cells, output, example, 0, writer);
+}
+
+static int nested_probability(const at_cells *cells, int output, int64_t example, at_writer *writer) {
+    return of(cells)->probabilities && put_nested(cells, output, example, 1, writer);
+}
+
 static int cell_json_pieces(const at_cells *cells, int64_t example, at_writer *writer) {
     const attn_prediction *prediction = of(cells)->prediction;
     if (!prediction->piece_offsets) return 0;
@@ -122,6 +154,12 @@ static attn_status fill_in(const at_writing *now, const attn_write_options *opti
                       .put_json_probability = cell_json_probability,
                       .put_json_rows = cell_json_rows,
                       .put_json_pieces = cell_json_pieces};
+    if (prediction->split && now->dataset != prediction->split) {
+        cells.nested = 1;
+        cells.put_json = nested_json;
+        cells.put_json_probability = nested_probability;
+        cells.put_json_rows = nested_rows;
+    }
     return kind->fill_in(now->dataset, predictor->input_settings, options->lines, options->length, &cells,
                          now->writer, filled);
 }
@@ -154,11 +192,12 @@ attn_status attn_predictor_write(attn_predictor *predictor, const attn_dataset *
                       .probabilities = at_setting_on(predictor, "probs"),
                       .writer = writer};
     int filled;
-    if (prediction->split) { /* its lines are not those that were given */
+    status = fill_in(&now, &chosen, predictor, &filled);
+    if (prediction->split && status == ATTN_OK && !filled) { /* its lines are not those that were given */
         now.dataset = prediction->split;
         chosen.lines = NULL;
+        status = fill_in(&now, &chosen, predictor, &filled);
     }
-    status = fill_in(&now, &chosen, predictor, &filled);
     for (int64_t e = 0; status == ATTN_OK && !filled && e < attn_prediction_examples(prediction); e++)
         predictor->stage->heads[0]->kind->write(&now, e);
     if (status == ATTN_OK) status = writer->status;

@@ -229,6 +229,7 @@ attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, c
                     .value = {.context = writer->context, .terminal = writer->terminal}};
     *filled = 0;
     if (at_texts_of(dataset)->split && !(own && own->conllu)) return ATTN_OK; /* it was given as raw text */
+    if (cells->nested && dataset->format != ATTN_FORMAT_JSONL) return ATTN_OK;
     if (cells->parts && dataset->format != ATTN_FORMAT_JSONL) return ATTN_OK;
     if (dataset->format == ATTN_FORMAT_CONLLU)
         return at_conllu_fill(dataset, lines, length, cells, writer, filled);

@@ -184,13 +184,15 @@ static attn_status end_token(splitting *work, int expands, int space) {
 }
 
 static attn_status end_sentence(splitting *work) {
-    char head[96];
+    char head[128], id[64];
     at_bytes whole = {0};
     if (work->word == 0) return ATTN_OK;
     work->sentences++;
-    int length = snprintf(head, sizeof head, "%s# sent_id = %" PRId64 ".%" PRId64 "\n# text = ",
-                          work->sentences == 1 ? "# newpar\n" : "", work->line, work->sentences);
-    attn_status status = at_bytes_append(work->context, &whole, head, (size_t)length);
+    int length = snprintf(id, sizeof id, "%" PRId64 ".%" PRId64, work->line, work->sentences);
+    attn_status status = at_strings_add(work->context, &work->into->ids, id, (size_t)length);
+    length = snprintf(head, sizeof head,
+                      "%s# sent_id = %s\n# text = ", work->sentences == 1 ? "# newpar\n" : "", id);
+    if (status == ATTN_OK) status = at_bytes_append(work->context, &whole, head, (size_t)length);
     if (status == ATTN_OK)
         status = at_bytes_append(work->context, &whole, work->sentence.data, (size_t)work->sentence.count);
     if (status == ATTN_OK) status = at_bytes_append(work->context, &whole, "\n", 1);
@@ -233,7 +235,8 @@ static attn_status split_paragraph(splitting *work, int64_t example, const int32
 }
 
 attn_status at_split_apply(const at_input *splitter, attn_context *context, const at_encoded *raw,
-                           const at_strings *labels, const int32_t *classes, attn_dataset **examples) {
+                           const at_strings *labels, const int32_t *classes, attn_dataset **examples,
+                           int64_t **offsets) {
     (void)labels; /* they are the fixed ones, in their order */
     splitting work = {.context = context,
                       .text = (const at_text_encoded *)(const void *)raw,
@@ -241,17 +244,24 @@ attn_status at_split_apply(const at_input *splitter, attn_context *context, cons
     attn_status status =
         at_texts_dataset(context, attn_dataset_name(raw->dataset), ATTN_FORMAT_CONLLU, 1, &work.into);
     if (status != ATTN_OK) return status;
+    int64_t *first = at_allocate(context, raw->examples + 1, sizeof *first, "the sentences of paragraphs");
+    if (!first) status = ATTN_OUT_OF_MEMORY;
     at_texts_of(work.into)->split = 1;
-    for (int64_t e = 0; e < raw->examples && status == ATTN_OK; e++)
+    for (int64_t e = 0; e < raw->examples && status == ATTN_OK; e++) {
         status = split_paragraph(&work, e, classes);
+        first[e + 1] = work.into->examples;
+    }
     at_bytes_free(context, &work.token);
     at_bytes_free(context, &work.sentence);
     at_bytes_free(context, &work.source);
     at_strings_free(context, &work.words);
     at_release(context, work.cuts);
-    if (status == ATTN_OK)
+    if (status == ATTN_OK) {
         *examples = work.into;
-    else
+        *offsets = first;
+    } else {
         attn_dataset_destroy(work.into);
+        at_release(context, first);
+    }
     return status;
 }

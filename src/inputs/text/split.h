@@ -45,7 +45,8 @@ const char *at_split_check(const at_strings *labels); /* NULL, or what is wrong 
 attn_status at_split_measure(const at_text_encoded *text, const int32_t *truth, const int32_t *answers,
                              at_metric_function add, void *user);
 attn_status at_split_apply(const at_input *splitter, attn_context *context, const at_encoded *raw,
-                           const at_strings *labels, const int32_t *classes, attn_dataset **examples);
+                           const at_strings *labels, const int32_t *classes, attn_dataset **examples,
+                           int64_t **offsets);
 
 /* ---- expansions (expansion.c) ---- */
 

@@ -69,8 +69,30 @@ static const char *row_name(const void *content, int64_t row) {
     return at_string(&((const at_texts *)content)->tokens, row);
 }
 
-static void text(const void *content, int64_t first, int64_t end, at_writer *writer) {
+/* The "# text = ..." of a sentence, which words of one token may not be written as (du: de, le); NULL: it has
+ * none. */
+static const char *own_text(const at_texts *texts, int64_t example, size_t *length) {
+    static const char key[] = "# text = ";
+    if (example >= texts->sources.count) return NULL;
+    for (const char *line = at_string(&texts->sources, example); *line == '#';) {
+        size_t bytes = strcspn(line, "\n");
+        if (strncmp(line, key, sizeof key - 1) == 0) {
+            *length = bytes - (sizeof key - 1);
+            return line + sizeof key - 1;
+        }
+        line += bytes + (line[bytes] == '\n');
+    }
+    return NULL;
+}
+
+static void text(const void *content, int64_t example, int64_t first, int64_t end, at_writer *writer) {
     const at_texts *texts = content;
+    size_t length;
+    const char *whole = own_text(texts, example, &length);
+    if (whole) {
+        at_put(writer, whole, length);
+        return;
+    }
     for (int64_t t = first; t < end; t++) {
         if (t > first && !(texts->any_glued && texts->glued[t - 1])) at_put_char(writer, ' ');
         at_put(writer, at_string(&texts->tokens, t), at_string_length(&texts->tokens, t));
