@@ -28,6 +28,7 @@ typedef struct prediction {
     attn_reader_options options;
     attn_write_options write;
     const char *name; /* of the input, in errors */
+    bool told;        /* by which rule raw text is split */
     char *head;       /* NULL, or the first row of the input, which says what columns there are */
 } prediction;
 
@@ -37,6 +38,11 @@ typedef struct prediction {
 static attn_status answer(prediction *with, const attn_dataset *dataset, const char *lines, size_t length) {
     const char *text;
     size_t written;
+    const char *rule = with->told ? NULL : attn_predictor_rule(with->predictor, dataset);
+    if (rule != NULL) {
+        fprintf(stderr, "attn predict: note: %s\n", rule);
+        with->told = true;
+    }
     with->write.lines = lines;
     with->write.length = length;
     attn_status status = attn_predictor_write(with->predictor, dataset, &with->write, &text, &written);
@@ -280,7 +286,8 @@ int command_predict(int count, char **arguments) {
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
         argument_switch("plain", &given.plain, "the answers alone, whatever the format of the input"),
-        argument_text("format", &given.format, "F", "of the input: lines, conllu, table, jsonl, ..."),
+        argument_text("format", &given.format, "F",
+                      "of the input: lines, paragraphs, conllu, table, jsonl, ..."),
         argument_text("text-column", &given.text_column, "C", "of the texts, if not as in training"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),

@@ -66,7 +66,8 @@ typedef enum attn_format {
     ATTN_FORMAT_FASTTEXT = 4,
     ATTN_FORMAT_LINES = 5,
     ATTN_FORMAT_PAIRS = 6,
-    ATTN_FORMAT_JSONL = 7
+    ATTN_FORMAT_JSONL = 7,
+    ATTN_FORMAT_PARAGRAPHS = 8
 } attn_format;
 
 /* The kinds of input there are: name and a line of help; NULL out of range. By name: what its rows and

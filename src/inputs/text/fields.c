@@ -5,8 +5,8 @@
 #include "base/context.h"
 #include "inputs/text/text.h"
 
-const char *const at_text_formats[] = {"auto",  "conllu", "columns", "table", "fasttext",
-                                       "lines", "pairs",  "jsonl",   NULL};
+const char *const at_text_formats[] = {"auto",  "conllu", "columns", "table",      "fasttext",
+                                       "lines", "pairs",  "jsonl",   "paragraphs", NULL};
 static const char *const schemes[] = {"none", "bmes", "split", NULL};
 static const char *const splitters[] = {"auto", "none", NULL};
 static const char *const spacings[] = {"auto", "none", "one", "marked", NULL}; /* as at_spacing */

@@ -94,6 +94,7 @@ attn_status at_read_columns(at_reader *reader);
 attn_status at_read_table(at_reader *reader);
 attn_status at_read_fasttext(at_reader *reader);
 attn_status at_read_lines(at_reader *reader);
+attn_status at_read_paragraphs(at_reader *reader);
 attn_status at_read_pairs(at_reader *reader);
 attn_status at_read_jsonl(at_reader *reader);
 /* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */

@@ -290,6 +290,11 @@ static attn_status split_wanted(at_reader *reader) {
     }
 }
 
+/* Examples of the format are sequences of tokens. */
+static int has_tokens(attn_format format) {
+    return format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
+}
+
 /* Which format it is, and whether that suits the task. */
 static attn_status choose_format(at_reader *reader) {
     attn_reader_options *options = &reader->options;
@@ -300,9 +305,9 @@ static attn_status choose_format(at_reader *reader) {
                               "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
                               "label TAB text or of __label__LABEL text, objects of JSON: say which");
     if (!options->labelled) return ATTN_OK;
-    int tokens = at_text_pieces(options->format) == 1;
+    int tokens = has_tokens(options->format);
     if (options->format == ATTN_FORMAT_JSONL) return ATTN_OK; /* each object says it */
-    if (options->format == ATTN_FORMAT_LINES)
+    if (options->format == ATTN_FORMAT_LINES || options->format == ATTN_FORMAT_PARAGRAPHS)
         return at_reader_fail(reader,
                               "lines of plain text have no labels to learn from; put one before each text "
                               "with a TAB between");
@@ -325,6 +330,7 @@ static attn_status read_format(at_reader *reader) {
     case ATTN_FORMAT_FASTTEXT: return at_read_fasttext(reader);
     case ATTN_FORMAT_PAIRS: return at_read_pairs(reader);
     case ATTN_FORMAT_JSONL: return at_read_jsonl(reader);
+    case ATTN_FORMAT_PARAGRAPHS: return at_read_paragraphs(reader);
     default: return at_read_lines(reader);
     }
 }
@@ -377,7 +383,7 @@ static attn_status read_all(at_reader *reader, at_reader *targets) {
     if (status == ATTN_OK && !targets) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
     status = at_texts_dataset(reader->context, reader->name, reader->options.format,
-                              at_text_pieces(reader->options.format) == 1, &reader->dataset);
+                              has_tokens(reader->options.format), &reader->dataset);
     if (status == ATTN_OK) status = targets ? at_read_parallel(reader, targets) : read_format(reader);
     if (status != ATTN_OK || reader->dataset->examples > 0 || reader->dataset->stopped != ATTN_OK ||
         reader->options.piece)
@@ -430,7 +436,8 @@ int at_text_knows(const char *path) {
 }
 
 int at_text_pieces(int format) {
-    return format == ATTN_FORMAT_TABLE ? 2 : format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
+    return format == ATTN_FORMAT_TABLE ? 2
+                                       : has_tokens((attn_format)format) || format == ATTN_FORMAT_PARAGRAPHS;
 }
 
 char at_text_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options) {
