@@ -21,6 +21,7 @@
 #include "data/replace.h"
 #include "support/contexts.h"
 #include "support/training.h"
+#include "train/trainer.h"
 
 static char folder[] = "/tmp/attn_output_XXXXXX";
 static char *tagged, *tagged_dev, *classes, *classes_dev;
@@ -378,6 +379,35 @@ static void test_two_trainers(void **state) {
     attn_config_destroy(config);
 }
 
+/* Many that take the lock and give it back, and the file with it: never two have it. */
+static void test_lock_races(void **state) {
+    (void)state;
+    enum { CHILDREN = 4, TIMES = 200 };
+    pid_t children[CHILDREN];
+    watcher seen;
+    attn_trainer_options options = options_for("race.safetensors", &seen, 0);
+    const char *held = in("held");
+    int ended;
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] != 0) continue;
+        for (int times = 0; times < TIMES;) {
+            at_output files;
+            if (at_output_open(context, &options, &files) != ATTN_OK) continue;
+            if (mkdir(held, 0700) != 0 || rmdir(held) != 0) _exit(1); /* somebody else is in here */
+            at_output_close(context, &files);
+            times++;
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        assert_int_equal(waitpid(children[i], &ended, 0), children[i]);
+        assert_true(WIFEXITED(ended));
+        assert_int_equal(WEXITSTATUS(ended), 0);
+    }
+    assert_false(is_there("race.safetensors.lock"));
+}
+
 /* ---- temporary files ---- */
 
 /* Ten processes that save to one path at the same time: what is there is whole. */
@@ -671,13 +701,14 @@ static void test_start_kinds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_existing),      cmocka_unit_test(test_finished),
-        cmocka_unit_test(test_patience),      cmocka_unit_test(test_links),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_two_runs),
-        cmocka_unit_test(test_two_trainers),  cmocka_unit_test(test_savers),
-        cmocka_unit_test(test_left_behind),   cmocka_unit_test(test_more),
-        cmocka_unit_test(test_more_resumed),  cmocka_unit_test(test_start),
-        cmocka_unit_test(test_start_resumed), cmocka_unit_test(test_start_kinds),
+        cmocka_unit_test(test_existing),     cmocka_unit_test(test_finished),
+        cmocka_unit_test(test_patience),     cmocka_unit_test(test_links),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_two_runs),
+        cmocka_unit_test(test_two_trainers), cmocka_unit_test(test_lock_races),
+        cmocka_unit_test(test_savers),       cmocka_unit_test(test_left_behind),
+        cmocka_unit_test(test_more),         cmocka_unit_test(test_more_resumed),
+        cmocka_unit_test(test_start),        cmocka_unit_test(test_start_resumed),
+        cmocka_unit_test(test_start_kinds),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
