@@ -15,6 +15,7 @@
 #include "base/checksum.h"
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/json.h"
 #include "data/replace.h"
 #include "data/safetensors_checksum.h"
 
@@ -196,7 +197,7 @@ static int header_checksums(const at_safetensors_writer *writer, json_t *header)
         at_checksum_text(at_crc32c(0, one->data, (size_t)one->bytes), text);
         bad = json_object_set_new(made, name, json_string(text)) != 0;
     }
-    char *all = bad ? NULL : json_dumps(made, JSON_COMPACT);
+    char *all = bad ? NULL : at_json_text(made, JSON_COMPACT);
     bad = !all || json_object_set_new(json_object_get(header, AT_METADATA), AT_CHECKSUMS, json_string(all));
     free(all);
     json_decref(made);
@@ -205,13 +206,14 @@ static int header_checksums(const at_safetensors_writer *writer, json_t *header)
 
 /* *text = length, JSON and spaces up to where data begins, from malloc; 0 without memory. */
 static size_t write_header(const at_safetensors_writer *writer, char **text) {
-    json_t *header = json_object();
+    json_t *header = json_object(), *metadata = json_object(); /* json_copy would not say what it left out */
     int64_t offset = 0;
-    int bad = !header || json_object_set_new(header, AT_METADATA, json_copy(writer->metadata)) != 0;
+    int bad = json_object_set_new(header, AT_METADATA, metadata) != 0 ||
+              json_object_update(metadata, writer->metadata) != 0;
     for (int i = 0; !bad && i < SIZES; i++)
         bad = header_tensors(writer, header, element_sizes[i], &offset) != 0;
     if (!bad) bad = header_checksums(writer, header) != 0;
-    char *json = bad ? NULL : json_dumps(header, JSON_COMPACT);
+    char *json = bad ? NULL : at_json_text(header, JSON_COMPACT);
     json_decref(header);
     if (!json) return 0;
     size_t length = strlen(json);

@@ -128,12 +128,13 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
 
 /* ---- the file ---- */
 
-void at_class_store(const at_head *head, json_t *description) {
+int at_class_store(const at_head *head, json_t *description) {
     const at_strings *strings = &at_row_head_of(head)->labels.strings;
     json_t *labels = json_array();
+    int bad = 0;
     for (int64_t l = 0; l < strings->count; l++)
-        json_array_append_new(labels, json_string(at_string(strings, l)));
-    json_object_set_new(description, "labels", labels);
+        bad |= json_array_append_new(labels, json_string(at_string(strings, l)));
+    return json_object_set_new(description, "labels", labels) | bad;
 }
 
 attn_status at_class_load(at_head *head, const json_t *description, const char **reason) {

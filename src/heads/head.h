@@ -245,8 +245,8 @@ struct at_head_kind {
     const char *(*metric)(const at_head *head); /* what models are chosen by */
     int whole_answers; /* an answer is right or wrong as a whole: all are wrong for long after training began
                         */
-    const at_symbols *(*symbols)(const at_head *head); /* NULL: it writes none */
-    void (*store)(const at_head *head, json_t *description);
+    const at_symbols *(*symbols)(const at_head *head);      /* NULL: it writes none */
+    int (*store)(const at_head *head, json_t *description); /* -1: no memory */
     attn_status (*store_tensors)(const at_head *head, const char *prefix, at_safetensors_writer *writer);
     /* reason: NULL, or what is wrong with the description. */
     attn_status (*load)(at_head *head, const json_t *description, const char **reason);

@@ -124,9 +124,9 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
 
 /* ---- the file, and writing ---- */
 
-static void store(const at_head *head, json_t *description) {
-    json_object_set_new(description, "mean", json_real(at_row_head_of(head)->mean));
-    json_object_set_new(description, "deviation", json_real(at_row_head_of(head)->deviation));
+static int store(const at_head *head, json_t *description) {
+    int bad = json_object_set_new(description, "mean", json_real(at_row_head_of(head)->mean));
+    return json_object_set_new(description, "deviation", json_real(at_row_head_of(head)->deviation)) | bad;
 }
 
 static attn_status load(at_head *head, const json_t *description, const char **reason) {

@@ -116,7 +116,7 @@ int32_t at_largest(const float *numbers, int64_t count);
 /* ---- labels and probabilities, as class and crf write them (class.c) ---- */
 
 attn_status at_class_load(at_head *head, const json_t *description, const char **reason);
-void at_class_store(const at_head *head, json_t *description);
+int at_class_store(const at_head *head, json_t *description);
 void at_write_probabilities(const at_answers *answers, int64_t place, at_writer *writer);
 extern const at_metric at_class_metrics[];
 

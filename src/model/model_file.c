@@ -13,6 +13,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/json.h"
 #include "data/stored.h"
 #include "model/model.h"
 
@@ -23,19 +24,20 @@ static const char format_version[] = "1";
 /* Heads that generate are described by the configuration and their tensors; those of columns one by one. */
 static attn_status store_outputs(const at_stage *stage, at_safetensors_writer *writer) {
     json_t *list = json_array(), *all = json_object();
+    int bad = 0; /* jansson takes NULL for what there was no memory for, and says -1 */
     for (int i = 0; i < stage->head_count; i++) {
         const at_head *head = stage->heads[i];
         if (!head->kind->store) continue;
         json_t *description = json_object();
-        json_object_set_new(description, "name", json_string(at_string(&head->name, 0)));
-        json_object_set_new(description, "kind",
-                            json_string(head->kind->stored ? head->kind->stored : head->kind->name));
-        head->kind->store(head, description);
-        json_array_append_new(list, description);
+        bad |= json_object_set_new(description, "name", json_string(at_string(&head->name, 0)));
+        bad |= json_object_set_new(description, "kind",
+                                   json_string(head->kind->stored ? head->kind->stored : head->kind->name));
+        bad |= head->kind->store(head, description);
+        bad |= json_array_append_new(list, description);
     }
-    json_object_set_new(all, "per_token", json_boolean(stage->per_row));
-    json_object_set_new(all, "outputs", list);
-    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17)), key[64];
+    bad |= json_object_set_new(all, "per_token", json_boolean(stage->per_row));
+    bad |= json_object_set_new(all, "outputs", list);
+    char *text = bad ? NULL : at_json_text(all, JSON_COMPACT | JSON_REAL_PRECISION(17)), key[64];
     snprintf(key, sizeof key, "attn.%soutputs", stage->prefix);
     attn_status status =
         text ? at_safetensors_put(writer, key, text)
