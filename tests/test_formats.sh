@@ -139,6 +139,13 @@ pieces bad.csv | "$program" predict "$classes" >out 2>err
 check "a bad row in pieces: its line" complains "standard input:3: 3 columns"
 check "a bad row in pieces: those before it" cmp -s out from_file
 
+printf 'one\ta fine film\na dull film\n' >some.txt
+run predict "$classes" some.txt
+check "a TAB in the first line and none in the second: what to do" complains \
+    "some.txt:2: 1 column, the first row has 2 (if lines are texts as they are, say that the format is lines)"
+same "lines with a TAB" "$classes" some.txt --format lines
+check "lines with a TAB" is 'good\nbad\n'
+
 # --- JSON Lines to learn from ---------------------------------------------------
 
 awk -F'\t' '{ printf "{\"label\": \"%s\", \"text\": \"%s\"}\n", $1, $2 }' texts.tsv >texts.jsonl
@@ -178,6 +185,8 @@ same "pairs of JSON Lines" spell.safetensors pairs.jsonl
 check "pairs of JSON Lines" grep -Eq '^\{"source":"abc","target":"A B C","predicted_target":"[ABC ]*"\}$' out
 run check pairs.jsonl --task seq2seq
 check "pairs of JSON Lines: check" says "pairs.jsonl: 3 pairs"
+run check pairs.jsonl
+check "pairs of JSON Lines: check without a task" says "pairs.jsonl: 3 pairs"
 run check texts.jsonl
 check "JSON Lines: check" says "texts.jsonl: objects of JSON, 100 texts"
 

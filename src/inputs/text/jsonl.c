@@ -15,6 +15,7 @@
 typedef struct jsonl {
     at_reader *reader;
     at_strings text; /* one string: the name of the field that holds the text, or the tokens */
+    int pairs;       /* objects are sources with their targets */
 } jsonl;
 
 /* ---- values ---- */
@@ -129,8 +130,8 @@ static const char *find_text(jsonl *file, const json_t *object, int *tokens) {
         return found;
     }
     if (name && options->labelled) return NULL;
-    if (options->pairs == 1 && (found = find_field(object, "source"))) return found;
-    found = options->pairs == 1 || options->per_token == 0 ? NULL : find_field(object, "tokens");
+    if (file->pairs && (found = find_field(object, "source"))) return found;
+    found = file->pairs || options->per_token == 0 ? NULL : find_field(object, "tokens");
     if (is_list(object, found)) {
         *tokens = 1;
         return found;
@@ -140,7 +141,7 @@ static const char *find_text(jsonl *file, const json_t *object, int *tokens) {
 
 static const char *find_target(jsonl *file, const json_t *object, int tokens) {
     static const char *const lists[] = {"tags", "labels", "tag", "label", "ner_tags", "pos_tags", NULL};
-    if (file->reader->options.pairs == 1) return find_field(object, "target");
+    if (file->pairs) return find_field(object, "target");
     for (int i = 0; tokens && lists[i]; i++) {
         const char *found = find_field(object, lists[i]);
         if (is_list(object, found)) return found;
@@ -161,12 +162,12 @@ static attn_status choose_targets(jsonl *file, const json_t *object, int tokens)
     if (status != ATTN_OK || reader->wanted.count > 0) return status;
     const char *found = find_target(file, object, tokens);
     if (found) return at_strings_add(reader->context, columns, found, strlen(found));
-    if (!labelled && reader->options.pairs == 1) return at_strings_add(reader->context, columns, "target", 6);
+    if (!labelled && file->pairs) return at_strings_add(reader->context, columns, "target", 6);
     if (!labelled) return ATTN_OK;
     return fail_no_field(file, object, "cannot tell which field is the ",
-                         reader->options.pairs == 1 ? "target: name it"
-                         : tokens                   ? "list of tags: name it"
-                                                    : "label: name it");
+                         file->pairs ? "target: name it"
+                         : tokens    ? "list of tags: name it"
+                                     : "label: name it");
 }
 
 static attn_status choose_fields(jsonl *file, const json_t *object) {
@@ -174,6 +175,9 @@ static attn_status choose_fields(jsonl *file, const json_t *object) {
     attn_context *context = reader->context;
     const attn_reader_options *options = &reader->options;
     int tokens;
+    file->pairs =
+        options->pairs == 1 || (options->pairs < 0 && find_field(object, "source") &&
+                                find_field(object, "target") && !find_usual(object, at_is_text_name, ""));
     const char *text = find_text(file, object, &tokens);
     if (!text) {
         const char *name = asked(options->text_column);
@@ -187,7 +191,7 @@ static attn_status choose_fields(jsonl *file, const json_t *object) {
     attn_status status = at_strings_add(context, &file->text, text, strlen(text));
     if (status == ATTN_OK) status = choose_targets(file, object, tokens);
     reader->dataset->per_row = at_texts_of(reader->dataset)->tokenized = tokens;
-    reader->dataset->pairs = options->pairs == 1;
+    reader->dataset->pairs = file->pairs;
     return status;
 }
 
@@ -237,7 +241,7 @@ static attn_status add_text(jsonl *file, const json_t *object, const at_line *li
     for (int64_t i = 0; status == ATTN_OK && i < columns->count; i++) {
         const json_t *value = json_object_get(object, at_string(columns, i));
         several |= json_is_array(value);
-        status = reader->options.pairs == 1 && json_is_string(value)
+        status = file->pairs && json_is_string(value)
                      ? at_reader_add(reader, &reader->dataset->targets, json_string_value(value),
                                      strlen(json_string_value(value)))
                      : add_value(reader, value, at_string(columns, i), line->number);

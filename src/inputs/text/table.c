@@ -401,8 +401,11 @@ static attn_status add_row(table *file) {
     at_reader *reader = file->reader;
     const at_strings *fields = &file->fields;
     if (fields->count != file->width)
-        return at_reader_bad(reader, file->line, "%" PRId64 " column%s, the first row has %" PRId64,
-                             fields->count, fields->count == 1 ? "" : "s", file->width);
+        return at_reader_bad(reader, file->line, "%" PRId64 " column%s, the first row has %" PRId64 "%s",
+                             fields->count, fields->count == 1 ? "" : "s", file->width,
+                             file->split_limit && !reader->options.labelled
+                                 ? " (if lines are texts as they are, say that the format is lines)"
+                                 : "");
     attn_status status = at_reader_token(reader, at_string(fields, file->text),
                                          at_string_length(fields, file->text), file->line, 0);
     for (int64_t i = 0; status == ATTN_OK && i < reader->dataset->columns.count; i++) {
