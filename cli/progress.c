@@ -142,7 +142,7 @@ static void print_done(const attn_training_state *state) {
     if (!isnan(state->best_score)) {
         fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
                 state->best_step, time);
-        if (state->splitter)
+        if (state->splitter && !isnan(state->splitter_score))
             fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
     }
 }
