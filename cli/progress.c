@@ -151,7 +151,8 @@ static void print_done(const progress *shown, const attn_training_state *state) 
     } else if (!isnan(state->best_score)) {
         fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
                 state->best_step, time);
-        if (state->splitter) fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
+        if (state->splitter && !isnan(state->splitter_score))
+            fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
     }
 }
 

@@ -62,7 +62,7 @@ typedef struct attn_training_state {
     int64_t best_step;
     attn_training_end end;
     int splitter;            /* a second network is trained, which splits raw text */
-    double splitter_score;   /* its F1 of words at the last evaluation */
+    double splitter_score;   /* its F1 of words when the best model was evaluated; NaN before that */
     const char *no_splitter; /* NULL, or why none can be trained */
 } attn_training_state;
 

@@ -181,6 +181,8 @@ struct at_input_kind {
      * none can be trained, for the reason *why (NULL: none is wanted). values: of the main network's view. */
     attn_status (*teach)(const void *values, const attn_dataset *examples, at_set_function set, void *user,
                          attn_dataset **raw, const char **why);
+    /* Whether a view is a splitter's. */
+    int (*splits)(const at_input *input);
     /* Whether a dataset has to be cut into examples before it is encoded. */
     int (*is_raw)(const at_input *input, const attn_dataset *dataset, const void *settings);
     /* How it is cut where the model has no splitter: a sentence for the user. */

@@ -211,9 +211,10 @@ attn_status at_model_load_splitter(attn_model *model, const at_safetensors *file
     attn_config_destroy(config);
     if (status != ATTN_OK) return status;
     at_stage *splitter = at_splitter_stage(model);
-    if (splitter->input->kind != at_main_stage(model)->input->kind || !splitter->input->kind->split)
-        return at_damaged(model->context, file, "attn.splitter.config is of an input that cannot be split",
-                          "");
+    const at_input_kind *kind = splitter->input->kind;
+    if (kind != at_main_stage(model)->input->kind || !kind->splits || !kind->splits(splitter->input))
+        return at_damaged(model->context, file, "attn.splitter.config is not that of a splitter of ",
+                          at_main_stage(model)->input->kind->name);
     return at_stage_load(splitter, file);
 }
 

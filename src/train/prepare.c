@@ -192,6 +192,10 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     trainer->metric = *trainer->values.metric ? trainer->values.metric : usual;
     trainer->fingerprint =
         at_dataset_fingerprint(main->dev.dataset, at_dataset_fingerprint(main->train.dataset, 0));
+    const at_course *splitter = &trainer->courses[1];
+    if (splitter->stage) /* raw text also comes from comments, which are no part of the examples */
+        trainer->fingerprint = at_dataset_fingerprint(
+            splitter->dev.dataset, at_dataset_fingerprint(splitter->train.dataset, trainer->fingerprint));
     if (input->kind->fingerprint)
         trainer->fingerprint = input->kind->fingerprint(input, trainer->fingerprint);
     return ATTN_OK;

@@ -61,6 +61,7 @@ attn_status at_trainer_build(attn_trainer *trainer) {
         trainer->state.parameters += attn_parameters_size(c->stage->parameters);
     }
     trainer->made = (at_progress_made){.loss = NAN, .best_score = NAN};
+    trainer->state.splitter_score = NAN;
     return status;
 }
 
@@ -276,13 +277,14 @@ static int nothing_right(const attn_trainer *trainer, double score) {
  * learn. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
-    double score = NAN;
+    double score = NAN, splitter_score = trainer->state.splitter_score;
     attn_status status = swap_average(trainer);
     if (status != ATTN_OK) return status;
     status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, &score);
     int better =
         isnan(made->best_score) || (trainer->rises ? score > made->best_score : score < made->best_score);
     int as_good = better || score == made->best_score;
+    if (!as_good) trainer->state.splitter_score = splitter_score; /* that of the model that is kept */
     if (status == ATTN_OK && as_good && trainer->files.model)
         status = attn_model_save(trainer->model, trainer->files.model);
     attn_status back = swap_average(trainer);

@@ -17,14 +17,26 @@ enum { LEAST_ENDING = 2 /* bytes that a token must share with one that is known 
 
 /* ---- learning ---- */
 
+/* A word with single spaces inside and none around it, as forms do not always have them. */
+static attn_status append_word(attn_context *context, const char *word, int first, at_bytes *whole) {
+    attn_status status = ATTN_OK;
+    for (size_t length; status == ATTN_OK && *(word += strspn(word, " ")); word += length, first = 0) {
+        length = strcspn(word, " ");
+        status = at_bytes_append(context, whole, first ? "\t" : " ", 1);
+        if (status == ATTN_OK) status = at_bytes_append(context, whole, word, length);
+    }
+    return status;
+}
+
 attn_status at_expansion_add(attn_context *context, at_strings *list, const char *token, size_t length,
                              const at_strings *words, int64_t first, int64_t count) {
     at_bytes whole = {0};
     attn_status status = at_bytes_append(context, &whole, token, length);
-    for (int64_t w = first; w < first + count && status == ATTN_OK; w++) {
-        status = at_bytes_append(context, &whole, w == first ? "\t" : " ", 1);
-        if (status == ATTN_OK)
-            status = at_bytes_append(context, &whole, at_string(words, w), at_string_length(words, w));
+    for (int64_t w = first; w < first + count && status == ATTN_OK; w++)
+        status = append_word(context, at_string(words, w), whole.count == (int64_t)length, &whole);
+    if (status == ATTN_OK && whole.count == (int64_t)length) { /* words of nothing but spaces */
+        at_bytes_free(context, &whole);
+        return ATTN_OK;
     }
     char *lower = at_allocate(context, 4 * whole.count + 1, 1, "an expansion");
     if (status == ATTN_OK && !lower) status = ATTN_OUT_OF_MEMORY;

@@ -25,6 +25,11 @@ attn_status at_split_label(at_text_encoded *text, const attn_dataset *dataset) {
     at_encoded *encoded = &text->encoded;
     attn_context *context = encoded->context;
     attn_status status = ATTN_OK;
+    if (at_texts_of(dataset)->tokenized)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: text.scheme split is what a tagger's splitter has, which learns beside it "
+                       "(text.splitter auto); leave it away",
+                       attn_dataset_name(dataset));
     encoded->labels.fixed = at_split_labels;
     encoded->labels.fixed_count = AT_SPLIT_LABELS;
     if (dataset->columns.count != 1) return ATTN_OK; /* raw text of which nothing is known */
@@ -36,7 +41,7 @@ attn_status at_split_label(at_text_encoded *text, const attn_dataset *dataset) {
         /* Characters of two tokens may become one in NFC: such a paragraph teaches nothing. */
         int fits = (int64_t)at_string_length(&dataset->targets, e) == rows;
         for (int64_t i = 0; i < rows && status == ATTN_OK; i++) {
-            status = at_strings_add(context, &text->labels, labels + i, fits ? 1 : 0);
+            status = at_strings_add(context, &text->labels, fits ? labels + i : "", fits ? 1 : 0);
             text->lines[first + i] = dataset->lines[dataset->offsets[e]];
         }
     }
@@ -145,9 +150,12 @@ static attn_status find_words(splitting *work, int expands) {
     const char *token = work->token.data;
     attn_status status = ATTN_OK;
     while (work->cut_count > 0 && work->cuts[work->cut_count - 1] >= work->token.count) work->cut_count--;
-    if (expands)
-        return at_expansion_apply(work->context, work->expansions, token, (size_t)work->token.count,
-                                  &work->words);
+    if (expands) {
+        status = at_expansion_apply(work->context, work->expansions, token, (size_t)work->token.count,
+                                    &work->words);
+        if (status != ATTN_OK || work->words.count > 1) return status;
+        at_strings_clear(&work->words); /* none is known: as if it had no expansion */
+    }
     int64_t from = 0;
     for (int64_t c = 0; c <= work->cut_count && status == ATTN_OK; c++) {
         int64_t to = c < work->cut_count ? work->cuts[c] : work->token.count;

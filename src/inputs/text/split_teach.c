@@ -128,11 +128,12 @@ static attn_status end_paragraph(teaching *work) {
 static attn_status put_sentence(teaching *work, int64_t example, const at_surface *surface, int space) {
     int64_t first = work->examples->offsets[example], last = surface->count;
     attn_status status = ATTN_OK;
+    while (last > 0 && surface->tokens[last - 1].begin == surface->tokens[last - 1].end) last--;
+    if (last == 0) return ATTN_OK; /* nothing but white space */
     if (work->text.count == 0)
         work->line = work->examples->lines[first];
     else if (space)
         status = put(work, " ", 1, AT_SPLIT_O);
-    while (last > 0 && surface->tokens[last - 1].begin == surface->tokens[last - 1].end) last--;
     for (int64_t t = 0; t < last && status == ATTN_OK; t++) {
         const at_surface_token *token = &surface->tokens[t];
         if (token->begin == token->end) continue;
@@ -159,7 +160,7 @@ static attn_status put_sentences(teaching *work, at_spacing spacing, int teaches
         if (status != ATTN_OK) break;
         if (surface.paragraph) status = end_paragraph(work);
         if (status == ATTN_OK) status = put_sentence(work, e, &surface, space);
-        space = surface.space;
+        space = surface.space || (space && surface.text.count == 0);
         if (status == ATTN_OK && work->labels.count >= cut_after(e, teaches)) status = end_paragraph(work);
     }
     if (status == ATTN_OK) status = end_paragraph(work);

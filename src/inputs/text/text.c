@@ -489,6 +489,8 @@ static attn_status measure(const at_input *input, attn_context *context, const a
 
 /* ---- raw text ---- */
 
+static int splits(const at_input *input) { return at_text_of(input)->values.scheme == AT_SCHEME_SPLIT; }
+
 /* Words of a text that is no sequence of tokens are for a splitter to find, unless they stand between spaces.
  */
 static int is_raw(const at_input *input, const attn_dataset *dataset, const void *settings) {
@@ -555,6 +557,7 @@ const at_input_kind at_text_kind = {
     .join = at_bmes_join,
     .measure = measure,
     .teach = at_split_teach,
+    .splits = splits,
     .is_raw = is_raw,
     .rule = rule,
     .split = at_split_apply,
