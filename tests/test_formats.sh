@@ -139,6 +139,19 @@ pieces bad.csv | "$program" predict "$classes" >out 2>err
 check "a bad row in pieces: its line" complains "standard input:3: 3 columns"
 check "a bad row in pieces: those before it" cmp -s out from_file
 
+for text in 'id,text\n1,x,y\n' 'id,text\n\n1,x\n\n \n2\n' '{"text":"x"}\n\n\n{"text"\n' '1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n# c\n\n\n1\n'; do
+    # shellcheck disable=SC2059
+    printf "$text" >stops.txt
+    model=$classes
+    [ "${text:0:2}" = '1\' ] && model=$tagger
+    run predict "$model" stops.txt
+    cp out from_file
+    problem=$(sed 's/^.*stops.txt:/standard input:/' err)
+    while IFS= read -r line; do printf '%s\n' "$line"; sleep 0.02; done <stops.txt | "$program" predict "$model" >out 2>err
+    check "a bad line, $text: as much before it line by line" cmp -s out from_file
+    check "a bad line, $text: the same error" complains "$problem"
+    check "a bad line, $text: what stands before it" [ -s out ]
+done
 printf 'one\ta fine film\na dull film\n' >some.txt
 run predict "$classes" some.txt
 check "a TAB in the first line and none in the second: what to do" complains \

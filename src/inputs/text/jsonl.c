@@ -308,8 +308,7 @@ attn_status at_read_jsonl(at_reader *reader) {
     at_line line;
     attn_status status = at_reader_head(reader, begin, &file);
     while (status == ATTN_OK && at_reader_line(reader, &line)) {
-        if (at_line_is_blank(&line)) continue;
-        status = read_line(&file, &line);
+        status = at_line_is_blank(&line) ? at_reader_settle(reader, ATTN_OK) : read_line(&file, &line);
     }
     at_strings_free(reader->context, &file.text);
     return status;

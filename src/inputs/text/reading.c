@@ -135,6 +135,14 @@ static attn_status note_place(at_reader *reader) {
                          reader->id ? reader->id_length : 0);
 }
 
+/* Whether the line that was read last is blank. */
+static int after_blank(const at_reader *reader) {
+    const char *at = reader->next;
+    if (at == reader->begin || *--at != '\n') return 0;
+    while (at > reader->begin && (at[-1] == ' ' || at[-1] == '\t' || at[-1] == '\r')) at--;
+    return at == reader->begin || at[-1] == '\n';
+}
+
 attn_status at_reader_settle(at_reader *reader, attn_status status) {
     int bad = reader->bad;
     reader->bad = 0;
@@ -144,6 +152,9 @@ attn_status at_reader_settle(at_reader *reader, attn_status status) {
         reader->settled = dataset->examples;
         reader->good = reader->next;
         status = note_place(reader);
+    } else if (status == ATTN_OK && dataset->rows == dataset->offsets[dataset->examples] &&
+               after_blank(reader)) {
+        reader->good = reader->next; /* as it would be at the end of a piece */
     }
     reader->id = NULL;
     if (status == ATTN_OK || !bad || !(stops || reader->options.skip_bad)) return status;

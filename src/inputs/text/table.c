@@ -384,6 +384,7 @@ static attn_status begin(void *user) {
         for (int64_t i = file->width - 1; i >= 0; i--)
             if (at_is_id_name(at_string(&file->fields, i), at_string_length(&file->fields, i))) file->id = i;
         layout->header = layout->head;
+        if (!reader->options.head) reader->good = reader->next; /* it stands before whatever is bad */
     } else {
         status = numbers ? resolve_numbers(file, text_column) : resolve_pair(file);
         reader->next = first_row;
@@ -437,8 +438,7 @@ static attn_status read_rows(table *file) {
         status = read_row(file, &more);
         if (!more) break;
         int blank = status == ATTN_OK && file->fields.count == 1 && at_string_length(&file->fields, 0) == 0;
-        if (blank && file->width > 1) continue;
-        if (status == ATTN_OK) status = add_row(file);
+        if (status == ATTN_OK && !(blank && file->width > 1)) status = add_row(file);
         status = at_reader_settle(file->reader, status);
     }
     return status;
