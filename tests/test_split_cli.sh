@@ -21,7 +21,7 @@ sentence() {
     word 1 The DET
     word 2 "$1" NOUN
     word 3-4 "don't" _
-    word 3 do AUX
+    word 3 "do" AUX
     word 4 "n't" PART
     word 5 go VERB
     word 6-7 du _
