@@ -56,10 +56,10 @@ check "data that does not say how words are written: a note" \
     complains "note: no network learns to split raw text: every word of the training data stands between spaces"
 run train tag "$folder/spaced.conllu" --dev "$folder/spaced.conllu" -o "$folder/one.safetensors" --steps 3 --spaces one "${small[@]}"
 check "--spaces one: it is so, then" complains "a second network learns to split raw text"
-run train tag "$folder/train.conllu" --dev "$folder/train.conllu" -o "$folder/none.safetensors" --steps 3 --splitter none "${small[@]}"
+run train tag "$folder/train.conllu" --dev "$folder/train.conllu" -o "$folder/none.safetensors" --steps 3 --splitter none --force "${small[@]}"
 check "--splitter none: exit status" exits_with 0
 check "--splitter none: no second network, no note" [ "$(grep -c 'split raw text' "$folder/err")" -eq 0 ]
-run train tag "$folder/train.conllu" -o "$folder/none.safetensors" --unit chars --scheme split "${small[@]}"
+run train tag "$folder/train.conllu" -o "$folder/none.safetensors" --unit chars --scheme split --force "${small[@]}"
 check "--scheme split is not for users" exits_with 1
 check "--scheme split: what to do" complains "train.conllu: text.scheme split is what a tagger's splitter has"
 
@@ -76,7 +76,7 @@ check "raw text: sentences of words" cmp -s "$folder/out" "$folder/expected"
 "$program" predict "$model" <"$folder/raw.txt" >"$folder/out" 2>"$folder/err"
 check "raw text from standard input" cmp -s "$folder/out" "$folder/expected"
 feed "The cat don't go du bird." "$model" --json
-check "--json: the words" says '{"units":["The","cat","do","n'"'"'t","go","de","le","bird","."]'
+check "--json: the words" says '{"line":1,"id":"1.1","text":"The cat don'"'"'t go du bird.","units":["The","cat","do","n'"'"'t","go","de","le","bird","."]'
 
 run predict "$model" "$folder/raw.txt" --conllu
 check "--conllu: exit status" exits_with 0
