@@ -71,6 +71,7 @@ static attn_status train(attn_context *context, attn_config *config, const compa
     attn_trainer *trainer = NULL;
     attn_trainer_options options;
     attn_trainer_options_init(&options);
+    options.main_only = 1; /* encoders are compared, not splitters */
     options.output = output;
     options.vectors = training->vectors;
     options.save_seconds = 1e9; /* nobody goes on from a run */

@@ -227,6 +227,11 @@ static void print_info(const described *of) {
     print_count(attn_parameters_size(parameters));
     putchar('\n');
     for_groups(parameters, print_group);
+    if (attn_model_splitter(of->model) != NULL) {
+        printf("%-12s", "splitter");
+        print_count(attn_parameters_size(attn_model_splitter(of->model)));
+        puts(" parameters, for raw text: sentences and words");
+    }
     print_scores(of->model);
 }
 
@@ -260,7 +265,8 @@ static void print_info_json(const described *of) {
     print_outputs_json(model);
     printf(",\"parameters\":%" PRId64 ",\"groups\":[", attn_parameters_size(parameters));
     for_groups(parameters, print_group_json);
-    fputs("],\"scores\":", stdout);
+    printf("],\"splitter_parameters\":%" PRId64 ",\"scores\":",
+           attn_model_splitter(model) != NULL ? attn_parameters_size(attn_model_splitter(model)) : 0);
     print_lines(attn_model_scores(model));
     fputs(",\"config\":", stdout);
     print_lines(attn_config_print(of->config));

@@ -259,8 +259,10 @@ static int predict(prediction *with, const predict_arguments *given) {
 static const char about[] =
     "Reads examples from FILE or standard input (texts: one a line) and prints what\n"
     "the model predicts.\n\n"
-    "  tags      a line of word TAB tag for each word, a blank line after each text;\n"
-    "            --probs adds the tag's probability\n"
+    "  tags      a line of word TAB tag for each word, a blank line after each\n"
+    "            sentence; --probs adds the tag's probability. Raw text is first split\n"
+    "            into sentences and words as the training data is; --conllu writes\n"
+    "            them as CoNLL-U\n"
     "  words     (scheme bmes) with spaces between them, one line a text; --probs:\n"
     "            as tags, character by character\n"
     "  class     the label; --probs: all of them as label=0.93, likeliest first\n"

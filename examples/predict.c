@@ -1,4 +1,4 @@
-/* predict.c: loads a model and tags one sentence.
+/* predict.c: loads a model and asks it about a text; taggers split it into sentences first.
  *
  *     predict pos.safetensors "The cat sat on the mat."
  */
@@ -19,12 +19,15 @@ int main(int count, char **arguments) {
         attn_predictor_text(predictor, arguments[2], &answer) != ATTN_OK)
         return fprintf(stderr, "%s\n", attn_context_error(context)), 1;
 
-    int64_t rows = attn_model_per_token(model) ? attn_prediction_units(answer, 0) : 1;
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t label = attn_prediction_class(answer, 0, 0, i);
-        const char *unit = attn_model_per_token(model) ? attn_prediction_unit(answer, 0, i) : arguments[2];
-        printf("%s\t%s\t%.3f\n", unit, attn_prediction_label(answer, 0, 0, i),
-               attn_prediction_probability(answer, 0, 0, i, label));
+    for (int64_t e = 0; e < attn_prediction_examples(answer); e++) {
+        int64_t rows = attn_model_per_token(model) ? attn_prediction_units(answer, e) : 1;
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t label = attn_prediction_class(answer, 0, e, i);
+            const char *unit =
+                attn_model_per_token(model) ? attn_prediction_unit(answer, e, i) : arguments[2];
+            printf("%s\t%s\t%.3f\n", unit, attn_prediction_label(answer, 0, e, i),
+                   attn_prediction_probability(answer, 0, e, i, label));
+        }
     }
 
     attn_prediction_destroy(answer);

@@ -181,8 +181,9 @@ ATTN_API attn_status attn_predictor_next(attn_predictor *predictor, const double
 /* The rows of all examples of `rows` go on with the sequence whose rows were pushed before. Errors:
  * INVALID_ARGUMENT (rows of another kind; nothing is changed), OUT_OF_MEMORY (the sequence is forgotten). */
 ATTN_API attn_status attn_predictor_push(attn_predictor *predictor, const attn_dataset *rows);
-/* The answer for the sequence that was pushed (NULL: it is only forgotten), which is one example; the next
- * push begins another. Errors: INVALID_ARGUMENT (nothing was pushed), and those of attn_predictor_predict. */
+/* The answer for the sequence that was pushed (NULL: it is only forgotten), which is one example (raw text
+ * that is split: one for each sentence); the next push begins another. Errors: INVALID_ARGUMENT (nothing was
+ * pushed), and those of attn_predictor_predict. */
 ATTN_API attn_status attn_predictor_finish(attn_predictor *predictor, attn_prediction **prediction);
 
 /* ---- vectors ---- */
