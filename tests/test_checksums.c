@@ -182,6 +182,8 @@ static attn_status train(int task, int resume) {
     attn_trainer_options_init(&options);
     expect_ok(context, attn_config_set(config, "training.steps", "2"));
     options.output = path;
+    options.force = !resume;
+    options.keep_last = 1;
     options.resume = resume;
     char *corpus = tasks[task].corpus(1, 20);
     attn_status status = train_on(config, corpus, NULL, &options);

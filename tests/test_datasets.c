@@ -527,10 +527,10 @@ static void test_kinds(void **state) {
         assert_int_equal(attn_input_find_format(input, "no such format"), -1);
         assert_null(attn_input_format(input, -1));
     }
-    static const char *const names[] = {"auto",     "conllu", "columns", "table",
-                                        "fasttext", "lines",  "pairs",   "jsonl"};
-    for (int f = 0; f < 8; f++) assert_string_equal(attn_input_format(NULL, f), names[f]);
-    assert_null(attn_input_format(NULL, 8));
+    static const char *const names[] = {"auto",  "conllu", "columns", "table",     "fasttext",
+                                        "lines", "pairs",  "jsonl",   "paragraphs"};
+    for (int f = 0; f < 9; f++) assert_string_equal(attn_input_format(NULL, f), names[f]);
+    assert_null(attn_input_format(NULL, 9));
     assert_string_equal(attn_input_of_file("any.thing"), "text");
     attn_reader_options options = reader_options();
     static const int pieces[] = {0, 1, 1, 2, 0, 0, 0, 0};

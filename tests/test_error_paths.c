@@ -50,6 +50,7 @@ static attn_model *vectors_model(void) {
     attn_trainer_options_init(&options);
     snprintf(path, sizeof path, "%s/vectors.safetensors", folder);
     options.output = path;
+    options.force = 1;
     expect_ok(context, attn_trainer_create(config, data, data, &options, &trainer));
     expect_ok(context, attn_trainer_run(trainer));
     expect_ok(context, attn_model_load(context, path, &model));

@@ -175,7 +175,7 @@ train tags tag tags.jsonl --steps 60
 same "tokens of JSON Lines" tags.safetensors tags.jsonl
 check "tokens of JSON Lines" row 1 '{"id":1,"tokens":["the","cat","likes","dogs"],"tags":["D","N","V","N"],"predicted_tags":["D","N","V","N"]}'
 printf '{"text":"the cat"}\n' >raw.jsonl
-same "texts to be tagged" tags.safetensors raw.jsonl
+same "texts to be tagged" tags.safetensors raw.jsonl --pretokenized
 check "texts to be tagged: tokens, too" is '{"text":"the cat","tokens":["the","cat"],"predicted_tags":["D","N"]}\n'
 for i in $(seq 30); do printf '{"text":"%s %d","colors":%s}\n' "$([ $((i % 2)) -eq 0 ] && echo red || echo blue)" "$i" \
     "$([ $((i % 2)) -eq 0 ] && echo '["red","warm"]' || echo '[]')"; done >lists.jsonl
@@ -187,7 +187,7 @@ printf 'text,colors\nred 4,x\nblue 5,y\n' >ask.csv
 same "several labels in a table" lists.safetensors ask.csv
 check "several labels in a table: none is an empty field" row 3 'blue 5,y,'
 for i in $(seq 20); do printf '{"text":"more %d","score":%d.5}\n{"text":"less","score":null}\n' "$i" "$i"; done >scores.jsonl
-run train regress scores.jsonl -o n.safetensors --steps 2
+run train regress scores.jsonl -o n.safetensors --force --steps 2
 check "a number that is null is missing" complains "scores.jsonl:2: the field score is missing or empty"
 grep -v null scores.jsonl >full.jsonl
 train numbers regress full.jsonl --steps 5
@@ -245,40 +245,40 @@ check "CR alone on standard input" complains "standard input: has lines that end
 head -n 50 texts.tsv >a.tsv
 tail -n +51 texts.tsv >b.tsv
 small=(--columns 16 --heads 2 --layers 1 --threads 2 --patience 0 --learning-rate 0.01 --quiet --steps 100)
-run train classify a.tsv b.tsv --dev a.tsv b.tsv -o two.safetensors "${small[@]}"
+run train classify a.tsv b.tsv --dev a.tsv b.tsv -o two.safetensors --force "${small[@]}"
 check "two files: exit status" exits_with 0
 check "two files are one set, as they would be in one file" cmp -s two.safetensors classes.safetensors
-run train classify a.tsv b.tsv --dev a.tsv --dev b.tsv -o two.safetensors "${small[@]}"
+run train classify a.tsv b.tsv --dev a.tsv --dev b.tsv -o two.safetensors --force "${small[@]}"
 check "--dev twice" cmp -s two.safetensors classes.safetensors
-run train classify a.tsv - --dev texts.tsv -o two.safetensors "${small[@]}" <b.tsv
+run train classify a.tsv - --dev texts.tsv -o two.safetensors --force "${small[@]}" <b.tsv
 check "one of them is standard input" cmp -s two.safetensors classes.safetensors
-gzip -c b.tsv | "$program" train classify a.tsv - --dev texts.tsv -o two.safetensors "${small[@]}" >out 2>err
+gzip -c b.tsv | "$program" train classify a.tsv - --dev texts.tsv -o two.safetensors --force "${small[@]}" >out 2>err
 check "standard input may be gzip" cmp -s two.safetensors classes.safetensors
-run train classify - - -o two.safetensors <b.tsv
+run train classify - - -o two.safetensors --force <b.tsv
 check "standard input twice: exit status" exits_with 2
 check "standard input twice" complains "standard input (-) can be read once, and is given 2 times"
 printf '1\tone\n2\ttwo\n' >n1.tsv
 printf '3\tthree\nx\tfour\n' >n2.tsv
-run train regress n1.tsv n2.tsv --dev n1.tsv -o n.safetensors --steps 1
+run train regress n1.tsv n2.tsv --dev n1.tsv -o n.safetensors --force --steps 1
 check "several files: the file and line of a bad value" complains 'n2.tsv:2: "x" is not a number'
-run train regress n1.tsv n2.tsv -o n.safetensors --steps 1
+run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1
 check "several files: also without development data" complains 'n2.tsv:2: "x" is not a number'
 printf 'one\n' >>n2.tsv
-run train regress n1.tsv n2.tsv -o n.safetensors --steps 1
+run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1
 check "several files: the file and line of a bad row" complains 'n2.tsv:3: 1 column, the first row has 2'
 printf 'stars,text\n1,x\n' >c1.csv
 printf 'score,text\n1,x\n' >c2.csv
-run train classify c1.csv c2.csv -o n.safetensors
+run train classify c1.csv c2.csv -o n.safetensors --force
 check "several files: other columns" complains "c1.csv: the target is stars, in c2.csv it is score"
 head -n 1 pairs.tsv >p1.tsv
 tail -n +2 pairs.tsv >p2.tsv
-run train seq2seq p1.tsv p2.tsv --dev p1.tsv p2.tsv -o two.safetensors "${small[@]}" --steps 60
+run train seq2seq p1.tsv p2.tsv --dev p1.tsv p2.tsv -o two.safetensors --force "${small[@]}" --steps 60
 check "two files of pairs" cmp -s two.safetensors spell.safetensors
 cut -f 1 pairs.tsv >s.txt
 cut -f 2 pairs.tsv >t.txt
-run train seq2seq s.txt t.txt --dev s.txt t.txt -o two.safetensors "${small[@]}" --steps 60
+run train seq2seq s.txt t.txt --dev s.txt t.txt -o two.safetensors --force "${small[@]}" --steps 60
 check "sources and targets, line by line" cmp -s two.safetensors spell.safetensors
-run train seq2seq - t.txt --dev pairs.tsv -o two.safetensors "${small[@]}" --steps 60 <s.txt
+run train seq2seq - t.txt --dev pairs.tsv -o two.safetensors --force "${small[@]}" --steps 60 <s.txt
 check "sources from standard input" cmp -s two.safetensors spell.safetensors
 
 # --- - elsewhere, and where it is refused ------------------------------------------------
@@ -322,12 +322,12 @@ check "a flag that there is not: the nearest" complains "did you mean --format?"
 run predict "$classes" --json --plain
 check "--json and --plain" exits_with 2
 printf '0x10\tone\n2\ttwo\n' >hex.tsv
-run train regress hex.tsv -o n.safetensors --steps 1
+run train regress hex.tsv -o n.safetensors --force --steps 1
 check "0x10 is no number" complains 'hex.tsv:1: "0x10" is not a number'
 printf '1e308\tone\n2\ttwo\n' >huge.tsv
-run train regress huge.tsv -o n.safetensors --steps 1
+run train regress huge.tsv -o n.safetensors --force --steps 1
 check "1e308 is too large" complains 'huge.tsv:1: 1e308 is too large: numbers go up to 3.4e+38'
-run train classify texts.tsv -o n.safetensors --learning-rate 0x1p-3
+run train classify texts.tsv -o n.safetensors --force --learning-rate 0x1p-3
 check "0x1p-3 is no number" complains 'training.learning_rate is "0x1p-3"; it has to be a number'
 run predict "$classes" --threads 0x1
 check "0x1 is no number" exits_with 2

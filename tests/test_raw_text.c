@@ -212,7 +212,7 @@ static void test_paragraphs(void **state) {
                                                                                  "_") "\n"
                                                                                       "# text = wrong\n" LINE(
                                                                                           "1", "eight", "_"),
-        AT_SPACING_AUTO, "One  two. Three.four\nfive\nsix seven eight\n", 1);
+        AT_SPACING_AUTO, "One  two. Three. four\nfive\nsix seven eight\n", 1);
     check_raw("a.conllu",
               LINE("1", "\xe6\x88\x91", "_") LINE("2", "\xe4\xbb\xac", "_") "\n" LINE("1", "b", "_"),
               AT_SPACING_AUTO,

@@ -404,9 +404,9 @@ static void test_arguments(void **state) {
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);
     assert_non_null(strstr(attn_context_error(c), "size is 3"));
     options = reader_options();
-    options.format = (attn_format)8;
+    options.format = (attn_format)9;
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);
-    assert_string_equal(attn_context_error(c), "reader options: there is no format 8");
+    assert_string_equal(attn_context_error(c), "reader options: there is no format 9");
     options = reader_options();
     options.per_token = 2;
     assert_int_equal(attn_dataset_parse(c, "a", 1, "a", 1, &options, &dataset), ATTN_INVALID_ARGUMENT);

@@ -199,25 +199,26 @@ static void test_spaces_not_marked(void **state) {
     check_why("a.tsv", chinese_columns, words_of, "\xe6\x88\x91\xe4\xbb\xac\xe7\x88\xb1\nBTV\n");
 }
 
-/* A small recurrent network where spaces part words, a larger one with attention elsewhere. */
+/* A small network where spaces part words, a larger one with a CRF elsewhere. */
 static void test_settings(void **state) {
     (void)state;
     const char *why;
     settings set;
-    attn_dataset *dataset = read_tokens("a.conllu", LINE("1", "a", NO) LINE("2", "b", "_"));
+    attn_dataset *dataset = read_tokens("a.conllu", LINE("1", "a", NO) LINE("2", "b", "_") LINE("3", "c", "_")
+                                                        LINE("4", "d", "_"));
     attn_dataset *raw = teach(&words_of, dataset, &set, &why);
     assert_int_equal(strncmp(set.text, "text.spaces=marked;text.unit=chars;text.scheme=split;", 53), 0);
-    assert_non_null(strstr(set.text, "encoder.kind=rnn;"));
+    assert_non_null(strstr(set.text, "encoder.columns=64;"));
     attn_dataset_destroy(raw);
     /* The splitter's own view, of development data: nothing is set again. */
     raw = teach(&splitter_of, dataset, &set, &why);
-    check_taught(raw, "ab\nUV\n", "");
+    check_taught(raw, "ab c d\nUUOUOV\n", "");
     assert_string_equal(set.text, "");
     attn_dataset_destroy(raw);
     attn_dataset_destroy(dataset);
     dataset = read_tokens("a.conllu", LINE("1", "\xe6\x88\x91", "_") LINE("2", "\xe7\x88\xb1", "_"));
     raw = teach(&words_of, dataset, &set, &why);
-    assert_non_null(strstr(set.text, "encoder.kind=attention;"));
+    assert_non_null(strstr(set.text, "encoder.columns=128;"));
     assert_non_null(strstr(set.text, "output.crf=true;"));
     attn_dataset_destroy(raw);
     attn_dataset_destroy(dataset);

@@ -128,6 +128,9 @@ struct at_input_kind {
     int (*pieces)(int format);
     /* NULL, or what parts fields that may be quoted, with line breaks in them; 0: none are. */
     char (*quotes)(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
+    /* NULL, or refuses what a compressed file expands to while it comes: see at_expansion in data/file.h. */
+    attn_status (*judge)(attn_context *context, const char *name, const attn_reader_options *options,
+                         const char *bytes, size_t count, size_t judged);
     /* Whether two files can be read together; NULL: they cannot. */
     int (*takes_two)(const attn_reader_options *options);
     /* What is in a dataset, for `attn check`: its part of the text, or of the JSON object (data/describe.h).

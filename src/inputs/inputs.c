@@ -170,6 +170,27 @@ static attn_status check_files(attn_context *context, const attn_file *files, in
     return ATTN_OK;
 }
 
+/* Expands what is read with these options, as far as they allow and the kind of input takes it. */
+typedef struct expanding {
+    attn_context *context;
+    const char *name;
+    const attn_reader_options *options;
+} expanding;
+
+static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
+    const expanding *now = user;
+    const at_input_kind *kind = kind_of(now->options);
+    if (!kind || !kind->judge) return ATTN_OK;
+    return kind->judge(now->context, now->name, now->options, bytes, count, judged);
+}
+
+static attn_status expand(attn_context *context, const char *name, const char *bytes, size_t count,
+                          const attn_reader_options *options, at_bytes *expanded) {
+    expanding now = {context, name, options};
+    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, judge, &now};
+    return at_gzip_expand(context, name, bytes, count, &allowed, expanded);
+}
+
 /* The bytes that were given for a file, expanded; of a file that is to be read there are none yet. */
 static attn_status take_file(attn_context *context, const attn_file *file, const attn_reader_options *options,
                              at_bytes *expanded, at_source *source, int place) {
@@ -178,8 +199,7 @@ static attn_status take_file(attn_context *context, const attn_file *file, const
     source->bytes[place] = file->bytes;
     source->counts[place] = file->count;
     if (!file->bytes || !at_is_gzip(file->bytes, file->count)) return ATTN_OK;
-    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, NULL, NULL};
-    status = at_gzip_expand(context, file->name, file->bytes, file->count, &allowed, expanded);
+    status = expand(context, file->name, file->bytes, file->count, options, expanded);
     source->bytes[place] = expanded->data ? expanded->data : "";
     source->counts[place] = (size_t)expanded->count;
     return status;
@@ -226,8 +246,7 @@ attn_status attn_gzip_expand(attn_context *context, const char *name, const char
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "attn_gzip_expand: name, bytes, options, text and length must not be NULL");
     at_bytes expanded = {0};
-    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, NULL, NULL};
-    attn_status status = at_gzip_expand(context, name, bytes, count, &allowed, &expanded);
+    attn_status status = expand(context, name, bytes, count, options, &expanded);
     if (status != ATTN_OK) return status;
     *text = expanded.data;
     *length = (size_t)expanded.count;

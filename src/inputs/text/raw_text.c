@@ -247,7 +247,7 @@ attn_status at_surface_read(const attn_dataset *dataset, int64_t example, at_spa
     piece text;
     attn_status status = take_lines(dataset, example, surface, &text);
     if (status != ATTN_OK) return status;
-    surface->text.count = 0;
+    surface->text.count = surface->has_text = 0;
     if (text.text) {
         status = at_unicode_nfc(context, text.text, text.length, &surface->normal, &surface->normal_room,
                                 &text.text, &text.length);
@@ -255,6 +255,7 @@ attn_status at_surface_read(const attn_dataset *dataset, int64_t example, at_spa
         if (status == ATTN_OK) status = at_bytes_append(context, &surface->text, text.text, text.length);
         if (status == ATTN_OK) status = end_text(context, surface);
         if (status == ATTN_OK) status = place_tokens(dataset, example, 0, spacing, surface);
+        surface->has_text = !surface->mismatch;
         if (status != ATTN_OK || !surface->mismatch) return status;
         surface->text.count = 0;
     }
@@ -301,9 +302,8 @@ static int marks_spaces(const attn_dataset *dataset) {
     return 0;
 }
 
-at_spacing at_spacing_of(const attn_dataset *dataset, at_spacing spacing) {
-    if (spacing != AT_SPACING_AUTO) return spacing;
-    if (marks_spaces(dataset)) return AT_SPACING_MARKED;
+/* Whether its script puts spaces between words. */
+static int is_spaced(const attn_dataset *dataset) {
     const at_strings *words = &at_texts_of(dataset)->tokens;
     int64_t unspaced = 0, spaced = 0;
     for (int64_t w = 0; w < dataset->rows; w++) {
@@ -315,7 +315,13 @@ at_spacing at_spacing_of(const attn_dataset *dataset, at_spacing spacing) {
             spaced += spaces == 1;
         }
     }
-    return unspaced > spaced ? AT_SPACING_NONE : AT_SPACING_ONE;
+    return unspaced <= spaced;
+}
+
+at_spacing at_spacing_of(const attn_dataset *dataset, at_spacing spacing) {
+    if (spacing != AT_SPACING_AUTO) return spacing;
+    if (marks_spaces(dataset)) return AT_SPACING_MARKED;
+    return is_spaced(dataset) ? AT_SPACING_ONE : AT_SPACING_NONE;
 }
 
 static attn_status end_paragraph(attn_dataset *raw, at_bytes *text) {
@@ -331,7 +337,7 @@ static attn_status add_sentences(const attn_dataset *dataset, at_spacing spacing
     at_surface surface = {.count = 0};
     at_bytes text = {0};
     attn_status status = ATTN_OK;
-    int space = 0;
+    int space = 0, spaced = is_spaced(dataset);
     for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
         status = at_surface_read(dataset, e, spacing, &surface);
         if (status == ATTN_OK && e > 0 && surface.paragraph)
@@ -340,7 +346,7 @@ static attn_status add_sentences(const attn_dataset *dataset, at_spacing spacing
             status = at_bytes_append(context, &text, " ", 1);
         if (status == ATTN_OK)
             status = at_bytes_append(context, &text, surface.text.data, (size_t)surface.text.count);
-        space = surface.space;
+        space = surface.space || (spaced && surface.has_text);
         *mismatches += surface.mismatch;
     }
     if (status == ATTN_OK && dataset->examples > 0) status = end_paragraph(raw, &text);

@@ -31,6 +31,7 @@ typedef struct at_surface {
     at_bytes text; /* in NFC, with a 0 behind text.count bytes; no white space at either end */
     int paragraph; /* a paragraph begins with it: the first sentence, # newpar, # newdoc */
     int space;     /* a space stands between it and the next sentence of its paragraph */
+    int has_text;  /* the text is that of its `# text` */
     int mismatch;  /* it has a `# text` with other characters than its tokens: not used */
     at_surface_token *tokens;
     int64_t count, token_room;
@@ -48,8 +49,9 @@ attn_status at_surface_read(const attn_dataset *dataset, int64_t example, at_spa
                             at_surface *surface);
 void at_surface_free(attn_context *context, at_surface *surface);
 
-/* The raw text: a dataset of texts, one a paragraph. *mismatches (NULL: not asked for): how many sentences
- * have a `# text` that could not be used. Errors: INVALID_ARGUMENT (not tokens), OUT_OF_MEMORY. */
+/* The raw text: a dataset of texts, one a paragraph. `# text` lines are joined by spaces, but for scripts
+ * that have none; other sentences as `space` says. *mismatches (NULL: not asked for): how many sentences have
+ * a `# text` that could not be used. Errors: INVALID_ARGUMENT (not tokens), OUT_OF_MEMORY. */
 attn_status at_raw_text(const attn_dataset *dataset, at_spacing spacing, attn_dataset **raw,
                         int64_t *mismatches);
 

@@ -475,19 +475,24 @@ typedef struct judged_file {
 /* What compressed text is expanded to, as it comes: it must not be another thing than text, and have no byte
  * that is 0. Where bad lines are left out, or what stands before them is wanted, only what cannot be a line
  * is refused: the rest of it may be good. */
-static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
+attn_status at_text_judge(attn_context *context, const char *name, const attn_reader_options *options,
+                          const char *bytes, size_t count, size_t judged) {
     enum { LONGEST = 1 << 16 };
-    const judged_file *file = user;
     const char *zero = memchr(bytes + judged, 0, count - judged), *begin = zero;
-    at_content text = {file->name, bytes, count};
-    at_reader reader = reader_of(file->context, text, 1, file->options);
+    at_content text = {name, bytes, count};
+    at_reader reader = reader_of(context, text, 1, options);
     attn_status status = judged == 0 ? open_text(&reader) : ATTN_OK;
     if (status != ATTN_OK || !zero) return status;
     while (begin > bytes && begin[-1] != '\n') begin--;
     const char *end = memchr(zero, '\n', (size_t)(bytes + count - zero));
     size_t length = (size_t)((end ? end : bytes + count) - begin);
-    if (length <= LONGEST && (file->options->skip_bad || file->options->stop_at_bad)) return ATTN_OK;
+    if (length <= LONGEST && (options->skip_bad || options->stop_at_bad)) return ATTN_OK;
     return at_reader_check(&reader, bytes, count, 1);
+}
+
+static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
+    const judged_file *file = user;
+    return at_text_judge(file->context, file->name, file->options, bytes, count, judged);
 }
 
 /* Whether the first line of a file is a pair by itself: then the second file is more of them. */

@@ -34,7 +34,7 @@ static const setting settings[] = {
     {"text.feature_dropout", "0.1", "0.3"},
     {"text.stem", "5", "5"},
     {"text.longest", "100000", "100000"},
-        {"encoder.columns", "64", "128"},
+    {"encoder.columns", "64", "128"},
     {"encoder.heads", "4", "4"},
     {"encoder.layers", "2", "2"},
     {"encoder.dropout", "0.1", "0.3"},
@@ -51,7 +51,7 @@ typedef struct teaching {
     attn_dataset *raw;
     at_bytes text, labels; /* of the paragraph so far */
     int64_t line;          /* where it begins */
-    int64_t glued;         /* tokens of a sentence that no space parts from the one before */
+    int64_t glued, parted; /* tokens of a sentence without and with a space before them */
 } teaching;
 
 static attn_status put(teaching *work, const char *character, size_t length, int label) {
@@ -139,6 +139,7 @@ static attn_status put_sentence(teaching *work, int64_t example, const at_surfac
         int parted = t == 0 || surface->tokens[t - 1].end < token->begin;
         if (t > 0 && parted) status = put(work, " ", 1, AT_SPLIT_O);
         work->glued += !parted;
+        work->parted += t > 0 && parted;
         if (status == ATTN_OK) status = put_token(work, surface->text.data, token, first, t + 1 == last);
     }
     return status;
@@ -169,12 +170,11 @@ static attn_status put_sentences(teaching *work, at_spacing spacing, int teaches
 
 /* ---- teaching ---- */
 
-static attn_status configure(at_spacing spacing, at_set_function set, void *user) {
+static attn_status configure(at_spacing spacing, int spaced, at_set_function set, void *user) {
     static const char *const names[] = {"auto", "none", "one", "marked"};
     attn_status status = set(user, "text.spaces", names[spacing]);
     for (size_t i = 0; i < sizeof settings / sizeof *settings && status == ATTN_OK; i++)
-        status = set(user, settings[i].name,
-                     spacing == AT_SPACING_NONE ? settings[i].unspaced : settings[i].spaced);
+        status = set(user, settings[i].name, spaced ? settings[i].spaced : settings[i].unspaced);
     return status;
 }
 
@@ -195,7 +195,7 @@ attn_status at_split_teach(const void *values, const attn_dataset *examples, at_
     if (status != ATTN_OK) return status;
     status = at_strings_add(work.context, &work.raw->columns, "split", 5);
     if (status == ATTN_OK) status = put_sentences(&work, spacing, teaches);
-    if (status == ATTN_OK && teaches) status = configure(spacing, set, user);
+    if (status == ATTN_OK && teaches) status = configure(spacing, work.parted >= work.glued, set, user);
     at_bytes_free(work.context, &work.text);
     at_bytes_free(work.context, &work.labels);
     if (status == ATTN_OK && teaches && work.glued == 0 && own->spaces == AT_SPACING_AUTO) {

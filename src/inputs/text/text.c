@@ -523,6 +523,7 @@ const at_input_kind at_text_kind = {
     .detect = at_text_detect,
     .pieces = at_text_pieces,
     .quotes = at_text_quotes,
+    .judge = at_text_judge,
     .takes_two = at_text_takes_two,
     .describe = at_text_describe,
     .fill_in = at_text_fill_in,

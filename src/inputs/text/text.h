@@ -145,6 +145,8 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
 int at_text_detect(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
 int at_text_pieces(int format);
 char at_text_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
+attn_status at_text_judge(attn_context *context, const char *name, const attn_reader_options *options,
+                          const char *bytes, size_t count, size_t judged);
 int at_text_takes_two(const attn_reader_options *options);
 attn_status at_text_describe(const attn_dataset *dataset, const attn_describe_options *options,
                              at_writer *writer);
