@@ -218,7 +218,7 @@ static void test_settings(void **state) {
     attn_dataset_destroy(dataset);
     dataset = read_tokens("a.conllu", LINE("1", "\xe6\x88\x91", "_") LINE("2", "\xe7\x88\xb1", "_"));
     raw = teach(&words_of, dataset, &set, &why);
-    assert_non_null(strstr(set.text, "encoder.columns=128;"));
+    assert_non_null(strstr(set.text, "encoder.columns=192;"));
     assert_non_null(strstr(set.text, "output.crf=true;"));
     attn_dataset_destroy(raw);
     attn_dataset_destroy(dataset);

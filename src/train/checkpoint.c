@@ -233,7 +233,8 @@ static int read_bits(const char *text, double *number) {
 }
 
 static int in_range(const attn_trainer *trainer, const at_course *course, const at_progress_made *made) {
-    double batches = (double)made->step * (double)trainer->values.accumulate; /* each epoch has one or more */
+    /* each epoch has one batch or more */
+    double batches = (double)made->step * (double)trainer->values.accumulate * (double)course->steps_a_step;
     return made->step >= 0 && made->step <= trainer->steps_total && course->epoch >= 0 &&
            (double)course->epoch <= batches && course->batch >= 0 && (double)course->batch <= batches &&
            made->evaluated_step >= 0 && made->evaluated_step <= made->step && made->evaluated_epoch >= 0 &&
@@ -271,7 +272,8 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
         trainer->courses[i].batch = batches[i];
         if (!in_range(trainer, &trainer->courses[i], &read))
             return refuse(trainer, "its counters are out of range", "");
-        status = attn_optimizer_set_steps(trainer->courses[i].optimizer, step);
+        status =
+            attn_optimizer_set_steps(trainer->courses[i].optimizer, step * trainer->courses[i].steps_a_step);
     }
     if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_score))
         return refuse(trainer, "its loss or best score is not a number that training writes", "");

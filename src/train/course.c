@@ -82,8 +82,8 @@ attn_status at_course_prepare(at_course *course, const char *vectors) {
 
 attn_status at_course_build(at_course *course) {
     attn_optimizer_options options;
-    at_config_optimizer(course->stage->values.training, course->trainer->steps_total, &options);
-    options.accumulate = course->trainer->values.accumulate; /* a step is as many batches for all courses */
+    at_config_optimizer(course->stage->values.training, course->trainer->steps_total * course->steps_a_step,
+                        &options);
     course->averaged = options.average > 0;
     course->planned_epoch = -1;
     course->epoch = course->batch = 0;

@@ -21,7 +21,10 @@
 #include "base/options.h"
 #include "base/random.h"
 
-enum { MOST_BATCH = 100000 };   /* rows of a batch of the splitter */
+enum {
+    MOST_BATCH = 100000,
+    MOST_SPLITTER_STEPS = 100
+};                              /* rows of a batch of the splitter; its steps in one */
 enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
@@ -65,27 +68,36 @@ attn_status at_trainer_build(attn_trainer *trainer) {
     return status;
 }
 
-/* How many steps, unless time decides. The splitter goes through its data in step with the main network:
- * as many times more or less often as their epochs say. */
+/* How much of a course is one step of the run. The splitter goes through its data in step with the main
+ * network, as many times more or less often as their epochs say: by so many batches of about its own size. */
+static void divide_steps(const attn_trainer *trainer, at_course *course) {
+    const at_course *main = &trainer->courses[0];
+    const at_training_values *values = &trainer->values, *own = course->stage->values.training;
+    course->steps_a_step = 1;
+    course->batch_units = values->batch_units;
+    if (course == main) return;
+    double ratio = (double)own->epochs / (double)values->epochs;
+    double units = ratio * (double)(values->batch_units * values->accumulate) *
+                   (double)course->rows_an_epoch / (double)main->rows_an_epoch;
+    double steps = floor(units / (double)own->batch_units + 0.5);
+    course->steps_a_step = steps < 1 ? 1 : steps > MOST_SPLITTER_STEPS ? MOST_SPLITTER_STEPS : (int64_t)steps;
+    units /= (double)course->steps_a_step;
+    course->batch_units = units < 1 ? 1 : units > MOST_BATCH ? MOST_BATCH : (int64_t)units;
+}
+
+/* How many steps, unless time decides. */
 static attn_status count_steps(attn_trainer *trainer) {
     const at_training_values *values = &trainer->values;
     attn_status status = ATTN_OK;
-    at_course *main = at_main_course(trainer);
-    main->batch_units = values->batch_units;
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
-        if (c != main) {
-            double ratio = (double)c->stage->values.training->epochs / (double)values->epochs;
-            double units =
-                ratio * (double)values->batch_units * (double)c->rows_an_epoch / (double)main->rows_an_epoch;
-            c->batch_units = units < 1 ? 1 : units > MOST_BATCH ? MOST_BATCH : (int64_t)units;
-        }
+        divide_steps(trainer, c);
         c->planned_epoch = -1;
         status = at_course_plan(c);
         c->batches_an_epoch = c->plan.batches;
     }
     trainer->steps_total = values->steps;
     if (trainer->steps_total) return status;
-    int64_t batches = values->epochs * main->batches_an_epoch;
+    int64_t batches = values->epochs * trainer->courses[0].batches_an_epoch;
     trainer->steps_total = (batches + values->accumulate - 1) / values->accumulate;
     if (trainer->steps_total < values->least_steps) trainer->steps_total = values->least_steps;
     return status;
@@ -133,50 +145,55 @@ void attn_trainer_destroy(attn_trainer *trainer) {
 
 /* ---- one step ---- */
 
-/* A batch of each course, their losses on one tape; *loss: that of the main one. */
-static attn_status run_batch(attn_trainer *trainer, int64_t counter, double *loss) {
-    attn_status status = ATTN_OK;
-    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
-        status = at_course_batch(c, counter);
+/* One batch; its gradients are added to those that are there. */
+static attn_status run_batch(at_course *course, int64_t counter, double *loss) {
+    attn_trainer *trainer = course->trainer;
+    attn_status status = at_course_batch(course, counter);
     if (status != ATTN_OK) return status;
-    attn_variable *main = NULL, *sum = NULL;
     attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, at_trainer_seed(trainer, FOR_DROPOUT, counter));
-    for (at_course *c = NULL; (c = next_course(trainer, c));) {
-        attn_variable *one = at_stage_loss(c->stage, trainer->tape, c->rows, c->train.targets);
-        if (!main) main = one;
-        sum = sum ? attn_tape_add(trainer->tape, sum, one) : one;
-    }
+    attn_variable *sum = at_stage_loss(course->stage, trainer->tape, course->rows, course->train.targets);
     if (attn_tape_backward(trainer->tape, sum, NULL) != ATTN_OK) {
         return at_fail(trainer->context, attn_tape_status(trainer->tape), "step %" PRId64 ": %.400s",
                        trainer->made.step + 1, attn_tape_error(trainer->tape));
     }
-    status = at_host_number(main, loss);
-    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) at_course_advance(c);
+    status = at_host_number(sum, loss);
+    if (status == ATTN_OK) at_course_advance(course);
     return status;
+}
+
+/* Step `step` of a course's optimiser, of `accumulate` batches; *loss: their mean. */
+static attn_status run_step(at_course *course, int64_t step, int64_t accumulate, double *loss) {
+    const attn_trainer *trainer = course->trainer;
+    double rate = attn_optimizer_learning_rate(course->optimizer);
+    attn_status status = ATTN_OK;
+    *loss = 0;
+    for (int64_t i = 0; i < accumulate && status == ATTN_OK; i++) {
+        double one = 0;
+        status = run_batch(course, step * accumulate + i, &one);
+        *loss += one / (double)accumulate;
+    }
+    if (status == ATTN_OK)
+        status = isfinite(*loss) ? attn_optimizer_step(course->optimizer) : ATTN_NOT_FINITE;
+    if (status != ATTN_NOT_FINITE) return status;
+    return at_fail(trainer->context, status,
+                   "training diverged: at step %" PRId64 ", with learning rate %g, the loss is %g and a "
+                   "gradient is not finite; try a smaller training.learning_rate",
+                   trainer->made.step + 1, rate, *loss);
 }
 
 attn_status at_trainer_step(attn_trainer *trainer) {
     at_progress_made *made = &trainer->made;
-    double sum = 0, rate = attn_optimizer_learning_rate(at_main_course(trainer)->optimizer);
-    for (int64_t i = 0; i < trainer->values.accumulate; i++) {
-        double loss = 0;
-        attn_status status = run_batch(trainer, made->step * trainer->values.accumulate + i, &loss);
-        if (status != ATTN_OK) return status;
-        sum += loss / (double)trainer->values.accumulate;
-    }
-    attn_status status = isfinite(sum) ? ATTN_OK : ATTN_NOT_FINITE;
-    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
-        status = attn_optimizer_step(c->optimizer);
-    if (status == ATTN_NOT_FINITE) {
-        return at_fail(trainer->context, status,
-                       "training diverged: at step %" PRId64 ", with learning rate %g, the loss is %g and a "
-                       "gradient is not finite; try a smaller training.learning_rate",
-                       made->step + 1, rate, sum);
-    }
+    const at_course *main = at_main_course(trainer);
+    double loss = 0, other;
+    attn_status status = ATTN_OK;
+    for (at_course *c = NULL; (c = next_course(trainer, c));)
+        for (int64_t i = 0; i < c->steps_a_step && status == ATTN_OK; i++)
+            status = run_step(c, made->step * c->steps_a_step + i, c == main ? trainer->values.accumulate : 1,
+                              c == main ? &loss : &other);
     if (status != ATTN_OK) return status;
     made->step++;
     double weight = made->step < 50 ? 1.0 / (double)made->step : 0.02;
-    made->loss = made->step == 1 ? sum : made->loss + weight * (sum - made->loss);
+    made->loss = made->step == 1 ? loss : made->loss + weight * (loss - made->loss);
     return ATTN_OK;
 }
 
@@ -379,7 +396,8 @@ static attn_status measure(attn_trainer *trainer) {
     double batches = (double)main->batches_an_epoch / (double)trainer->values.accumulate;
     double rows = 0; /* of all courses, for an epoch of the main one */
     for (at_course *c = NULL; (c = next_course(trainer, c));)
-        rows += (double)c->rows_an_epoch * (double)main->batches_an_epoch / (double)c->batches_an_epoch;
+        rows += (double)c->rows_an_epoch / (double)c->batches_an_epoch *
+                (c == main ? (double)c->batches_an_epoch : batches * (double)c->steps_a_step);
     double a_step = a_row * rows / batches;
     double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
     if (steps > MOST_EVALUATIONS * batches) steps = (left - MOST_EVALUATIONS * evaluation) / a_step;

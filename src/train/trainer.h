@@ -35,6 +35,7 @@ typedef struct at_course {
     at_training_data train, dev;
     at_segments segments;
     int64_t batch_units;      /* rows per batch, about */
+    int64_t steps_a_step;     /* of its optimiser, in a step of the run */
     int64_t batches_an_epoch; /* of epoch 0; others differ by a few at most */
     int64_t rows_an_epoch;
     attn_optimizer *optimizer;

@@ -131,6 +131,8 @@ static void put_unit(feature_writer *writer, const at_entry *entry, size_t lower
         if (values->word_features) put(writer, at_hash(writer->lower + 1, lower_length, SEED_LOWER));
     }
     if (!values->word_features) return;
+    if (values->scheme == AT_SCHEME_SPLIT) /* where words end depends little on their case */
+        put(writer, at_hash(writer->lower + 1, lower_length, SEED_LOWER));
     if (values->unit == AT_UNIT_CHARS) {
         put_character_class(writer, entry->text, (size_t)entry->length);
     } else if (values->unit != AT_UNIT_BYTES) {

@@ -34,15 +34,17 @@ static const setting settings[] = {
     {"text.feature_dropout", "0.1", "0.3"},
     {"text.stem", "5", "5"},
     {"text.longest", "100000", "100000"},
-    {"encoder.columns", "64", "128"},
+    {"encoder.columns", "64", "192"},
     {"encoder.heads", "4", "4"},
-    {"encoder.layers", "2", "2"},
+    {"encoder.layers", "1", "1"},
     {"encoder.dropout", "0.1", "0.3"},
     {"encoder.left", "32", "64"},
     {"encoder.right", "32", "64"},
     {"output.crf", "false", "true"},
+    {"training.learning_rate", "0.003", "0.002"},
     {"training.beta2", "0.95", "0.98"},
-    {"training.epochs", "12", "6"},
+    {"training.batch_units", "4000", "400"},
+    {"training.epochs", "12", "10"},
 };
 
 typedef struct teaching {
