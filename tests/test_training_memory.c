@@ -119,6 +119,8 @@ static attn_status train_once(attn_context *context, size_t which, const char *t
                                         "1",
                                         "text.subwords",
                                         "20",
+                                        "text.splitter", /* test_split_training.c has that */
+                                        "none",
                                         NULL};
     attn_status status = attn_config_create(context, &config);
     for (const char *const *at = basis; *at && status == ATTN_OK; at += 2)
