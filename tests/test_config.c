@@ -569,6 +569,7 @@ static void test_together(void **state) {
     } cases[] = {
         {{"encoder.columns", "30"}, "encoder.columns (30)", "encoder.heads (4)"},
         {{"encoder.columns", "30", "encoder.heads", "5"}, NULL, NULL},
+        {{"encoder.columns", "1024", "encoder.heads", "1"}, "encoder.columns (1024)", "heads of 1024"},
         {{"encoder.columns", "30", "encoder.head_width", "8"}, NULL, NULL},
         {{"encoder.columns", "30", "encoder.form", "wide"}, NULL, NULL},
         {{"encoder.columns", "30", "encoder.kind", "rnn"}, NULL, NULL}, /* no heads there */

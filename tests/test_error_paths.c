@@ -28,6 +28,25 @@ static int teardown(void **state) {
 
 /* ---- data of another kind ---- */
 
+/* Floats at an odd address are refused before a kernel reads them. */
+static void test_misaligned(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    float numbers[3][9] = {{0}};
+    attn_pattern pattern;
+    attn_pattern_init(&pattern);
+    for (int which = 0; which < 3; which++) {
+        attn_tensor views[3];
+        for (int i = 0; i < 3; i++)
+            views[i] = attn_tensor_rows((float *)(void *)((char *)numbers[i] + (i == which)), 2, 1, 4);
+        attn_tensor *of_output = &views[2], query = views[0], key = views[1];
+        expect_refused(
+            context,
+            attn_attention_forward(context, &pattern, NULL, &query, &key, &key, of_output, NULL, NULL),
+            ATTN_INVALID_ARGUMENT, "no multiple of 4");
+    }
+}
+
 static attn_dataset *two_rows(int64_t columns) {
     attn_context *context = test_best_context(1);
     static const float numbers[] = {1, 2, 3, 4, 5, 6};
@@ -277,6 +296,7 @@ static void test_gzip_in_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_misaligned),
         cmocka_unit_test(test_other_kinds_of_input),
         cmocka_unit_test(test_caches),
         cmocka_unit_test(test_archives),

@@ -14,6 +14,8 @@
 #include "base/context.h"
 #include "base/memory.h"
 
+enum { MOST_HEAD_WIDTH = 512 }; /* of the attention operator */
+
 /* The parts in the order in which they are printed. Kinds of input stand between reading and the encoder. */
 enum { TASK_PART, READING_PART, FIRST_INPUT_PART, OTHER_PARTS = 4, MOST_PARTS = 32 };
 
@@ -294,6 +296,15 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
                        e->columns, e->heads);
+    }
+    int64_t width = e->head_width                ? e->head_width
+                    : e->form == ATTN_HEADS_WIDE ? e->columns
+                                                 : e->columns / e->heads;
+    if (has_attention(e) && width > MOST_HEAD_WIDTH) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.columns (%" PRId64 ") and encoder.heads (%" PRId64 ") make heads of %" PRId64
+                       " columns, and they can have %d: give more heads",
+                       e->columns, e->heads, width, MOST_HEAD_WIDTH);
     }
     if (v->task->running && !e->causal)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s: encoder.causal has to be true",

@@ -68,6 +68,11 @@ attn_status at_check_tensor(attn_context *context, const char *name, const attn_
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%s (%s) has data NULL", name,
                        at_shape_text(tensor, text));
     }
+    if ((uintptr_t)tensor->data % sizeof(float) != 0 && count > 0) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%s (%s) has data at an address that is no multiple of %zu: floats are aligned", name,
+                       at_shape_text(tensor, text), sizeof(float));
+    }
     return ATTN_OK;
 }
 

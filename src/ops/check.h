@@ -12,7 +12,7 @@
 const char *at_shape_text(const attn_tensor *tensor, char *text);
 
 /* A tensor that is there: not NULL, f32, on the CPU, `rank` extents (0: any),
- * none negative, no address out of what an int64 holds. data may be NULL if
+ * none negative, no address out of what an int64 holds, data aligned. data may be NULL if
  * there are no elements. */
 attn_status at_check_tensor(attn_context *context, const char *name, const attn_tensor *tensor, int rank);
 
