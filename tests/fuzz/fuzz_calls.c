@@ -471,6 +471,7 @@ static attn_model *train_model(attn_context *with, const char *task, const char 
                                    "\"training\":{\"steps\":1}}";
     attn_trainer_options_init(&training);
     training.output = path;
+    training.force = 1;
     REQUIRE(attn_config_create(with, &own) == ATTN_OK && attn_config_set(own, "task", task) == ATTN_OK);
     REQUIRE(attn_config_parse(own, "c", settings, sizeof settings - 1) == ATTN_OK);
     REQUIRE(attn_config_reader(own, &options) == ATTN_OK);

@@ -48,6 +48,8 @@ static attn_status train(int resume) {
     attn_trainer_options_init(&options);
     options.output = output;
     options.resume = resume;
+    options.force = !resume;
+    options.keep_last = 1;
     REQUIRE(attn_config_create(context, &config) == ATTN_OK);
     if (attn_config_parse(config, "config", settings, sizeof settings - 1) != ATTN_OK) {
         fprintf(stderr, "%s\n", attn_context_error(context));
