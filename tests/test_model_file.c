@@ -205,7 +205,7 @@ static void test_metadata(void **state) {
          "features has another shape"},
         {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columms\": 16"},
          "did you mean encoder.columns"},
-        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 65536"},
+        {{.key = "attn.config", .from = "\"columns\": 16", .to = "\"columns\": 1024"},
          "features has another shape"},
         {{.key = "attn.config", .from = "\"buckets\": 64", .to = "\"buckets\": 100000000"}, "another shape"},
         {{.key = "attn.config", .from = "\"layers\": 1", .to = "\"layers\": 2"}, "is missing"},
