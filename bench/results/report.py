@@ -248,4 +248,5 @@ def main():
         print("no finished runs: " + ", ".join(missing), file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()
