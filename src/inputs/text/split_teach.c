@@ -18,8 +18,8 @@ enum { SHORTEST_CUT = 100, CUTS = 800, LONGEST_PARAGRAPH = 20000 };
 
 const char *const at_split_labels[AT_SPLIT_LABELS] = {"B", "I", "O", "T", "S", "U", "V", "W", "M", "N"};
 
-/* Chosen by development data (docs/results.md). Where words stand between spaces a small network is enough;
- * elsewhere every character may end a word. */
+/* Chosen by development data (docs/results-raw.md). Where words stand between spaces a small network is
+ * enough; elsewhere every character may end a word. */
 typedef struct setting {
     const char *name, *spaced, *unspaced;
 } setting;
