@@ -68,7 +68,7 @@ def main():
     lines = ["# Results from raw text", "", "<!-- written by bench/results/raw_report.py; do not edit -->", "",
              "Taggers trained with `attn train tag TRAIN --dev DEV --seed S` and no other flags, evaluated from raw text with `attn eval "
              "--raw` (the CoNLL 2018 definition) and on gold words. The same model does both. The model is chosen by the tagger's score "
-             "on dev; the test data is looked at once. Figures are percents, the median over the seeds, in brackets the lowest and the "
+             "on dev; the test data is looked at once, unless a note below says otherwise. Figures are percents, the median over the seeds, in brackets the lowest and the "
              "highest.", "", f"Machine: {processor()}, 2 cores. Again: `DATA=FOLDER bench/results/raw`.", ""]
     for name, title, others in NAMES:
         where = os.path.join(folder, name)
