@@ -111,6 +111,13 @@ typedef struct attn_reader_options {
     int piece;
     const char *head;
     size_t head_length;
+
+    /* What is for training, validation and testing: see attn_dataset_part. NULL or "" after init. */
+    const char *split_column; /* the column that says it; several splits in one column: "splits10:3" is the
+                                 fourth letter of column splits10 */
+    const char *split;      /* how to draw it: "random", "random:7" (another draw), or what the kind of input
+                               has (molecules: "scaffold") */
+    const char *split_file; /* a file with a word per example (per row, where rows have targets) */
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
 
@@ -237,6 +244,34 @@ ATTN_API attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns
 /* The same with numbers; NaN is missing. */
 ATTN_API attn_status attn_dataset_set_numbers(attn_dataset *dataset, int columns, const char *const *names,
                                               const double *values, int per_row);
+
+/* ---- training, validation and test ----
+ *
+ * Data may say by itself what is for training, for validation (the best model is chosen by it) and for
+ * testing: of each example, or, where rows have targets (the nodes of one big graph), of each row. */
+
+typedef enum attn_part {
+    ATTN_PART_NONE = 0,
+    ATTN_PART_TRAIN = 1,
+    ATTN_PART_VAL = 2,
+    ATTN_PART_TEST = 3
+} attn_part;
+
+/* By name: train; val, valid, validation or dev; test; "" and none. -1: it is something else. The name of a
+ * part; NULL out of range. */
+ATTN_API int attn_part_find(const char *name);
+ATTN_API const char *attn_part_name(attn_part part);
+
+/* How many examples (rows, where those have targets) are of a part; 0 for all parts: the data does not say.
+ */
+ATTN_API int64_t attn_dataset_part_size(const attn_dataset *dataset, attn_part part);
+/* Says it of each example (row): parts[i] is an attn_part. They are copied; NULL: the data no longer says it.
+ */
+ATTN_API attn_status attn_dataset_set_parts(attn_dataset *dataset, const int *parts);
+/* The examples of a part, as a set of its own. Where rows have parts: all rows, for they see each other, with
+ * the targets of this part alone; the set shares the rows with `dataset`, which must outlive it. Errors:
+ * INVALID_ARGUMENT (the data has no such part), OUT_OF_MEMORY. */
+ATTN_API attn_status attn_dataset_part(const attn_dataset *dataset, attn_part part, attn_dataset **selected);
 
 /* ---- what is in it ---- */
 

@@ -36,7 +36,7 @@ attn_status at_dataset_create(attn_context *context, const char *name, const at_
 void attn_dataset_destroy(attn_dataset *dataset) {
     if (dataset == NULL) return;
     attn_context *context = dataset->context;
-    dataset->kind->destroy(context, dataset->content);
+    if (!dataset->borrowed) dataset->kind->destroy(context, dataset->content);
     at_strings_free(context, &dataset->name);
     at_strings_free(context, &dataset->problems);
     at_strings_free(context, &dataset->columns);
@@ -46,6 +46,8 @@ void attn_dataset_destroy(attn_dataset *dataset) {
     at_release(context, dataset->files);
     at_strings_free(context, &dataset->ids);
     at_release(context, dataset->placement.ends);
+    at_release(context, dataset->parts);
+    at_release(context, dataset->left_out);
     at_release(context, dataset);
 }
 

@@ -59,6 +59,11 @@ struct attn_dataset {
     at_strings ids; /* [examples] what the data calls them, "" if nothing; or none at all */
     at_placement placement;
 
+    unsigned char *parts; /* NULL, or [examples], [rows] with per_row: the attn_part of each (data/parts.h) */
+    int64_t part_room, part_count;
+    int64_t *left_out, left_out_room, left_out_count; /* which of the examples of the file were skipped */
+    int borrowed;                                     /* the content belongs to another dataset */
+
     at_strings columns; /* names of the targets */
     at_strings targets; /* of column c at place i: string i * columns.count + c */
 };

@@ -58,6 +58,7 @@ typedef struct at_batch {
     int64_t sequences, rows;
     int64_t *offsets, offset_room; /* [sequences + 1] */
     const attn_graph *graph;       /* NULL, or who sees whom */
+    const float *edges; /* [edges of the graph][edge_columns of the input]; NULL: edges have none */
 } at_batch;
 
 #endif

@@ -37,8 +37,9 @@ typedef struct at_input {
     const at_input_kind *kind;
     attn_context *context;
     at_input_use use;
-    int64_t longest; /* rows of a sequence, at most */
-    int64_t stem;    /* rows that a convolution before the encoder sees; 0: there is none */
+    int64_t longest;      /* rows of a sequence, at most */
+    int64_t stem;         /* rows that a convolution before the encoder sees; 0: there is none */
+    int64_t edge_columns; /* numbers of an edge, where batches are graphs; 0: edges have none */
 } at_input;
 
 /* What it learns from besides the examples. */
@@ -112,6 +113,7 @@ struct at_input_kind {
     const char *name, *help;
     const char *row, *example;  /* what they are called; NULL: that */
     const char *const *formats; /* of its files; the first is "auto"; ends with NULL */
+    int unordered;              /* rows stand in no order: no positions, and no mixers that go by the order */
     at_fields fields;           /* its part of a configuration */
     at_fields settings;         /* of a prediction */
     const char *models; /* what a message about a setting calls those with it: "models that read text" */
@@ -137,6 +139,11 @@ struct at_input_kind {
      */
     attn_status (*describe)(const attn_dataset *dataset, const attn_describe_options *options,
                             at_writer *writer);
+
+    /* NULL, or how examples belong together in a split that is drawn: its name ("scaffold"), and a key for
+     * each example. */
+    const char *grouping;
+    attn_status (*groups)(const attn_dataset *dataset, at_strings *keys);
 
     /* NULL, or answers in the format of the data, everything else as it was. lines: what the dataset was read
      * from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has no room for them.
