@@ -17,9 +17,10 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/npy.h"
 #include "data/symbols/unicode.h"
-#include "inputs/vectors/npy.h"
-#include "inputs/vectors/zip.h"
+#include "data/zip.h"
+#include "inputs/vectors/reader.h"
 
 enum { FITS_ROWS = 1, FITS_SEQUENCES = 2, MOST_TARGETS = 1000 };
 
@@ -161,9 +162,10 @@ static attn_status fail_to_fit(const arrays *file, const char *name, int64_t ent
 static attn_status take_values(arrays *file, const char *name, const at_npy *array, int64_t first,
                                int64_t stride) {
     at_strings *values = &file->columns[file->count - 1].values;
+    at_origin origin = at_vectors_origin(file->reader);
     attn_status status = ATTN_OK;
     for (int64_t i = first; i < array->count && status == ATTN_OK; i += stride) {
-        status = at_npy_text(file->reader, name, array, i, &file->text);
+        status = at_npy_text(&origin, name, array, i, &file->text);
         if (status == ATTN_OK)
             status = at_vectors_target(file->reader, values, file->text.data, (size_t)file->text.count - 1);
     }
@@ -234,7 +236,8 @@ static attn_status take_second(arrays *file, const at_vectors_file *targets) {
     if (!at_is_npy(targets->bytes, targets->count)) {
         status = take_target_lines(file, targets);
     } else {
-        status = at_npy_parse(reader, NULL, targets->bytes, targets->count, &array);
+        at_origin origin = at_vectors_origin(reader);
+        status = at_npy_parse(&origin, NULL, targets->bytes, targets->count, &array);
         if (status == ATTN_OK) status = take_target_file(file, &array);
     }
     reader->name = name;
@@ -332,9 +335,10 @@ static attn_status put_targets(arrays *file) {
 
 static attn_status with_member(arrays *file, const at_zip_member *member, at_bytes *expanded, at_npy *array) {
     const char *bytes;
+    at_origin origin = at_vectors_origin(file->reader);
     at_bytes_free(file->reader->context, expanded);
-    attn_status status = at_zip_read(file->reader, member, expanded, &bytes);
-    return status == ATTN_OK ? at_npy_parse(file->reader, member->name, bytes, member->size, array) : status;
+    attn_status status = at_zip_read(&origin, member, expanded, &bytes);
+    return status == ATTN_OK ? at_npy_parse(&origin, member->name, bytes, member->size, array) : status;
 }
 
 static const at_zip_member *find_member(const at_zip *archive, const char *name) {
@@ -390,7 +394,8 @@ static attn_status read_members(arrays *file, const at_zip *archive, int with_ta
 static attn_status read_archive(arrays *file, const at_vectors_file *source, int with_targets) {
     at_zip archive = {0};
     at_bytes expanded = {0};
-    attn_status status = at_zip_open(file->reader, source->bytes, source->count, &archive);
+    at_origin origin = at_vectors_origin(file->reader);
+    attn_status status = at_zip_open(&origin, source->bytes, source->count, &archive);
     if (status == ATTN_OK) status = read_members(file, &archive, with_targets, &expanded);
     at_bytes_free(file->reader->context, &expanded);
     at_zip_free(file->reader->context, &archive);
@@ -401,11 +406,12 @@ attn_status at_vectors_read_arrays(at_vectors_reader *reader, int format, const 
                                    const at_vectors_file *targets) {
     arrays file = {.reader = reader, .single = 1};
     at_npy array;
+    at_origin origin = at_vectors_origin(reader);
     attn_status status;
     if (format == AT_VECTORS_NPZ) {
         status = read_archive(&file, rows, !targets);
     } else {
-        status = at_npy_parse(reader, NULL, rows->bytes, rows->count, &array);
+        status = at_npy_parse(&origin, NULL, rows->bytes, rows->count, &array);
         if (status == ATTN_OK) status = take_rows(&file, NULL, AT_VECTORS_NPY, &array);
         if (status == ATTN_OK) status = split_evenly(&file);
     }

@@ -3,6 +3,7 @@
 #define AT_INPUTS_VECTORS_READER_H
 
 #include "data/file.h"
+#include "data/origin.h"
 #include "inputs/vectors/rows.h"
 
 typedef struct at_vectors_reader {
@@ -16,6 +17,9 @@ typedef struct at_vectors_reader {
     int64_t normal_room;
     at_bytes joined; /* several labels, one after another */
 } at_vectors_reader;
+
+/* The file that is being read. */
+at_origin at_vectors_origin(const at_vectors_reader *reader);
 
 /* INVALID_ARGUMENT with "FILE: array NAME: reason" (array NULL: of the file as a whole), or "FILE:LINE:
  * reason" (line 0: none). Control characters, which files may bring in, become question marks. */

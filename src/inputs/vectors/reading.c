@@ -1,50 +1,33 @@
 /* reading.c: from files or from memory to a dataset of vectors: which format it is, errors, targets as text.
  */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/npy.h"
 #include "data/symbols/unicode.h"
-#include "inputs/vectors/npy.h"
+#include "data/zip.h"
+#include "inputs/vectors/reader.h"
 #include "inputs/vectors/vectors.h"
-#include "inputs/vectors/zip.h"
 
 const char *const at_vectors_formats[] = {"auto", "npy", "npz", "csv", NULL};
 
 /* ---- errors ---- */
 
-/* The end of a path is what tells files apart, and the reason must have room beside it. */
-static const char *name_end(const char *name, const char **before) {
-    enum { LONGEST_NAME = 160 };
-    size_t length = strlen(name);
-    *before = "";
-    if (length <= LONGEST_NAME) return name;
-    *before = "...";
-    name += length - LONGEST_NAME;
-    while (((unsigned char)*name & 0xc0) == 0x80) name++;
-    return name;
+at_origin at_vectors_origin(const at_vectors_reader *reader) {
+    return (at_origin){reader->context, reader->name, reader->options->expanded_limit,
+                       reader->options->expanded_ratio};
 }
 
 attn_status at_vectors_fail(at_vectors_reader *reader, const char *array, int64_t line, const char *format,
                             ...) {
-    char reason[512], whole[512], line_text[24] = "";
-    const char *before, *name = name_end(reader->name, &before);
+    at_origin origin = at_vectors_origin(reader);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    attn_status status = at_origin_fail_list(&origin, array, line, format, arguments);
     va_end(arguments);
-    if (line > 0) snprintf(line_text, sizeof line_text, ":%" PRId64, line);
-    snprintf(whole, sizeof whole, "%s%s%.60s: %.270s", line_text, array ? ": array " : "", array ? array : "",
-             reason);
-    for (char *p = whole; *p; p++) {
-        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
-    }
-    size_t length = strlen(whole), place; /* a name may have been cut within a character */
-    while ((place = at_unicode_check(whole, length)) < length) whole[place] = '?';
-    return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s%s", before, name, whole);
+    return status;
 }
 
 /* ---- names and targets ---- */

@@ -1,5 +1,5 @@
 /* npy.c: the header of an .npy array, read strictly but in any order and spacing, and its elements. */
-#include "inputs/vectors/npy.h"
+#include "data/npy.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +21,7 @@ int at_is_npy(const char *bytes, size_t count) {
 
 /* What is being parsed: the dict, from `at` to `end`. */
 typedef struct header {
-    at_vectors_reader *reader;
+    const at_origin *origin;
     const char *name;
     const char *at, *end;
     char descr[LONGEST_DESCR + 1];
@@ -30,8 +30,8 @@ typedef struct header {
 } header;
 
 static attn_status not_understood(const header *h, const char *what) {
-    return at_vectors_fail(h->reader, h->name, 0,
-                           "its .npy header is damaged: %s: save the array again with numpy.save", what);
+    return at_origin_fail(h->origin, h->name, 0,
+                          "its .npy header is damaged: %s: save the array again with numpy.save", what);
 }
 
 static void pass_spaces(header *h) {
@@ -79,8 +79,8 @@ static attn_status take_dimension(header *h, int64_t *dimension) {
     for (; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
         int digit = *h->at - '0';
         if (*dimension > (INT64_MAX - digit) / 10)
-            return at_vectors_fail(h->reader, h->name, 0,
-                                   "a dimension of its shape does not fit 64 bits: it is damaged");
+            return at_origin_fail(h->origin, h->name, 0,
+                                  "a dimension of its shape does not fit 64 bits: it is damaged");
         *dimension = *dimension * 10 + digit;
     }
     if (h->at < h->end && *h->at == 'L') h->at++;
@@ -94,8 +94,8 @@ static attn_status take_shape(header *h, at_npy *array) {
         attn_status status = take_dimension(h, &dimension);
         if (status != ATTN_OK) return status;
         if (array->rank == AT_NPY_RANK)
-            return at_vectors_fail(
-                h->reader, h->name, 0,
+            return at_origin_fail(
+                h->origin, h->name, 0,
                 "has more than %d dimensions: rows are sequences x rows x columns at most: reshape it",
                 AT_NPY_RANK);
         array->shape[array->rank++] = dimension;
@@ -123,8 +123,8 @@ static attn_status take_value(header *h, const char *key, at_npy *array) {
     }
     pass_spaces(h);
     if (h->at < h->end && *h->at == '[')
-        return at_vectors_fail(h->reader, h->name, 0,
-                               "is a structured array: save its fields as arrays of their own (numpy.savez)");
+        return at_origin_fail(h->origin, h->name, 0,
+                              "is a structured array: save its fields as arrays of their own (numpy.savez)");
     return take_string(h, h->descr) ? ATTN_OK : not_understood(h, "descr is not a string");
 }
 
@@ -164,7 +164,7 @@ static attn_status refuse_type(const header *h) {
                          : letter == 'M' || letter == 'm' ? "holds times: convert them to numbers with astype"
                          : letter == 'V' ? "holds raw bytes: save its fields as arrays of their own"
                                          : "holds elements that are neither numbers nor strings";
-    return at_vectors_fail(h->reader, h->name, 0, "is of type '%s', %s", h->descr, advice);
+    return at_origin_fail(h->origin, h->name, 0, "is of type '%s', %s", h->descr, advice);
 }
 
 static attn_status read_type(const header *h, at_npy *array) {
@@ -202,42 +202,42 @@ static attn_status check_length(const header *h, size_t left, at_npy *array) {
     array->count = 1;
     for (int d = 0; d < array->rank; d++) {
         if (array->shape[d] > 0 && array->count > INT64_MAX / array->size / array->shape[d])
-            return at_vectors_fail(h->reader, h->name, 0,
-                                   "its shape says more elements than memory can hold: it is damaged");
+            return at_origin_fail(h->origin, h->name, 0,
+                                  "its shape says more elements than memory can hold: it is damaged");
         array->count *= array->shape[d];
     }
     uint64_t wanted = (uint64_t)(array->count * array->size);
     if (wanted == left) return ATTN_OK;
-    return at_vectors_fail(h->reader, h->name, 0,
-                           "has %zu bytes of elements, shape and type '%s' say %" PRIu64 ": %s", left,
-                           h->descr, wanted, left < wanted ? "the file is not whole" : "the file is damaged");
+    return at_origin_fail(h->origin, h->name, 0,
+                          "has %zu bytes of elements, shape and type '%s' say %" PRIu64 ": %s", left,
+                          h->descr, wanted, left < wanted ? "the file is not whole" : "the file is damaged");
 }
 
-attn_status at_npy_parse(at_vectors_reader *reader, const char *name, const char *bytes, size_t count,
+attn_status at_npy_parse(const at_origin *origin, const char *name, const char *bytes, size_t count,
                          at_npy *array) {
-    header h = {.reader = reader, .name = name};
+    header h = {.origin = origin, .name = name};
     memset(array, 0, sizeof *array);
     if (!at_is_npy(bytes, count))
-        return at_vectors_fail(reader, name, 0, "is no .npy array: it does not begin with \\x93NUMPY");
+        return at_origin_fail(origin, name, 0, "is no .npy array: it does not begin with \\x93NUMPY");
     const unsigned char *head = (const unsigned char *)bytes;
     size_t begin = count > 6 && head[6] >= 2 ? 12 : 10;
     if (count < begin)
-        return at_vectors_fail(reader, name, 0, "ends within its header: the file is not whole");
+        return at_origin_fail(origin, name, 0, "ends within its header: the file is not whole");
     if (head[6] < 1 || head[6] > 3)
-        return at_vectors_fail(reader, name, 0, "is of .npy version %d.%d; versions 1 to 3 are read", head[6],
-                               head[7]);
+        return at_origin_fail(origin, name, 0, "is of .npy version %d.%d; versions 1 to 3 are read", head[6],
+                              head[7]);
     size_t length = (size_t)head[8] | (size_t)head[9] << 8;
     if (begin == 12) length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
     if (length > count - begin)
-        return at_vectors_fail(reader, name, 0, "ends within its header: the file is not whole");
+        return at_origin_fail(origin, name, 0, "ends within its header: the file is not whole");
     h.at = bytes + begin;
     h.end = h.at + length;
     attn_status status = parse_dict(&h, array);
     if (status == ATTN_OK) status = read_type(&h, array);
     if (status != ATTN_OK) return status;
     if (h.fortran && array->rank > 1)
-        return at_vectors_fail(
-            reader, name, 0,
+        return at_origin_fail(
+            origin, name, 0,
             "is in Fortran order (column by column): save numpy.ascontiguousarray(x) instead");
     array->data = bytes + begin + length;
     return check_length(&h, count - begin - length, array);
@@ -305,14 +305,14 @@ int at_npy_integer(const at_npy *array, int64_t i, int64_t *value) {
 
 /* ---- as text ---- */
 
-static attn_status put_bytes(at_vectors_reader *reader, const char *name, const at_npy *array, int64_t i,
+static attn_status put_bytes(const at_origin *origin, const char *name, const at_npy *array, int64_t i,
                              at_bytes *text) {
     const char *at = array->data + i * array->size;
     size_t length = (size_t)array->size;
     while (length > 0 && at[length - 1] == 0) length--; /* NumPy fills up with 0 */
     if (at_unicode_check(at, length) != length)
-        return at_vectors_fail(reader, name, 0, "string %" PRId64 " is not UTF-8, or has a 0 byte in it", i);
-    return at_bytes_append(reader->context, text, at, length);
+        return at_origin_fail(origin, name, 0, "string %" PRId64 " is not UTF-8, or has a 0 byte in it", i);
+    return at_bytes_append(origin->context, text, at, length);
 }
 
 static size_t utf8_of(uint64_t point, char *out) {
@@ -326,7 +326,7 @@ static size_t utf8_of(uint64_t point, char *out) {
     return length;
 }
 
-static attn_status put_points(at_vectors_reader *reader, const char *name, const at_npy *array, int64_t i,
+static attn_status put_points(const at_origin *origin, const char *name, const at_npy *array, int64_t i,
                               at_bytes *text) {
     const char *at = array->data + i * array->size;
     int64_t points = array->size / 4;
@@ -336,9 +336,9 @@ static attn_status put_points(at_vectors_reader *reader, const char *name, const
         uint64_t point = load(array, at + 4 * p, 4);
         char out[4];
         if (point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-            return at_vectors_fail(reader, name, 0,
-                                   "string %" PRId64 " has U+%04" PRIX64 ", which is no character", i, point);
-        status = at_bytes_append(reader->context, text, out, utf8_of(point, out));
+            return at_origin_fail(origin, name, 0,
+                                  "string %" PRId64 " has U+%04" PRIX64 ", which is no character", i, point);
+        status = at_bytes_append(origin->context, text, out, utf8_of(point, out));
     }
     return status;
 }
@@ -352,20 +352,20 @@ static void write_float(double number, int is_double, char *text, size_t bytes) 
     }
 }
 
-attn_status at_npy_text(at_vectors_reader *reader, const char *name, const at_npy *array, int64_t i,
+attn_status at_npy_text(const at_origin *origin, const char *name, const at_npy *array, int64_t i,
                         at_bytes *text) {
     char number[64] = "";
     attn_status status = ATTN_OK;
     text->count = 0;
     if (array->type == AT_NPY_BYTES) {
-        status = put_bytes(reader, name, array, i, text);
+        status = put_bytes(origin, name, array, i, text);
     } else if (array->type == AT_NPY_UNICODE) {
-        status = put_points(reader, name, array, i, text);
+        status = put_points(origin, name, array, i, text);
     } else if (array->type == AT_NPY_FLOAT) {
         double value = at_npy_number(array, i);
         if (isinf(value))
-            return at_vectors_fail(reader, name, 0,
-                                   "entry %" PRId64 " is infinite: give finite numbers, NaN for missing", i);
+            return at_origin_fail(origin, name, 0,
+                                  "entry %" PRId64 " is infinite: give finite numbers, NaN for missing", i);
         if (!isnan(value)) write_float(value, array->size == 8, number, sizeof number);
     } else {
         uint64_t bits = load(array, array->data + i * array->size, array->size);
@@ -374,6 +374,6 @@ attn_status at_npy_text(at_vectors_reader *reader, const char *name, const at_np
         else
             snprintf(number, sizeof number, "%" PRIu64, bits);
     }
-    if (status == ATTN_OK) status = at_bytes_append(reader->context, text, number, strlen(number));
-    return status == ATTN_OK ? at_bytes_append(reader->context, text, "", 1) : status;
+    if (status == ATTN_OK) status = at_bytes_append(origin->context, text, number, strlen(number));
+    return status == ATTN_OK ? at_bytes_append(origin->context, text, "", 1) : status;
 }

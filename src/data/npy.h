@@ -7,10 +7,11 @@
  * Elements are floats of 2, 4 and 8 bytes, integers of 1 to 8, booleans, and strings of bytes (S) or code
  * points (U), in either byte order.
  */
-#ifndef AT_INPUTS_VECTORS_NPY_H
-#define AT_INPUTS_VECTORS_NPY_H
+#ifndef AT_DATA_NPY_H
+#define AT_DATA_NPY_H
 
-#include "inputs/vectors/reader.h"
+#include "data/file.h"
+#include "data/origin.h"
 
 typedef enum at_npy_type {
     AT_NPY_FLOAT,
@@ -34,7 +35,7 @@ typedef struct at_npy {
 
 int at_is_npy(const char *bytes, size_t count);
 /* Nothing in the file is believed: errors name the file, the array (NULL: none) and what to do. */
-attn_status at_npy_parse(at_vectors_reader *reader, const char *name, const char *bytes, size_t count,
+attn_status at_npy_parse(const at_origin *origin, const char *name, const char *bytes, size_t count,
                          at_npy *array);
 
 /* Element i of an array of numbers. */
@@ -45,7 +46,7 @@ float at_npy_single(const at_npy *array, int64_t i);
 int at_npy_integer(const at_npy *array, int64_t i, int64_t *value);
 /* Element i as text, ended by a 0: numbers with as few digits as tell them apart, "" for NaN; strings as
  * UTF-8. `text` grows. */
-attn_status at_npy_text(at_vectors_reader *reader, const char *name, const at_npy *array, int64_t i,
+attn_status at_npy_text(const at_origin *origin, const char *name, const at_npy *array, int64_t i,
                         at_bytes *text);
 
 #endif

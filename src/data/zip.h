@@ -1,9 +1,10 @@
 /* zip.h: the members of a zip archive in memory, stored or deflated: what numpy.savez and savez_compressed
  * write. */
-#ifndef AT_INPUTS_VECTORS_ZIP_H
-#define AT_INPUTS_VECTORS_ZIP_H
+#ifndef AT_DATA_ZIP_H
+#define AT_DATA_ZIP_H
 
-#include "inputs/vectors/reader.h"
+#include "data/file.h"
+#include "data/origin.h"
 
 typedef struct at_zip_member {
     char name[128]; /* without ".npy" */
@@ -19,11 +20,11 @@ typedef struct at_zip {
 } at_zip;
 
 int at_is_zip(const char *bytes, size_t count);
-/* The members by their directory; all 0 before. They may have options.expanded_limit bytes together. */
-attn_status at_zip_open(at_vectors_reader *reader, const char *bytes, size_t count, at_zip *archive);
+/* The members by their directory; all 0 before. They may have origin->limit bytes together. */
+attn_status at_zip_open(const at_origin *origin, const char *bytes, size_t count, at_zip *archive);
 void at_zip_free(attn_context *context, at_zip *archive);
 /* The bytes of a member: in the archive, or in *expanded, which is empty before. */
-attn_status at_zip_read(at_vectors_reader *reader, const at_zip_member *member, at_bytes *expanded,
+attn_status at_zip_read(const at_origin *origin, const at_zip_member *member, at_bytes *expanded,
                         const char **bytes);
 
 #endif
