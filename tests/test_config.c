@@ -262,10 +262,10 @@ static void test_defaults_fit(void **state) {
     enum { TAG, CLASSIFY, REGRESS, SEQ2SEQ, LM, TASKS };
     static const char *const tasks[TASKS] = {"tag", "classify", "regress", "seq2seq", "lm"};
     static const char *const units[] = {"words", "chars", "bytes", "subwords", "symbols", "auto"};
-    static const char *const encoders[] = {"attention", "rnn", "cnn", "fc"};
+    static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean"};
     for (int task = 0; task < TASKS; task++) {
         for (int unit = 0; unit < 6; unit++) {
-            for (int encoder = 0; encoder < 4; encoder++) {
+            for (int encoder = 0; encoder < 5; encoder++) {
                 attn_config *config = create();
                 at_config values;
                 set(config, "task", tasks[task]);
@@ -607,7 +607,7 @@ static void test_together(void **state) {
         {{"reader.label_separator", "|"}, NULL, NULL},
         {{"encoder.mix", "attention"}, "encoder.mix names 1", "encoder.layers is 2"},
         {{"encoder.mix", "attention,rnn,cnn"}, "encoder.mix names 3", "encoder.layers is 2"},
-        {{"encoder.mix", "attention,gru"}, "\"gru\"", "attention, rnn, cnn, fc"},
+        {{"encoder.mix", "attention,gru"}, "\"gru\"", "attention, rnn, cnn, fc, mean"},
         {{"encoder.mix", "attention,"}, "\"\"", "encoder.mix"},
         {{"encoder.mix", "fc,rnn"}, NULL, NULL},
     };

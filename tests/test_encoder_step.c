@@ -174,13 +174,13 @@ static attn_encoder_options small_encoder(attn_mixer_kind kind) {
     return o;
 }
 
-static const char *const mixer_names[] = {"attention", "rnn", "cnn", "fc"};
+static const char *const mixer_names[] = {"attention", "rnn", "cnn", "fc", "mean"};
 static const char *const position_names[] = {"none",   "sinusoidal", "learned", "one-hot",
                                              "rotary", "alibi",      "relative"};
 
 static void test_positions(void **state) {
     (void)state;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         for (int position = ATTN_POSITION_NONE; position <= ATTN_POSITION_RELATIVE; position++) {
             char name[64];
             snprintf(name, sizeof name, "%s, %s", mixer_names[kind], position_names[position]);
@@ -302,7 +302,7 @@ static void test_blocks_and_mixes(void **state) {
         check("a mix", &o);
     }
     for (int norm_first = 0; norm_first < 2; norm_first++) {
-        for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+        for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
             attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
             o.block.norm_first = norm_first;
             o.block.norm = ATTN_NORM_RMS;
@@ -384,7 +384,7 @@ static void test_mixer(void **state) {
     attn_mixer_options_init(&o);
     o.columns = COLUMNS;
     o.causal = 1;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         o.kind = (attn_mixer_kind)kind;
         check_mixer(mixer_names[kind], &o);
     }
@@ -397,7 +397,7 @@ static void test_mixer(void **state) {
 
 static void test_threads(void **state) {
     (void)state;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
         o.columns = 128; /* products large enough for several threads */
         o.block.inner = 512;
@@ -435,8 +435,8 @@ static void test_looking_ahead_is_refused(void **state) {
     (void)state;
     static const char *const reasons[] = {"block 0: rows cannot be taken one after another",
                                           "its RNN runs in both directions", "its window reaches past a row",
-                                          "its window reaches past a row"};
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+                                          "its window reaches past a row", "its attention sees later rows"};
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
         o.block.mixer.causal = 0;
         expect_refusal(&o, reasons[kind]);

@@ -1,6 +1,7 @@
 /* mixer_step.c: mixers that take a sequence row by row, or some rows at a time.
  *
  *     attention   the keys and values of all rows so far are kept; new rows see them and each other
+ *     mean        likewise, the values alone
  *     rnn         goes on from h (and c)
  *     cnn, fc     a new row is put beside the rows that it sees, of which the last are kept, and mapped
  *

@@ -54,6 +54,9 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
         wrong = "RAW heads are columns / heads wide";
     } else if (o->score == ATTN_SCORE_NONE && (o->kv_heads != o->heads || o->source_columns != 0)) {
         wrong = "fixed weights (ATTN_SCORE_NONE) are for self-attention without grouped heads";
+    } else if (o->uniform && (o->score != ATTN_SCORE_NONE || o->weighting != ATTN_WEIGHTS_SOFTMAX ||
+                              o->position != ATTN_POSITION_NONE)) {
+        wrong = "uniform weights want ATTN_SCORE_NONE, ATTN_WEIGHTS_SOFTMAX and no position";
     } else if (o->position == ATTN_POSITION_RELATIVE &&
                (o->farthest < 1 || o->buckets < 0 ||
                 (o->buckets > 0 && (o->buckets < 4 || o->buckets % 4 != 0)))) {
@@ -105,8 +108,9 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
 static int check_edges(attn_parameters *set, const char *name, attn_multihead_options *o) {
     unsigned possible = ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE;
     if (o->score == ATTN_SCORE_GAT) possible &= ~(unsigned)ATTN_EDGE_KEY;
+    if (o->uniform) possible = ATTN_EDGE_VALUE;
     if (o->edge_columns == 0) return 1;
-    if (o->score == ATTN_SCORE_NONE) {
+    if (o->score == ATTN_SCORE_NONE && !o->uniform) {
         at_parameters_fail(
             set, ATTN_UNSUPPORTED,
             "%s: fixed weights (ATTN_SCORE_NONE) are of positions, and edge features of graphs", name);
@@ -123,8 +127,9 @@ static int check_edges(attn_parameters *set, const char *name, attn_multihead_op
         int unknown = o->edge_terms > (ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE);
         at_parameters_fail(set, unknown ? ATTN_INVALID_ARGUMENT : ATTN_UNSUPPORTED,
                            "%s: edge_terms is %u: %s", name, o->edge_terms,
-                           unknown ? "a sum of attn_edge_term is needed"
-                                   : "the score GAT has no place for ATTN_EDGE_KEY");
+                           unknown      ? "a sum of attn_edge_term is needed"
+                           : o->uniform ? "uniform weights have a place for ATTN_EDGE_VALUE alone"
+                                        : "the score GAT has no place for ATTN_EDGE_KEY");
         return 0;
     }
     return 1;
@@ -200,7 +205,7 @@ attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *n
     if (o->score == ATTN_SCORE_GAT) {
         layer->key_score = at_add_weight(parameters, name, "key_score", o->heads, o->head_width, 1, 1.0f);
     }
-    if (o->score == ATTN_SCORE_NONE) {
+    if (o->score == ATTN_SCORE_NONE && !o->uniform) {
         char text[AT_NAME];
         int64_t shape[3] = {o->heads, o->longest, o->longest};
         attn_parameter_options zero;

@@ -248,7 +248,7 @@ static attn_status check_mix(attn_context *context, const at_encoder_values *val
             known |= strcmp(attn_config_choice(kinds, c), kind) == 0;
         if (!known) {
             return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc", kind);
+                           "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc, mean", kind);
         }
         kind = comma;
     }
@@ -259,6 +259,11 @@ static attn_status check_mix(attn_context *context, const at_encoder_values *val
 
 static int has_attention(const at_encoder_values *values) {
     return *values->mix ? strstr(values->mix, "attention") != NULL : values->kind == ATTN_MIXER_ATTENTION;
+}
+/* Attention, or the mean, which has its heads. */
+static int has_heads(const at_encoder_values *values) {
+    return has_attention(values) ||
+           (*values->mix ? strstr(values->mix, "mean") != NULL : values->kind == ATTN_MIXER_MEAN);
 }
 
 /* The byte between labels, 0: there is none. */
@@ -292,7 +297,7 @@ static attn_status check_reading(attn_context *context, const at_config *v) {
 
 static attn_status check_encoder(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
-    if (has_attention(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
+    if (has_heads(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
                        e->columns, e->heads);
@@ -300,7 +305,7 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
     int64_t width = e->head_width                ? e->head_width
                     : e->form == ATTN_HEADS_WIDE ? e->columns
                                                  : e->columns / e->heads;
-    if (has_attention(e) && width > MOST_HEAD_WIDTH) {
+    if (has_heads(e) && width > MOST_HEAD_WIDTH) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") and encoder.heads (%" PRId64 ") make heads of %" PRId64
                        " columns, and they can have %d: give more heads",

@@ -1,7 +1,7 @@
 /* config_fields.c: what can be configured of the task, of reading, of the encoder and of training. */
 #include "model/config.h"
 
-static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", NULL};
+static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", NULL};
 static const char *const positions[] = {"none",   "sinusoidal", "learned",  "one-hot",
                                         "rotary", "alibi",      "relative", NULL};
 static const char *const activations[] = {"none", "relu", "gelu",    "gelu-tanh",
