@@ -195,11 +195,11 @@ static void test_positions(void **state) {
 static void test_attention(void **state) {
     (void)state;
     static const char *const scores[] = {"dot", "additive", "gat", "gatv2", "fixed"};
-    static const char *const forms[] = {"standard", "narrow", "wide", "raw"};
+    static const char *const forms[] = {"standard", "narrow", "wide", "raw", "shared"};
     static const attn_position positions[] = {ATTN_POSITION_NONE, ATTN_POSITION_ROTARY, ATTN_POSITION_ALIBI,
                                               ATTN_POSITION_RELATIVE};
     for (int score = ATTN_SCORE_DOT; score <= ATTN_SCORE_NONE; score++) {
-        for (int form = ATTN_HEADS_STANDARD; form <= ATTN_HEADS_RAW; form++) {
+        for (int form = ATTN_HEADS_STANDARD; form <= ATTN_HEADS_SHARED; form++) {
             for (int p = 0; p < 4; p++) {
                 for (int64_t left = -1; left <= 3; left += 4) {
                     char name[96];

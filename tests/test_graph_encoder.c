@@ -104,13 +104,15 @@ static int64_t width_of(const attn_multihead_options *o) {
 static projections project(const attn_multihead_options *o, reader *r, int64_t nodes, const double *x) {
     int64_t q = o->heads * width_of(o);
     if (o->form == ATTN_HEADS_RAW) return (projections){NULL, x, x, x, o->columns};
-    int64_t all = o->uniform ? q : 3 * q;
+    int shared = o->form == ATTN_HEADS_SHARED, one = o->uniform || (shared && o->score == ATTN_SCORE_GAT);
+    int64_t kv = q / o->heads * (o->kv_heads ? o->kv_heads : o->heads),
+            all = one ? q : q + (shared ? kv : 2 * kv);
     projections p = {oracle_numbers(nodes * all), NULL, NULL, NULL, all};
     const double *weight = take(r), *bias = take_if(r, o->with_bias);
     oracle_linear(nodes, o->columns, all, x, weight, bias, ATTN_IDENTITY, p.memory);
     p.q = p.memory;
-    p.k = o->uniform ? p.q : p.q + q;
-    p.v = o->uniform ? p.q : p.q + 2 * q;
+    p.k = one ? p.q : p.q + q;
+    p.v = one || shared ? p.k : p.k + kv;
     return p;
 }
 
@@ -134,13 +136,14 @@ static double score_of(const attn_multihead_options *o, int64_t width, const dou
 static void attend_node(const attn_multihead_options *o, const edge_list *list, const projections *p,
                         const double *a, const double *b, double *const *term, int64_t i, double *y) {
     int64_t width = width_of(o), q = o->heads * width;
+    int64_t group = o->kv_heads ? o->heads / o->kv_heads : 1;
     for (int64_t h = 0; h < o->heads; h++) {
         double sum = 0.0, at = 0.0, *head = y + h * width;
         for (int pass = 0; pass < 2; pass++) { /* the sum, then the values */
             for (int64_t e = 0; e < list->count; e++) {
                 if (list->row[e] != i) continue;
-                const double *k = p->k + list->column[e] * p->stride + h * width;
-                const double *v = p->v + list->column[e] * p->stride + h * width;
+                const double *k = p->k + list->column[e] * p->stride + h / group * width;
+                const double *v = p->v + list->column[e] * p->stride + h / group * width;
                 at = score_of(o, width, p->q + i * p->stride + h * width, k,
                               term[1] ? term[1] + e * q + h * width : NULL, a ? a + h * width : NULL,
                               b ? b + h * width : NULL);
@@ -328,6 +331,73 @@ static void test_mean_of_sequences(void **state) {
     check_list("mean of a window", &o, &list, 0);
 }
 
+/* ---- forms and scores ---- */
+
+static void test_forms(void **state) {
+    (void)state;
+    static const attn_score scores[] = {ATTN_SCORE_DOT, ATTN_SCORE_ADDITIVE, ATTN_SCORE_GAT,
+                                        ATTN_SCORE_GATV2};
+    static const attn_heads_form forms[] = {ATTN_HEADS_STANDARD, ATTN_HEADS_SHARED, ATTN_HEADS_RAW};
+    for (int s = 0; s < 4; s++) {
+        for (int f = 0; f < 3; f++) {
+            char name[64];
+            snprintf(name, sizeof name, "score %d, form %d", (int)scores[s], (int)forms[f]);
+            attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
+            o.block.mixer.attention.score = scores[s];
+            o.block.mixer.attention.form = forms[f];
+            check(name, &o);
+        }
+    }
+    attn_encoder_options o = small_encoder(ATTN_MIXER_MEAN);
+    o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+    check("mean, shared", &o);
+    o = small_encoder(ATTN_MIXER_ATTENTION);
+    o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+    o.block.mixer.attention.kv_heads = 1;
+    check("shared, grouped heads", &o);
+    o.block.mixer.attention.kv_heads = 0;
+    o.block.mixer.attention.with_bias = 0;
+    o.block.residual = 0;
+    o.block.norm = ATTN_NORM_NONE;
+    check("shared, nothing around it", &o);
+}
+
+/* The names and shapes of the maps, and the width of the result. */
+static void test_shared_maps(void **state) {
+    (void)state;
+    attn_parameters *set;
+    assert_int_equal(attn_parameters_create(test_best_context(1), 1, &set), ATTN_OK);
+    attn_mixer_options o;
+    attn_mixer_options_init(&o);
+    o.columns = 6;
+    o.attention.heads = 2;
+    o.attention.head_width = 5;
+    o.attention.form = ATTN_HEADS_SHARED;
+    assert_int_equal(attn_mixer_columns(attn_mixer_create(set, "dot", &o)), 10);
+    o.attention.score = ATTN_SCORE_GAT;
+    assert_int_equal(attn_mixer_columns(attn_mixer_create(set, "gat", &o)), 10);
+    static const struct {
+        const char *name;
+        int64_t count;
+    } expected[] = {{"dot.input.weight", 20 * 6}, {"dot.input.bias", 20}, {"gat.input.weight", 10 * 6},
+                    {"gat.input.bias", 10},       {"gat.score", 10},      {"gat.key_score", 10}};
+    assert_int_equal(attn_parameters_count(set), 6);
+    for (int p = 0; p < 6; p++) {
+        attn_parameter *parameter = attn_parameters_find(set, expected[p].name);
+        assert_non_null(parameter);
+        attn_tensor value = attn_parameter_value(parameter);
+        int64_t count = 1;
+        for (int d = 0; d < value.rank; d++) count *= value.shape[d];
+        assert_int_equal(count, expected[p].count);
+    }
+    attn_block_options block;
+    attn_block_options_init(&block);
+    block.mixer = o;
+    assert_null(attn_block_create(set, "block", &block));
+    assert_non_null(strstr(attn_parameters_error(set), "a residual needs the mixer to give the 6 columns"));
+    attn_parameters_destroy(set);
+}
+
 /* Mean is weights of 1 / degree. */
 static void test_uniform_weights(void **state) {
     (void)state;
@@ -391,6 +461,14 @@ static void test_refused(void **state) {
     o.edge_columns = 2;
     o.edge_terms = ATTN_EDGE_SCORE;
     expect_no_layer(&o, ATTN_UNSUPPORTED, "ATTN_EDGE_VALUE alone");
+    attn_multihead_options_init(&o);
+    o.form = ATTN_HEADS_SHARED;
+    o.source_columns = 3;
+    expect_no_layer(&o, ATTN_INVALID_ARGUMENT, "SHARED has no source");
+    o.source_columns = 0;
+    o.score = ATTN_SCORE_GAT;
+    o.kv_heads = 2;
+    expect_no_layer(&o, ATTN_INVALID_ARGUMENT, "no grouped heads");
 }
 
 int main(void) {
@@ -398,6 +476,8 @@ int main(void) {
         cmocka_unit_test(test_mean),
         cmocka_unit_test(test_mean_of_sequences),
         cmocka_unit_test(test_uniform_weights),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_shared_maps),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);

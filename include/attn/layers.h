@@ -123,6 +123,9 @@ ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positio
  *                "name.head.H.input"
  *     WIDE       as STANDARD, each head as wide as x
  *     RAW        no projections at all: q = k = v = x split into heads, and no W_o
+ *     SHARED     as graph attention networks have it: keys are values, and there is no W_o, the heads
+ *                side by side are the result (heads * head_width columns). "name.input" holds W_q and
+ *                W_kv one below the other; for GAT and the score NONE it is one map, q = k = v = x W^T
  *
  * The score ADDITIVE adds "name.score" (heads x width), GATV2 too, GAT also
  * "name.key_score"; the score NONE learns one weight a pair of positions,
@@ -143,7 +146,8 @@ typedef enum attn_heads_form {
     ATTN_HEADS_STANDARD = 0,
     ATTN_HEADS_NARROW = 1,
     ATTN_HEADS_WIDE = 2,
-    ATTN_HEADS_RAW = 3
+    ATTN_HEADS_RAW = 3,
+    ATTN_HEADS_SHARED = 4
 } attn_heads_form;
 
 typedef enum attn_edge_term { ATTN_EDGE_SCORE = 1, ATTN_EDGE_KEY = 2, ATTN_EDGE_VALUE = 4 } attn_edge_term;

@@ -41,6 +41,8 @@ static void make_attention(attn_parameters *set, const char *name, attn_mixer *m
     if (mixer->options.causal) options.right = 0;
     mixer->attention = attn_multihead_create(set, name, &options);
     mixer->out = options.columns;
+    if (mixer->attention && options.form == ATTN_HEADS_SHARED) /* nothing maps the heads back */
+        mixer->out = options.heads * at_multihead_options(mixer->attention)->head_width;
 }
 
 /* Everything that would make one weight differ from another is left out. */

@@ -24,9 +24,10 @@ static const char *attention_refuses(const attn_mixer *mixer) {
     return o->right == 0 ? NULL : "its attention sees later rows (causal, or right = 0, is needed)";
 }
 
-/* Without projections, or without scores, keys and values are the same rows. */
+/* Without projections, without scores, or where they are shared, keys and values are the same rows. */
 static int keeps_one(const attn_multihead_options *o) {
-    return o->form == ATTN_HEADS_RAW || o->score == ATTN_SCORE_NONE;
+    int shared = o->form == ATTN_HEADS_SHARED && o->position != ATTN_POSITION_ROTARY;
+    return shared || o->form == ATTN_HEADS_RAW || o->score == ATTN_SCORE_NONE;
 }
 
 static int64_t attention_numbers(const attn_mixer *mixer, int64_t room) {

@@ -7,7 +7,7 @@ static const char *const positions[] = {"none",   "sinusoidal", "learned",  "one
 static const char *const activations[] = {"none", "relu", "gelu",    "gelu-tanh",
                                           "silu", "tanh", "sigmoid", NULL};
 static const char *const norms[] = {"layer", "rms", "none", NULL};
-static const char *const forms[] = {"standard", "narrow", "wide", "raw", NULL};
+static const char *const forms[] = {"standard", "narrow", "wide", "raw", "shared", NULL};
 static const char *const scores[] = {"dot", "additive", "gat", "gatv2", "fixed", NULL};
 static const char *const weightings[] = {"softmax", "relu", "sigmoid", "raw", NULL};
 static const char *const recurrences[] = {"tanh", "gru", "lstm", NULL};
