@@ -318,6 +318,13 @@ static void test_blocks_and_mixes(void **state) {
     o.layers = 0;
     o.input_columns = 5;
     check("no layers", &o);
+    for (int jump = ATTN_JUMP_NONE; jump <= ATTN_JUMP_MEAN; jump++) {
+        o = small_encoder(ATTN_MIXER_MEAN);
+        o.jump = (attn_jump)jump;
+        o.initial = 0.25f;
+        o.block.mixed_activation = ATTN_ELU;
+        check("jump, initial, activation", &o);
+    }
 }
 
 /* ---- a mixer alone ---- */

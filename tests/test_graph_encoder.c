@@ -3,6 +3,7 @@
  *   - attention of every form and score, and the mean, with edge features and without
  *   - one graph of hubs, loops, double edges and a node that sees nothing; many small graphs as one
  *   - the mean of sequences: full, causal and in a window
+ *   - blocks without feed-forward: activation, initial residual, what jumps to the end
  *   - gradients against central differences, threads and instruction sets bit by bit (support/operation.h)
  *   - uniform weights are 1 / the number of edges; what cannot be is refused by name
  */
@@ -13,6 +14,7 @@
 
 #include <attn/attn.h>
 
+#include "kernels/ref/reference.h"
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/host.h"
@@ -203,7 +205,18 @@ static attn_multihead_options attention_of(const attn_encoder_options *o, int64_
     return a;
 }
 
-/* Blocks without feed-forward; results are as wide as x. */
+/* What the encoder gives has its part of the result of block l - 1 (0: of the input). */
+static void jump(const attn_encoder_options *o, int64_t nodes, int64_t l, const double *x, double *out) {
+    int64_t columns = o->columns, all = o->layers + 1;
+    for (int64_t i = 0; i < nodes * columns; i++) {
+        if (o->jump == ATTN_JUMP_CONCAT)
+            out[(i / columns * all + l) * columns + i % columns] = x[i];
+        else
+            out[i] += x[i] / (double)all;
+    }
+}
+
+/* Blocks without feed-forward, each as wide as x. */
 static void oracle(double *const *input, double *const *parameter, double *result, void *user) {
     const encoder_case *c = user;
     const attn_encoder_options *o = &c->options;
@@ -211,8 +224,12 @@ static void oracle(double *const *input, double *const *parameter, double *resul
     int64_t nodes = c->list.nodes, columns = o->columns, count = nodes * columns;
     int normed = block->norm != ATTN_NORM_NONE;
     reader r = {parameter, 0};
+    int concat = o->jump == ATTN_JUMP_CONCAT, jumps = o->jump != ATTN_JUMP_NONE;
+    int64_t wide = concat ? (o->layers + 1) * columns : columns;
     double *x = oracle_numbers(count), *in = oracle_numbers(count), *y = oracle_numbers(count);
+    double *out = oracle_numbers(nodes * wide);
     memcpy(x, input[0], (size_t)count * sizeof *x);
+    if (jumps) jump(o, nodes, 0, x, out);
     attn_multihead_options attention = attention_of(o, columns);
     for (int64_t l = 0; l < o->layers; l++) {
         reader mixer = r; /* the norm's parameters come after the mixer's */
@@ -221,14 +238,20 @@ static void oracle(double *const *input, double *const *parameter, double *resul
         memcpy(in, x, (size_t)count * sizeof *x);
         if (normed) oracle_norm(block->norm, nodes, columns, x, gain, bias, in);
         mix(&attention, &mixer, &c->list, in, input[1], y);
-        for (int64_t i = 0; i < count; i++) x[i] = (block->residual ? x[i] : 0.0) + y[i];
+        for (int64_t i = 0; i < count; i++) {
+            y[i] = ref_activation(block->mixed_activation, y[i]) + (block->residual ? x[i] : 0.0);
+            x[i] = (1.0 - (double)o->initial) * y[i] + (double)o->initial * input[0][i];
+        }
+        if (jumps) jump(o, nodes, l + 1, x, out);
     }
+    if (!jumps) memcpy(out, x, (size_t)count * sizeof *x);
     if (normed) {
         const double *gain = take(&r), *bias = take(&r);
-        oracle_norm(block->norm, nodes, columns, x, gain, bias, result);
+        oracle_norm(block->norm, nodes, wide, out, gain, bias, result);
     } else {
-        memcpy(result, x, (size_t)count * sizeof *x);
+        memcpy(result, out, (size_t)(nodes * wide) * sizeof *x);
     }
+    free(out);
     free(x);
     free(in);
     free(y);
@@ -237,6 +260,8 @@ static void oracle(double *const *input, double *const *parameter, double *resul
 static void build(attn_parameters *set, void *user) {
     encoder_case *c = user;
     c->encoder = attn_encoder_create(set, "encoder", &c->options);
+    int64_t one = 1; /* operation_check wants a parameter; where there is none, one that nothing uses */
+    if (attn_parameters_count(set) == 0) attn_parameters_add(set, "unused", 1, &one, NULL);
 }
 
 static attn_variable *apply(attn_tape *tape, attn_variable **input, attn_parameter **parameter, void *user) {
@@ -276,7 +301,7 @@ static void check_list(const char *name, const attn_encoder_options *o, const ed
         .inputs = 1 + edges,
         .input = {{.rows = list->nodes, .columns = COLUMNS}, {.rows = list->count, .columns = EDGE_COLUMNS}},
         .rows = list->nodes,
-        .columns = COLUMNS,
+        .columns = o->jump == ATTN_JUMP_CONCAT ? (o->layers + 1) * COLUMNS : COLUMNS,
         .seed = 3,
         .user = &e,
         .build = build,
@@ -360,6 +385,87 @@ static void test_forms(void **state) {
     o.block.residual = 0;
     o.block.norm = ATTN_NORM_NONE;
     check("shared, nothing around it", &o);
+}
+
+/* ---- around the mixers ---- */
+
+static void test_activation_after(void **state) {
+    (void)state;
+    static const attn_activation activations[] = {ATTN_ELU, ATTN_GELU, ATTN_TANH};
+    for (int a = 0; a < 3; a++) {
+        attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
+        o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+        o.block.mixer.attention.score = a ? ATTN_SCORE_GATV2 : ATTN_SCORE_GAT;
+        o.block.mixed_activation = activations[a];
+        check("activation after the mixer", &o);
+        o.block.residual = 0;
+        o.block.norm = ATTN_NORM_NONE;
+        check("activation after the mixer, nothing else", &o);
+    }
+}
+
+static void test_initial(void **state) {
+    (void)state;
+    attn_encoder_options o = small_encoder(ATTN_MIXER_MEAN);
+    o.initial = 0.25f;
+    check("initial", &o);
+    o.layers = 7;
+    o.initial = 0.1f;
+    o.block.residual = 0;
+    o.block.norm = ATTN_NORM_NONE;
+    o.block.mixer.attention.form = ATTN_HEADS_RAW;
+    check("propagation with restarts", &o);
+}
+
+static void test_jump(void **state) {
+    (void)state;
+    for (int kind = ATTN_JUMP_CONCAT; kind <= ATTN_JUMP_MEAN; kind++) {
+        attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
+        o.jump = (attn_jump)kind;
+        check("jump", &o);
+        o.final_norm = 0;
+        o.block.norm = ATTN_NORM_NONE;
+        o.block.residual = 0;
+        o.initial = 0.5f;
+        o.layers = 3;
+        check("jump, initial", &o);
+        o.layers = 0;
+        check_list("jump, no blocks", &o, &(edge_list){.nodes = 3, .count = 1, .row = {1}, .column = {2}}, 1);
+    }
+}
+
+static void expect_no_encoder(const attn_encoder_options *o, attn_status status, const char *text) {
+    attn_parameters *set;
+    assert_int_equal(attn_parameters_create(test_best_context(1), 1, &set), ATTN_OK);
+    assert_null(attn_encoder_create(set, "encoder", o));
+    assert_int_equal(attn_parameters_status(set), status);
+    if (!strstr(attn_parameters_error(set), text)) fail_msg("%s", attn_parameters_error(set));
+    attn_parameters_destroy(set);
+}
+
+static void test_refused_encoders(void **state) {
+    (void)state;
+    attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
+    o.initial = 1.0f;
+    expect_no_encoder(&o, ATTN_INVALID_ARGUMENT, "initial is 1; 0 <= initial < 1");
+    o.initial = NAN;
+    expect_no_encoder(&o, ATTN_INVALID_ARGUMENT, "initial is");
+    o.initial = 0.5f;
+    o.block.residual = 0;
+    o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+    o.block.mixer.attention.head_width = 3;
+    expect_no_encoder(&o, ATTN_SHAPE_MISMATCH,
+                      "encoder.0: initial and jump MEAN need blocks that keep the 8");
+    o.initial = 0.0f;
+    o.jump = ATTN_JUMP_MEAN;
+    expect_no_encoder(&o, ATTN_SHAPE_MISMATCH, "not make 6 of them");
+    o.jump = (attn_jump)3;
+    expect_no_encoder(&o, ATTN_INVALID_ARGUMENT, "jump is 3, which is none of attn_jump");
+    attn_parameters *set;
+    assert_int_equal(attn_parameters_create(test_best_context(1), 1, &set), ATTN_OK);
+    o.jump = ATTN_JUMP_CONCAT; /* any widths */
+    assert_int_equal(attn_encoder_columns(attn_encoder_create(set, "encoder", &o)), 8 + 6 + 6);
+    attn_parameters_destroy(set);
 }
 
 /* The names and shapes of the maps, and the width of the result. */
@@ -478,7 +584,11 @@ int main(void) {
         cmocka_unit_test(test_uniform_weights),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_shared_maps),
+        cmocka_unit_test(test_activation_after),
+        cmocka_unit_test(test_initial),
+        cmocka_unit_test(test_jump),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_encoders),
     };
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -272,7 +272,9 @@ ATTN_API attn_variable *attn_mixer_step(attn_tape *tape, const attn_mixer *mixer
  *     pre-norm    x = x + drop(mix(norm_1(x)));   x = x + drop(feed(norm_2(x)))
  *     post-norm   x = norm_1(x + drop(mix(x)));   x = norm_2(x + drop(feed(x)))
  *
- * Without residual: x = norm_1(drop(mix(x))), and so on. */
+ * Without residual: x = norm_1(drop(mix(x))), and so on. mixed_activation stands
+ * around mix: the place of the activation in networks whose layers are a mixer alone,
+ * as graph attention networks have them. */
 
 typedef struct attn_block_options {
     size_t size; /* sizeof(attn_block_options), set by the init function */
@@ -284,8 +286,9 @@ typedef struct attn_block_options {
     int norm_first; /* 1 after init: pre-norm */
     int residual;   /* 1 after init */
     float dropout;
-    float output_scale; /* how the last map of each branch starts: XAVIER times this */
-    float norm_epsilon; /* 0: 1e-5 */
+    float output_scale;               /* how the last map of each branch starts: XAVIER times this */
+    float norm_epsilon;               /* 0: 1e-5 */
+    attn_activation mixed_activation; /* of the mixer's result; IDENTITY after init */
 } attn_block_options;
 ATTN_API void attn_block_options_init(attn_block_options *options);
 

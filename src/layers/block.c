@@ -68,6 +68,8 @@ static attn_variable *branch(attn_tape *tape, const attn_block *block, int which
     y = which   ? attn_feedforward_apply(tape, block->feed, y)
         : state ? attn_mixer_step(tape, block->mixer, state, y)
                 : attn_mixer_apply(tape, block->mixer, y, places);
+    if (!which && o->mixed_activation != ATTN_IDENTITY)
+        y = attn_tape_activation(tape, y, o->mixed_activation);
     if (o->residual) {
         y = at_tape_residual(tape, x, y, o->dropout);
     } else if (o->dropout > 0.0f) {

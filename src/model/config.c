@@ -320,6 +320,10 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
                        "), which the decoder has, too",
                        e->columns, e->heads);
     }
+    if (v->task->pairs && (e->inner < 0 || e->jump == ATTN_JUMP_CONCAT))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task %s: %s: the decoder has a feed-forward, and reads encoder.columns",
+                       v->task->name, e->inner < 0 ? "encoder.inner is -1" : "encoder.jump is concat");
     if (v->task->pairs && e->position == ATTN_POSITION_ONE_HOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task %s: encoder.position can be anything but one-hot; learned is equal to it",
@@ -530,7 +534,7 @@ void at_config_head(const at_config *all, at_head_config *head) {
     options->columns = options->source_columns = values->columns;
     options->heads = values->heads;
     options->kv_heads = values->kv_heads;
-    options->inner = values->inner ? values->inner : 4 * values->columns;
+    options->inner = values->inner > 0 ? values->inner : 4 * values->columns;
     options->activation = (attn_activation)values->activation;
     options->gated = values->gated;
     options->norm = (attn_norm_kind)values->norm;
@@ -579,8 +583,11 @@ void at_config_encoder(const at_encoder_values *values, attn_encoder_options *op
     options->longest = values->longest;
     options->dropout = (float)values->dropout;
     options->final_norm = values->final_norm;
+    options->initial = (float)values->initial;
+    options->jump = (attn_jump)values->jump;
     attn_block_options *block = &options->block;
-    block->inner = values->inner ? values->inner : 4 * values->columns;
+    block->inner = values->inner < 0 ? 0 : values->inner ? values->inner : 4 * values->columns;
+    block->mixed_activation = (attn_activation)values->activation_after;
     block->activation = (attn_activation)values->activation;
     block->gated = values->gated;
     block->norm = (attn_norm_kind)values->norm;
