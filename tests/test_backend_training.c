@@ -208,8 +208,8 @@ static void check_life(const life *l, const char *encoder, int threads, int own)
     outcome_free(&other);
 }
 
-static const char *const encoders[] = {"attention", "rnn", "cnn", "fc"};
-enum { ENCODERS = 4 };
+static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean"};
+enum { ENCODERS = 5 };
 
 static void test_tasks(void **state) {
     (void)state;
@@ -317,6 +317,7 @@ static void test_steps(void **state) {
         {"lstm", ATTN_MIXER_RNN, ATTN_POSITION_NONE, ATTN_SCORE_DOT, ATTN_RNN_LSTM, 1},
         {"cnn", ATTN_MIXER_CNN, ATTN_POSITION_NONE, ATTN_SCORE_DOT, ATTN_RNN_TANH, 3},
         {"fc", ATTN_MIXER_FC, ATTN_POSITION_NONE, ATTN_SCORE_DOT, ATTN_RNN_TANH, 1},
+        {"mean", ATTN_MIXER_MEAN, ATTN_POSITION_NONE, ATTN_SCORE_DOT, ATTN_RNN_TANH, 1},
     };
     static float cpu[ROWS * COLUMNS], other[ROWS * COLUMNS];
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -262,10 +262,10 @@ static void test_defaults_fit(void **state) {
     enum { TAG, CLASSIFY, REGRESS, SEQ2SEQ, LM, TASKS };
     static const char *const tasks[TASKS] = {"tag", "classify", "regress", "seq2seq", "lm"};
     static const char *const units[] = {"words", "chars", "bytes", "subwords", "symbols", "auto"};
-    static const char *const encoders[] = {"attention", "rnn", "cnn", "fc"};
+    static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean"};
     for (int task = 0; task < TASKS; task++) {
         for (int unit = 0; unit < 6; unit++) {
-            for (int encoder = 0; encoder < 4; encoder++) {
+            for (int encoder = 0; encoder < 5; encoder++) {
                 attn_config *config = create();
                 at_config values;
                 set(config, "task", tasks[task]);
@@ -607,9 +607,15 @@ static void test_together(void **state) {
         {{"reader.label_separator", "|"}, NULL, NULL},
         {{"encoder.mix", "attention"}, "encoder.mix names 1", "encoder.layers is 2"},
         {{"encoder.mix", "attention,rnn,cnn"}, "encoder.mix names 3", "encoder.layers is 2"},
-        {{"encoder.mix", "attention,gru"}, "\"gru\"", "attention, rnn, cnn, fc"},
+        {{"encoder.mix", "attention,gru"}, "\"gru\"", "attention, rnn, cnn, fc, mean"},
         {{"encoder.mix", "attention,"}, "\"\"", "encoder.mix"},
         {{"encoder.mix", "fc,rnn"}, NULL, NULL},
+        {{"encoder.mix", "mean,rnn", "encoder.columns", "30", "encoder.heads", "4"},
+         "encoder.columns (30)",
+         "encoder.heads (4)"},
+        {{"encoder.inner", "-1", "encoder.activation_after", "elu", "encoder.form", "shared"}, NULL, NULL},
+        {{"encoder.inner", "-1", "task", "seq2seq"}, "encoder.inner is -1", "decoder has a feed-forward"},
+        {{"encoder.jump", "concat", "task", "seq2seq"}, "encoder.jump is concat", "encoder.columns"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         attn_config *config = create();
@@ -671,6 +677,21 @@ static void test_meaning(void **state) {
     assert_int_equal(encoder.block.mixer.attention.left, 7);
     assert_true(encoder.block.mixer.attention.right == ATTN_UNLIMITED);
     assert_int_equal(encoder.block.inner, 4 * values.encoder->columns);
+    assert_int_equal(encoder.block.mixed_activation, ATTN_IDENTITY);
+    assert_int_equal(encoder.jump, ATTN_JUMP_NONE);
+    set(config, "encoder.inner", "-1");
+    set(config, "encoder.activation_after", "elu");
+    set(config, "encoder.form", "shared");
+    set(config, "encoder.initial", "0.25");
+    set(config, "encoder.jump", "mean");
+    set(config, "encoder.mix", "mean,attention,mean");
+    assert_int_equal(at_config_values(config, &values), ATTN_OK);
+    at_config_encoder(values.encoder, &encoder, kinds);
+    assert_int_equal(encoder.block.inner, 0);
+    assert_int_equal(encoder.block.mixed_activation, ATTN_ELU);
+    assert_int_equal(encoder.block.mixer.attention.form, ATTN_HEADS_SHARED);
+    assert_true(encoder.initial == 0.25f && encoder.jump == ATTN_JUMP_MEAN);
+    assert_int_equal(kinds[0], ATTN_MIXER_MEAN);
 
     attn_optimizer_options optimizer;
     for (int64_t steps = 1; steps < 100; steps += 7) { /* any number of steps is one that can be run */

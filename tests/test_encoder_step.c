@@ -174,13 +174,13 @@ static attn_encoder_options small_encoder(attn_mixer_kind kind) {
     return o;
 }
 
-static const char *const mixer_names[] = {"attention", "rnn", "cnn", "fc"};
+static const char *const mixer_names[] = {"attention", "rnn", "cnn", "fc", "mean"};
 static const char *const position_names[] = {"none",   "sinusoidal", "learned", "one-hot",
                                              "rotary", "alibi",      "relative"};
 
 static void test_positions(void **state) {
     (void)state;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         for (int position = ATTN_POSITION_NONE; position <= ATTN_POSITION_RELATIVE; position++) {
             char name[64];
             snprintf(name, sizeof name, "%s, %s", mixer_names[kind], position_names[position]);
@@ -195,11 +195,11 @@ static void test_positions(void **state) {
 static void test_attention(void **state) {
     (void)state;
     static const char *const scores[] = {"dot", "additive", "gat", "gatv2", "fixed"};
-    static const char *const forms[] = {"standard", "narrow", "wide", "raw"};
+    static const char *const forms[] = {"standard", "narrow", "wide", "raw", "shared"};
     static const attn_position positions[] = {ATTN_POSITION_NONE, ATTN_POSITION_ROTARY, ATTN_POSITION_ALIBI,
                                               ATTN_POSITION_RELATIVE};
     for (int score = ATTN_SCORE_DOT; score <= ATTN_SCORE_NONE; score++) {
-        for (int form = ATTN_HEADS_STANDARD; form <= ATTN_HEADS_RAW; form++) {
+        for (int form = ATTN_HEADS_STANDARD; form <= ATTN_HEADS_SHARED; form++) {
             for (int p = 0; p < 4; p++) {
                 for (int64_t left = -1; left <= 3; left += 4) {
                     char name[96];
@@ -302,7 +302,7 @@ static void test_blocks_and_mixes(void **state) {
         check("a mix", &o);
     }
     for (int norm_first = 0; norm_first < 2; norm_first++) {
-        for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+        for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
             attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
             o.block.norm_first = norm_first;
             o.block.norm = ATTN_NORM_RMS;
@@ -318,6 +318,13 @@ static void test_blocks_and_mixes(void **state) {
     o.layers = 0;
     o.input_columns = 5;
     check("no layers", &o);
+    for (int jump = ATTN_JUMP_NONE; jump <= ATTN_JUMP_MEAN; jump++) {
+        o = small_encoder(ATTN_MIXER_MEAN);
+        o.jump = (attn_jump)jump;
+        o.initial = 0.25f;
+        o.block.mixed_activation = ATTN_ELU;
+        check("jump, initial, activation", &o);
+    }
 }
 
 /* ---- a mixer alone ---- */
@@ -384,7 +391,7 @@ static void test_mixer(void **state) {
     attn_mixer_options_init(&o);
     o.columns = COLUMNS;
     o.causal = 1;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         o.kind = (attn_mixer_kind)kind;
         check_mixer(mixer_names[kind], &o);
     }
@@ -397,7 +404,7 @@ static void test_mixer(void **state) {
 
 static void test_threads(void **state) {
     (void)state;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
         o.columns = 128; /* products large enough for several threads */
         o.block.inner = 512;
@@ -435,8 +442,8 @@ static void test_looking_ahead_is_refused(void **state) {
     (void)state;
     static const char *const reasons[] = {"block 0: rows cannot be taken one after another",
                                           "its RNN runs in both directions", "its window reaches past a row",
-                                          "its window reaches past a row"};
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+                                          "its window reaches past a row", "its attention sees later rows"};
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         attn_encoder_options o = small_encoder((attn_mixer_kind)kind);
         o.block.mixer.causal = 0;
         expect_refusal(&o, reasons[kind]);

@@ -12,8 +12,8 @@
 #include "support/linear_layer.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-static const attn_activation activations[] = {ATTN_IDENTITY, ATTN_RELU, ATTN_GELU,   ATTN_GELU_TANH,
-                                              ATTN_SILU,     ATTN_TANH, ATTN_SIGMOID};
+static const attn_activation activations[] = {ATTN_IDENTITY, ATTN_RELU, ATTN_GELU,    ATTN_GELU_TANH,
+                                              ATTN_SILU,     ATTN_TANH, ATTN_SIGMOID, ATTN_ELU};
 
 static void check_size(int64_t rows, int64_t in, int64_t out, attn_activation activation, memory_kind kind) {
     layer *l = layer_create(rows, in, out, activation, kind, (uint64_t)(rows * 31 + in * 7 + out));
@@ -25,7 +25,7 @@ static void check_size(int64_t rows, int64_t in, int64_t out, attn_activation ac
 
 static void test_rows(void **state) {
     (void)state;
-    for (int64_t rows = 0; rows <= 50; rows++) check_size(rows, 20, 19, activations[rows % 7], MEMORY_PLAIN);
+    for (int64_t rows = 0; rows <= 50; rows++) check_size(rows, 20, 19, activations[rows % 8], MEMORY_PLAIN);
 }
 
 static void test_sizes(void **state) {
@@ -33,7 +33,7 @@ static void test_sizes(void **state) {
     static const int64_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100, 128};
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (size_t o = 0; o < COUNT(sizes); o++)
-            check_size(1 + (int64_t)((i * 5 + o) % 23), sizes[i], sizes[o], activations[(i + o) % 7],
+            check_size(1 + (int64_t)((i * 5 + o) % 23), sizes[i], sizes[o], activations[(i + o) % 8],
                        MEMORY_PLAIN);
     check_size(300, 140, 150, ATTN_GELU, MEMORY_PLAIN);
 }
@@ -41,8 +41,8 @@ static void test_sizes(void **state) {
 static void test_guard_pages(void **state) {
     (void)state;
     for (int64_t n = 1; n <= 40; n += 3) {
-        check_size(n, 41 - n, n + 2, activations[n % 7], MEMORY_GUARD_AFTER);
-        check_size(n, n + 5, 43 - n, activations[n % 7], MEMORY_GUARD_BEFORE);
+        check_size(n, 41 - n, n + 2, activations[n % 8], MEMORY_GUARD_AFTER);
+        check_size(n, n + 5, 43 - n, activations[n % 8], MEMORY_GUARD_BEFORE);
     }
 }
 

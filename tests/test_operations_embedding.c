@@ -11,9 +11,20 @@
 #include "support/operation.h"
 #include "support/random.h"
 
-typedef enum lookup_kind { EMBEDDING, BAG_SUM, BAG_MEAN, GATHER, SCATTER, LOOKUP_KINDS } lookup_kind;
-static const char *const kind_names[LOOKUP_KINDS] = {"embedding", "embedding_bag, sum", "embedding_bag, mean",
-                                                     "gather", "scatter"};
+typedef enum lookup_kind {
+    EMBEDDING,
+    BAG_SUM,
+    BAG_MEAN,
+    BAG_WEIGHTED,
+    BAG_PLAIN,
+    GATHER,
+    SCATTER,
+    LOOKUP_KINDS
+} lookup_kind;
+static const char *const kind_names[LOOKUP_KINDS] = {
+    "embedding",    "embedding_bag, sum",           "embedding_bag, mean",
+    "weighted_bag", "weighted_bag without weights", "gather",
+    "scatter"};
 
 typedef struct lookup_case {
     lookup_kind kind;
@@ -22,7 +33,10 @@ typedef struct lookup_case {
     int64_t count;         /* rows of the result, bags */
     int64_t entries;       /* how many ids or rows are named */
     int64_t *named, *offsets;
+    float *weights;
 } lookup_case;
+
+static int is_bag(lookup_kind kind) { return kind >= BAG_SUM && kind <= BAG_PLAIN; }
 
 /* Names at random: some -1, and some often. */
 static void fill(lookup_case *l, uint64_t seed) {
@@ -30,12 +44,15 @@ static void fill(lookup_case *l, uint64_t seed) {
     int64_t limit = l->kind == SCATTER ? l->count : l->rows;
     l->named = calloc((size_t)l->entries + 1, sizeof *l->named);
     l->offsets = calloc((size_t)l->count + 1, sizeof *l->offsets);
+    l->weights = calloc((size_t)l->entries + 1, sizeof *l->weights);
     for (int64_t i = 0; i < l->entries; i++) {
         l->named[i] = random_chance(&random, 10) || limit == 0 ? -1
                       : random_chance(&random, 30)             ? 0
                                                                : random_between(&random, 0, limit - 1);
     }
-    if (l->kind != BAG_SUM && l->kind != BAG_MEAN) return;
+    if (!is_bag(l->kind)) return;
+    for (int64_t i = 0; i < l->entries; i++)
+        l->weights[i] = (float)random_between(&random, -1000, 1000) / 700.0f;
     for (int64_t b = 1; b < l->count; b++) { /* bags of any size, some empty */
         int64_t left = l->entries - l->offsets[b - 1];
         int64_t size =
@@ -48,6 +65,7 @@ static void fill(lookup_case *l, uint64_t seed) {
 static void destroy(lookup_case *l) {
     free(l->named);
     free(l->offsets);
+    free(l->weights);
 }
 
 /* Runs on copies of the lists that are spoilt after the call. */
@@ -56,7 +74,9 @@ static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter
     int32_t *ids = calloc((size_t)l->entries + 1, sizeof *ids);
     int64_t *rows = calloc((size_t)l->entries + 1, sizeof *rows);
     int64_t *offsets = calloc((size_t)l->count + 1, sizeof *offsets);
+    float *weights = calloc((size_t)l->entries + 1, sizeof *weights);
     attn_variable *y = NULL;
+    memcpy(weights, l->weights, (size_t)l->entries * sizeof *weights);
     for (int64_t i = 0; i < l->entries; i++) ids[i] = (int32_t)(rows[i] = l->named[i]);
     memcpy(offsets, l->offsets, (size_t)(l->count + 1) * sizeof *offsets);
     attn_variable *x = l->kind < GATHER ? NULL
@@ -70,15 +90,19 @@ static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter
     case BAG_MEAN:
         y = attn_tape_embedding_bag(tape, parameter[0], ids, offsets, l->count, ATTN_BAG_MEAN);
         break;
+    case BAG_WEIGHTED: y = attn_tape_weighted_bag(tape, parameter[0], ids, weights, offsets, l->count); break;
+    case BAG_PLAIN: y = attn_tape_weighted_bag(tape, parameter[0], ids, NULL, offsets, l->count); break;
     case GATHER: y = attn_tape_gather(tape, x, rows, l->entries); break;
     default: y = attn_tape_scatter(tape, x, rows, l->count); break;
     }
     memset(ids, 0x7f, (size_t)(l->entries + 1) * sizeof *ids);
     memset(rows, 0x7f, (size_t)(l->entries + 1) * sizeof *rows);
     memset(offsets, 0x7f, (size_t)(l->count + 1) * sizeof *offsets);
+    memset(weights, 0x7f, (size_t)(l->entries + 1) * sizeof *weights);
     free(ids);
     free(rows);
     free(offsets);
+    free(weights);
     return y;
 }
 
@@ -91,7 +115,8 @@ static void reference(double *const *input, double *const *parameter, double *re
     for (int64_t target = 0, i = 0; i < l->entries; i++) {
         int64_t from = l->named[i], to = i;
         double factor = 1.0;
-        if (l->kind == BAG_SUM || l->kind == BAG_MEAN) {
+        if (l->kind == BAG_WEIGHTED) factor = (double)l->weights[i];
+        if (is_bag(l->kind)) {
             while (l->offsets[target + 1] <= i) target++;
             to = target;
             if (l->kind == BAG_MEAN) factor = 1.0 / (double)(l->offsets[target + 1] - l->offsets[target]);
@@ -234,6 +259,10 @@ static void test_errors(void **state) {
            "embedding_bag: offsets is NULL");
     expect(tape, attn_tape_embedding_bag(tape, table, ids, offsets, -2, ATTN_BAG_SUM), ATTN_INVALID_ARGUMENT,
            "negative");
+    expect(tape, attn_tape_weighted_bag(tape, table, ids, NULL, falling, 2), ATTN_SHAPE_MISMATCH,
+           "weighted_bag: the offsets");
+    expect(tape, attn_tape_weighted_bag(tape, table, ids, NULL, NULL, 2), ATTN_INVALID_ARGUMENT,
+           "weighted_bag: offsets is NULL");
     expect(tape, attn_tape_embedding_bag(tape, table, ids, offsets, 1, (attn_bag)2), ATTN_INVALID_ARGUMENT,
            "kind");
     expect(tape, attn_tape_gather(tape, INPUT, rows, 3), ATTN_INVALID_ARGUMENT,

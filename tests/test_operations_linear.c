@@ -39,7 +39,7 @@ static void reference(double *const *input, double *const *parameter, double *re
 
 static void test_linear(void **state) {
     (void)state;
-    for (int activation = ATTN_IDENTITY; activation <= ATTN_SIGMOID; activation++) {
+    for (int activation = ATTN_IDENTITY; activation <= ATTN_ELU; activation++) {
         for (int64_t rows = 0; rows < 20; rows += 6) {
             linear_case l = {rows, 5 + rows, 3 + 4 * activation, activation % 2, (attn_activation)activation};
             operation_case c = {.name = "linear",
@@ -86,7 +86,7 @@ static void feed_reference(double *const *input, double *const *parameter, doubl
 
 static void test_feedforward(void **state) {
     (void)state;
-    for (int activation = ATTN_IDENTITY; activation <= ATTN_SIGMOID; activation++) {
+    for (int activation = ATTN_IDENTITY; activation <= ATTN_ELU; activation++) {
         feed_case f = {activation == 3 ? 0 : 5 + 7 * activation,
                        6 + activation,
                        16 + activation,

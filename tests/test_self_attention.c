@@ -145,7 +145,7 @@ static void seen_rows(network *n, const attn_encoder *encoder, int64_t rows, int
 static void test_reach(void **state) {
     (void)state;
     enum { ROWS = 24, AT = 12 };
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         for (int causal = 0; causal < 2; causal++) {
             network n = network_create(test_best_context(2));
             attn_encoder_options o = small_encoder();
@@ -468,7 +468,7 @@ static void test_alone_or_in_a_batch(void **state) {
     static const int64_t offsets[] = {0, 7, 7, 8, 21, 40, 43, 100};
     enum { SEQUENCES = 7, ROWS = 100 };
     float *x = random_rows(ROWS, 33);
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         for (int isa = 0; isa < TEST_ISAS; isa++) {
             attn_context *context = test_context(isa, 2);
             if (!context) continue;
@@ -548,7 +548,7 @@ static float *train(attn_context *context, attn_mixer_kind kind, int64_t *count)
 
 static void test_threads(void **state) {
     (void)state;
-    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_FC; kind++) {
+    for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
         int64_t count, other;
         float *one = train(test_best_context(1), (attn_mixer_kind)kind, &count);
         for (int64_t i = 0; i < count; i++) assert_true(isfinite(one[i]));

@@ -4,6 +4,14 @@
  * if the widths differ (or positions were concatenated), positions, the blocks
  * "name.0", "name.1", ..., and for pre-norm blocks a last norm "name.norm".
  *
+ * Two options for deep stacks and for graphs, with x_0 what enters the first block:
+ *
+ *     initial a    x_{l+1} = (1 - a) block_l(x_l) + a x_0: however often rows are mixed, they keep a part
+ *                  of their own. With the mixer MEAN of RAW heads, without residual, norm and
+ *                  feed-forward it is propagation with restarts
+ *     jump         what comes out (before the last norm): that of the last block; CONCAT: x_0 and the
+ *                  results of all blocks side by side; MEAN: their mean
+ *
  *     attn_encoder_options options;
  *     attn_encoder_options_init(&options);
  *     options.layers = 2;
@@ -22,6 +30,8 @@
 
 ATTN_BEGIN_DECLS
 
+typedef enum attn_jump { ATTN_JUMP_NONE = 0, ATTN_JUMP_CONCAT = 1, ATTN_JUMP_MEAN = 2 } attn_jump;
+
 typedef struct attn_encoder_options {
     size_t size; /* sizeof(attn_encoder_options), set by the init function */
     int64_t columns;
@@ -33,6 +43,8 @@ typedef struct attn_encoder_options {
     attn_block_options block; /* all blocks alike; mixer.columns, dropout and output_scale are filled in */
     const attn_mixer_kind *kinds; /* NULL, or [layers]: the mixer of each block */
     int final_norm;               /* 1 after init; counts for pre-norm blocks */
+    float initial;                /* 0 <= initial < 1; blocks must then keep their width; 0 after init */
+    attn_jump jump;               /* MEAN: blocks must keep their width */
 } attn_encoder_options;
 
 /* 64 columns, 2 layers of self-attention with 4 heads, feed-forward 4 x, GELU, pre-norm. */

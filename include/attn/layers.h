@@ -74,8 +74,8 @@ typedef struct attn_places {
     /* NULL, or who sees whom in attention, instead of the reach; its rows are those
      * of x. The edges then say everything, also where a sequence (here: one graph of
      * many) ends, and attention needs no batch. Everything else that mixes or
-     * places rows does: positions, pooling a graph into one row, and mixers other
-     * than attention, which go by the order of the rows and do not look at the graph. */
+     * places rows does: positions, pooling a graph into one row, and mixers other than
+     * attention and mean, which go by the order of the rows and do not look at the graph. */
     const attn_graph *graph;
     attn_variable *edges; /* features of the graph's edges, by edge number: edges x edge_columns of the
                              layer. Given exactly if the layer was made with edge_columns */
@@ -123,10 +123,14 @@ ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positio
  *                "name.head.H.input"
  *     WIDE       as STANDARD, each head as wide as x
  *     RAW        no projections at all: q = k = v = x split into heads, and no W_o
+ *     SHARED     as graph attention networks have it: keys are values, and there is no W_o, the heads
+ *                side by side are the result (heads * head_width columns). "name.input" holds W_q and
+ *                W_kv one below the other; for GAT and the score NONE it is one map, q = k = v = x W^T
  *
  * The score ADDITIVE adds "name.score" (heads x width), GATV2 too, GAT also
  * "name.key_score"; the score NONE learns one weight a pair of positions,
- * "name.fixed" (heads x longest x longest), independent of the input.
+ * "name.fixed" (heads x longest x longest), independent of the input. With
+ * `uniform` it learns none: a row is the mean of the values of all that it sees.
  *
  * Edge features. With edge_columns > 0 the layer is for graphs, and maps the
  * features of every edge (places->edges) to what the operator takes for it:
@@ -135,13 +139,15 @@ ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positio
  *     ATTN_EDGE_KEY     "name.edge.key.weight" (heads * head_width x edge_columns): added to the key
  *     ATTN_EDGE_VALUE   "name.edge.value.weight" (the same): added to the value
  *
- * GAT has no place for ATTN_EDGE_KEY, the score NONE and RAW heads for none of them. */
+ * GAT has no place for ATTN_EDGE_KEY, uniform weights for nothing but ATTN_EDGE_VALUE, fixed weights (the
+ * score NONE) and RAW heads for none of them. */
 
 typedef enum attn_heads_form {
     ATTN_HEADS_STANDARD = 0,
     ATTN_HEADS_NARROW = 1,
     ATTN_HEADS_WIDE = 2,
-    ATTN_HEADS_RAW = 3
+    ATTN_HEADS_RAW = 3,
+    ATTN_HEADS_SHARED = 4
 } attn_heads_form;
 
 typedef enum attn_edge_term { ATTN_EDGE_SCORE = 1, ATTN_EDGE_KEY = 2, ATTN_EDGE_VALUE = 4 } attn_edge_term;
@@ -170,6 +176,7 @@ typedef struct attn_multihead_options {
     int64_t longest;           /* of the score NONE */
     int64_t edge_columns;      /* 0: no edge features; else how many an edge has */
     unsigned edge_terms;       /* which of attn_edge_term; 0: all that the score has a place for */
+    int uniform; /* not 0, with the score NONE, softmax and no position: the mean of what is seen */
 } attn_multihead_options;
 ATTN_API void attn_multihead_options_init(attn_multihead_options *options); /* 64 columns, 4 heads, biases */
 
@@ -193,14 +200,20 @@ ATTN_API attn_variable *attn_feedforward_apply(attn_tape *tape, const attn_feedf
 
 /* ---- mixers: what lets the rows of a sequence see each other ----
  *
- * Four kinds behind one interface: rows x columns in, rows x out out, the rows
- * of a sequence mixed with each other and with no others. */
+ * Five kinds behind one interface: rows x columns in, rows x out out, the rows
+ * of a sequence mixed with each other and with no others.
+ *
+ * MEAN is attention whose weights are all alike, over the edges of a graph or what
+ * the reach of a sequence lets a row see: with its maps W_o mean_j (W_v x_j), in the
+ * form of the heads (RAW: the mean alone), without position. Of attention's options
+ * it reads heads, head_width, form, with_bias, dropout, left, right, edge_columns. */
 
 typedef enum attn_mixer_kind {
     ATTN_MIXER_ATTENTION = 0,
     ATTN_MIXER_RNN = 1,
     ATTN_MIXER_CNN = 2,
-    ATTN_MIXER_FC = 3 /* one linear map of the rows in a window, side by side */
+    ATTN_MIXER_FC = 3,  /* one linear map of the rows in a window, side by side */
+    ATTN_MIXER_MEAN = 4 /* attention with uniform weights */
 } attn_mixer_kind;
 
 typedef struct attn_mixer_options {
@@ -259,7 +272,9 @@ ATTN_API attn_variable *attn_mixer_step(attn_tape *tape, const attn_mixer *mixer
  *     pre-norm    x = x + drop(mix(norm_1(x)));   x = x + drop(feed(norm_2(x)))
  *     post-norm   x = norm_1(x + drop(mix(x)));   x = norm_2(x + drop(feed(x)))
  *
- * Without residual: x = norm_1(drop(mix(x))), and so on. */
+ * Without residual: x = norm_1(drop(mix(x))), and so on. mixed_activation stands
+ * around mix: the place of the activation in networks whose layers are a mixer alone,
+ * as graph attention networks have them. */
 
 typedef struct attn_block_options {
     size_t size; /* sizeof(attn_block_options), set by the init function */
@@ -271,8 +286,9 @@ typedef struct attn_block_options {
     int norm_first; /* 1 after init: pre-norm */
     int residual;   /* 1 after init */
     float dropout;
-    float output_scale; /* how the last map of each branch starts: XAVIER times this */
-    float norm_epsilon; /* 0: 1e-5 */
+    float output_scale;               /* how the last map of each branch starts: XAVIER times this */
+    float norm_epsilon;               /* 0: 1e-5 */
+    attn_activation mixed_activation; /* of the mixer's result; IDENTITY after init */
 } attn_block_options;
 ATTN_API void attn_block_options_init(attn_block_options *options);
 

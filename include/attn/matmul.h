@@ -33,7 +33,8 @@ typedef enum attn_activation {
     ATTN_GELU_TANH = 3, /* its tanh approximation */
     ATTN_SILU = 4,      /* x * sigmoid(x) */
     ATTN_TANH = 5,
-    ATTN_SIGMOID = 6
+    ATTN_SIGMOID = 6,
+    ATTN_ELU = 7 /* x above 0, e^x - 1 below */
 } attn_activation;
 
 /* A weight in kernel order. Made by attn_weight_pack; the caller owns memory. */

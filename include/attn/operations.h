@@ -48,6 +48,12 @@ typedef enum attn_bag { ATTN_BAG_SUM = 0, ATTN_BAG_MEAN = 1 } attn_bag;
 ATTN_API attn_variable *attn_tape_embedding_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
                                                 const int64_t *offsets, int64_t bags, attn_bag kind);
 
+/* One row a bag: the sum of weights[e] times the table's row ids[e], e = offsets[i] ..
+ * offsets[i+1] - 1: rows of a sparse matrix times the table. weights NULL: all 1.
+ * They get no gradient. */
+ATTN_API attn_variable *attn_tape_weighted_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
+                                               const float *weights, const int64_t *offsets, int64_t bags);
+
 /* ---- element by element, columns, rows ---- */
 
 /* a + b and a * b: of equal shape, or b one row for all rows of a. */

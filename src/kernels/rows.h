@@ -50,6 +50,10 @@ typedef struct at_row_kernels {
      * numbers; a negative to[i]: nothing. from NULL: i; factor NULL: 1. */
     void (*add_rows)(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
                      const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride);
+    /* y = sum over k = 0 .. count - 1, in order, of weights[k] * row rows[k] of the table (negative:
+     * nothing; weights NULL: 1), rows of `columns` numbers. */
+    void (*bag)(int64_t count, int64_t columns, const int64_t *rows, const float *weights, const float *table,
+                int64_t stride, float *y);
 
     /* ---- norms, softmax, gates, dropout, rotary positions (impl/norms.c) ---- */
 

@@ -32,11 +32,11 @@ attn_block *attn_block_create(attn_parameters *parameters, const char *name,
     if (!options) options = &defaults;
     attn_block *block = at_layer_memory(parameters, sizeof *block);
     if (!block || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
-    static const char *const parts[] = {"attention", "rnn", "cnn", "fc"};
+    static const char *const parts[] = {"attention", "rnn", "cnn", "fc", "mean"};
     char text[AT_NAME];
     attn_mixer_options mixer = options->mixer;
     mixer.attention.output_scale = options->output_scale;
-    int kind = (int)mixer.kind < 0 || (int)mixer.kind > ATTN_MIXER_FC ? 0 : (int)mixer.kind;
+    int kind = (int)mixer.kind < 0 || (int)mixer.kind > ATTN_MIXER_MEAN ? 0 : (int)mixer.kind;
     block->options = *options;
     block->mixer = attn_mixer_create(parameters, at_layer_name(text, name, parts[kind]), &mixer);
     if (!block->mixer) return NULL;
@@ -68,6 +68,8 @@ static attn_variable *branch(attn_tape *tape, const attn_block *block, int which
     y = which   ? attn_feedforward_apply(tape, block->feed, y)
         : state ? attn_mixer_step(tape, block->mixer, state, y)
                 : attn_mixer_apply(tape, block->mixer, y, places);
+    if (!which && o->mixed_activation != ATTN_IDENTITY)
+        y = attn_tape_activation(tape, y, o->mixed_activation);
     if (o->residual) {
         y = at_tape_residual(tape, x, y, o->dropout);
     } else if (o->dropout > 0.0f) {

@@ -35,6 +35,7 @@ void attn_encoder_options_init(attn_encoder_options *options) {
  * of all of them is of the size of the input. */
 static int add_blocks(attn_parameters *set, const char *name, attn_encoder *encoder) {
     const attn_encoder_options *o = &encoder->options;
+    int64_t all = o->columns; /* of x_0 and all results */
     encoder->block = at_layer_memory(set, (size_t)(o->layers > 0 ? o->layers : 1) * sizeof *encoder->block);
     if (!encoder->block) return 0;
     attn_block_options block = o->block;
@@ -55,8 +56,31 @@ static int add_blocks(attn_parameters *set, const char *name, attn_encoder *enco
         encoder->block[l] = attn_block_create(set, at_layer_name(text, name, part), &block);
         if (!encoder->block[l]) return 0;
         encoder->out = attn_block_columns(encoder->block[l]);
+        all += encoder->out;
+        if (encoder->out != o->columns && (o->initial != 0.0f || o->jump == ATTN_JUMP_MEAN)) {
+            at_parameters_fail(set, ATTN_SHAPE_MISMATCH,
+                               "%s.%" PRId64 ": initial and jump MEAN need blocks that keep the %" PRId64
+                               " columns, not make %" PRId64 " of them",
+                               name, l, o->columns, encoder->out);
+            return 0;
+        }
     }
+    if (o->jump == ATTN_JUMP_CONCAT) encoder->out = all;
     return 1;
+}
+
+static int check_options(attn_parameters *set, const char *name, const attn_encoder_options *o) {
+    if (o->columns < 1 || o->layers < 0) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %" PRId64 " columns and %" PRId64 " layers", name,
+                           o->columns, o->layers);
+    } else if (!(o->initial >= 0.0f && o->initial < 1.0f)) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: initial is %g; 0 <= initial < 1 is needed", name,
+                           (double)o->initial);
+    } else if ((int)o->jump < ATTN_JUMP_NONE || (int)o->jump > ATTN_JUMP_MEAN) {
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: jump is %d, which is none of attn_jump", name,
+                           (int)o->jump);
+    }
+    return at_parameters_ready(set);
 }
 
 attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
@@ -68,11 +92,7 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
     if (!encoder || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
     encoder->options = *options;
     attn_encoder_options *o = &encoder->options;
-    if (o->columns < 1 || o->layers < 0) {
-        return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
-                                  "%s: %" PRId64 " columns and %" PRId64 " layers", name, o->columns,
-                                  o->layers);
-    }
+    if (!check_options(parameters, name, o)) return NULL;
     if (o->input_columns == 0) o->input_columns = o->columns;
     int64_t width = o->input_columns + (o->position == ATTN_POSITION_ONE_HOT ? o->longest : 0);
     char text[AT_NAME];
@@ -102,6 +122,35 @@ static attn_variable *begin(attn_tape *tape, const attn_encoder *encoder, attn_v
     return x;
 }
 
+/* The blocks, on whole sequences (places; weights may be NULL) or on the next rows of one (states). */
+static attn_variable *run_blocks(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
+                                 const attn_places *places, float *const *weights,
+                                 attn_mixer_state *const *states) {
+    const attn_encoder_options *o = &encoder->options;
+    attn_places inner = {.size = sizeof inner};
+    if (places) inner = *places;
+    attn_variable *first = o->initial > 0.0f ? attn_tape_scale(tape, x, o->initial) : NULL;
+    attn_variable **results = NULL;
+    if (o->jump != ATTN_JUMP_NONE) {
+        results = at_tape_memory(tape, o->layers + 1, sizeof *results);
+        if (!results) return NULL;
+        results[0] = x;
+    }
+    for (int64_t l = 0; l < o->layers; l++) {
+        inner.weights = weights ? weights[l] : NULL;
+        x = states ? at_block_step(tape, encoder->block[l], states[l], x)
+                   : attn_block_apply(tape, encoder->block[l], x, &inner);
+        if (first) x = attn_tape_add(tape, attn_tape_scale(tape, x, 1.0f - o->initial), first);
+        if (results) results[l + 1] = x;
+    }
+    if (!at_tape_ready(tape)) return NULL;
+    if (o->jump == ATTN_JUMP_CONCAT) return attn_tape_concat(tape, results, (int)o->layers + 1);
+    if (o->jump == ATTN_JUMP_NONE || o->layers == 0) return x;
+    x = results[0];
+    for (int64_t l = 1; l <= o->layers; l++) x = attn_tape_add(tape, x, results[l]);
+    return attn_tape_scale(tape, x, 1.0f / (float)(o->layers + 1));
+}
+
 attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                     const attn_places *places, float *const *weights) {
     if (!at_tape_ready(tape)) return NULL;
@@ -110,11 +159,7 @@ attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder
     const attn_encoder_options *o = &encoder->options;
     x = begin(tape, encoder, x, places);
     if (o->dropout > 0.0f) x = attn_tape_dropout(tape, x, o->dropout);
-    attn_places inner = *places;
-    for (int64_t l = 0; l < o->layers; l++) {
-        inner.weights = weights ? weights[l] : NULL;
-        x = attn_block_apply(tape, encoder->block[l], x, &inner);
-    }
+    x = run_blocks(tape, encoder, x, places, weights, NULL);
     return attn_norm_apply(tape, encoder->norm, x);
 }
 
@@ -206,9 +251,7 @@ attn_variable *attn_encoder_step(attn_tape *tape, const attn_encoder *encoder, a
     x = begin(tape, encoder, x, &places);
     if (!x) return NULL;
     state->broken = 1; /* blocks that were done would be ahead of the others */
-    for (int64_t l = 0; l < encoder->options.layers; l++) {
-        x = at_block_step(tape, encoder->block[l], state->mixer[l], x);
-    }
+    x = run_blocks(tape, encoder, x, NULL, NULL, state->mixer);
     x = attn_norm_apply(tape, encoder->norm, x);
     if (!x) return NULL;
     state->broken = 0;

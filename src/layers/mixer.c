@@ -1,9 +1,10 @@
-/* mixer.c: attention, RNN, CNN and FC over a window behind one interface.
+/* mixer.c: attention, RNN, CNN, FC over a window and the mean behind one interface.
  *
  *     attention   attn_multihead
  *     rnn         tanh, GRU or LSTM, one or two directions
  *     cnn         act(convolution)
  *     fc          act(linear map of the rows i - left .. i + right side by side)
+ *     mean        attn_multihead with uniform weights
  *
  * A mixer is a kind, its parameters, a function that applies it, and one that
  * takes the next rows of a sequence (mixer_step.c): a new kind is one more set of
@@ -40,6 +41,21 @@ static void make_attention(attn_parameters *set, const char *name, attn_mixer *m
     if (mixer->options.causal) options.right = 0;
     mixer->attention = attn_multihead_create(set, name, &options);
     mixer->out = options.columns;
+    if (mixer->attention && options.form == ATTN_HEADS_SHARED) /* nothing maps the heads back */
+        mixer->out = options.heads * at_multihead_options(mixer->attention)->head_width;
+}
+
+/* Everything that would make one weight differ from another is left out. */
+static void make_mean(attn_parameters *set, const char *name, attn_mixer *mixer) {
+    attn_multihead_options *options = &mixer->options.attention;
+    options->uniform = 1;
+    options->score = ATTN_SCORE_NONE;
+    options->weighting = ATTN_WEIGHTS_SOFTMAX;
+    options->position = ATTN_POSITION_NONE;
+    options->kv_heads = 0;
+    options->average = 0;
+    options->scale = options->softcap = 0.0f;
+    make_attention(set, name, mixer);
 }
 
 static attn_variable *apply_attention(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
@@ -146,7 +162,8 @@ static const struct {
 } kinds[] = {{make_attention, apply_attention, &at_attention_steps},
              {make_rnn, apply_rnn, &at_rnn_steps},
              {make_window, apply_cnn, &at_window_steps},
-             {make_window, apply_fc, &at_window_steps}};
+             {make_window, apply_fc, &at_window_steps},
+             {make_mean, apply_attention, &at_attention_steps}};
 
 attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
                               const attn_mixer_options *options) {
@@ -155,7 +172,7 @@ attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
     if (!options) options = &defaults;
     attn_mixer *mixer = at_layer_memory(parameters, sizeof *mixer);
     if (!mixer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
-    if ((int)options->kind < 0 || (int)options->kind > ATTN_MIXER_FC || (int)options->recurrence < 0 ||
+    if ((int)options->kind < 0 || (int)options->kind > ATTN_MIXER_MEAN || (int)options->recurrence < 0 ||
         (int)options->recurrence > ATTN_RNN_LSTM || options->columns < 1) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "%s: unknown kind, or no columns", name);
     }

@@ -1,6 +1,7 @@
 /* mixer_step.c: mixers that take a sequence row by row, or some rows at a time.
  *
  *     attention   the keys and values of all rows so far are kept; new rows see them and each other
+ *     mean        likewise, the values alone
  *     rnn         goes on from h (and c)
  *     cnn, fc     a new row is put beside the rows that it sees, of which the last are kept, and mapped
  *
@@ -23,9 +24,10 @@ static const char *attention_refuses(const attn_mixer *mixer) {
     return o->right == 0 ? NULL : "its attention sees later rows (causal, or right = 0, is needed)";
 }
 
-/* Without projections, or without scores, keys and values are the same rows. */
+/* Without projections, without scores, or where they are shared, keys and values are the same rows. */
 static int keeps_one(const attn_multihead_options *o) {
-    return o->form == ATTN_HEADS_RAW || o->score == ATTN_SCORE_NONE;
+    int shared = o->form == ATTN_HEADS_SHARED && o->position != ATTN_POSITION_ROTARY;
+    return shared || o->form == ATTN_HEADS_RAW || o->score == ATTN_SCORE_NONE;
 }
 
 static int64_t attention_numbers(const attn_mixer *mixer, int64_t room) {

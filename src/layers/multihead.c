@@ -1,4 +1,4 @@
-/* multihead.c: attention with its projections, in four forms (attn/layers.h).
+/* multihead.c: attention with its projections, in five forms (attn/layers.h).
  *
  * W_q, W_k and W_v of self-attention are one weight, one above the other, so
  * that they are one product; its result is cut into slices without a copy.
@@ -38,6 +38,11 @@ void attn_multihead_options_init(attn_multihead_options *options) {
     options->longest = 512;
 }
 
+/* SHARED: whether queries are the keys and values, too. */
+static int one_map(const attn_multihead_options *o) {
+    return o->score == ATTN_SCORE_GAT || o->score == ATTN_SCORE_NONE;
+}
+
 /* ---- making one ---- */
 
 static int check_multihead(attn_parameters *set, const char *name, attn_multihead_options *o) {
@@ -52,8 +57,14 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
         wrong = "NARROW and RAW split the columns evenly, without grouped heads and without a source";
     } else if (o->form == ATTN_HEADS_RAW && o->head_width != 0 && o->head_width != o->columns / o->heads) {
         wrong = "RAW heads are columns / heads wide";
+    } else if (o->form == ATTN_HEADS_SHARED &&
+               (o->source_columns != 0 || (one_map(o) && o->kv_heads != o->heads))) {
+        wrong = "SHARED has no source, and with one map for all (GAT, NONE) no grouped heads";
     } else if (o->score == ATTN_SCORE_NONE && (o->kv_heads != o->heads || o->source_columns != 0)) {
         wrong = "fixed weights (ATTN_SCORE_NONE) are for self-attention without grouped heads";
+    } else if (o->uniform && (o->score != ATTN_SCORE_NONE || o->weighting != ATTN_WEIGHTS_SOFTMAX ||
+                              o->position != ATTN_POSITION_NONE)) {
+        wrong = "uniform weights want ATTN_SCORE_NONE, ATTN_WEIGHTS_SOFTMAX and no position";
     } else if (o->position == ATTN_POSITION_RELATIVE &&
                (o->farthest < 1 || o->buckets < 0 ||
                 (o->buckets > 0 && (o->buckets < 4 || o->buckets % 4 != 0)))) {
@@ -105,8 +116,9 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
 static int check_edges(attn_parameters *set, const char *name, attn_multihead_options *o) {
     unsigned possible = ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE;
     if (o->score == ATTN_SCORE_GAT) possible &= ~(unsigned)ATTN_EDGE_KEY;
+    if (o->uniform) possible = ATTN_EDGE_VALUE;
     if (o->edge_columns == 0) return 1;
-    if (o->score == ATTN_SCORE_NONE) {
+    if (o->score == ATTN_SCORE_NONE && !o->uniform) {
         at_parameters_fail(
             set, ATTN_UNSUPPORTED,
             "%s: fixed weights (ATTN_SCORE_NONE) are of positions, and edge features of graphs", name);
@@ -123,8 +135,9 @@ static int check_edges(attn_parameters *set, const char *name, attn_multihead_op
         int unknown = o->edge_terms > (ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE);
         at_parameters_fail(set, unknown ? ATTN_INVALID_ARGUMENT : ATTN_UNSUPPORTED,
                            "%s: edge_terms is %u: %s", name, o->edge_terms,
-                           unknown ? "a sum of attn_edge_term is needed"
-                                   : "the score GAT has no place for ATTN_EDGE_KEY");
+                           unknown      ? "a sum of attn_edge_term is needed"
+                           : o->uniform ? "uniform weights have a place for ATTN_EDGE_VALUE alone"
+                                        : "the score GAT has no place for ATTN_EDGE_KEY");
         return 0;
     }
     return 1;
@@ -171,12 +184,16 @@ static void add_projections(attn_parameters *set, const char *name, attn_multihe
             layer->source_bias = at_add_vector(set, name, "source.bias", 2 * kv, ATTN_PARAMETER_BIAS, 0.0f);
         }
     } else { /* fixed weights need values only */
-        int64_t rows = o->score == ATTN_SCORE_NONE ? kv : q + 2 * kv;
+        int shared = o->form == ATTN_HEADS_SHARED;
+        int64_t rows = o->score == ATTN_SCORE_NONE || (shared && one_map(o)) ? kv
+                       : shared                                              ? q + kv
+                                                                             : q + 2 * kv;
         layer->input = at_add_weight(set, name, "input.weight", rows, o->columns, q, 1.0f);
         if (o->with_bias) {
             layer->input_bias = at_add_vector(set, name, "input.bias", rows, ATTN_PARAMETER_BIAS, 0.0f);
         }
     }
+    if (o->form == ATTN_HEADS_SHARED) return;
     layer->output = at_add_weight(set, name, "output.weight", o->columns, q, o->columns, o->output_scale);
     if (o->with_bias) {
         layer->output_bias = at_add_vector(set, name, "output.bias", o->columns, ATTN_PARAMETER_BIAS, 0.0f);
@@ -200,7 +217,7 @@ attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *n
     if (o->score == ATTN_SCORE_GAT) {
         layer->key_score = at_add_weight(parameters, name, "key_score", o->heads, o->head_width, 1, 1.0f);
     }
-    if (o->score == ATTN_SCORE_NONE) {
+    if (o->score == ATTN_SCORE_NONE && !o->uniform) {
         char text[AT_NAME];
         int64_t shape[3] = {o->heads, o->longest, o->longest};
         attn_parameter_options zero;
@@ -239,6 +256,13 @@ int at_multihead_project(attn_tape *tape, const attn_multihead *layer, attn_vari
     if (o->score == ATTN_SCORE_NONE) {
         *query = *key = *value = all;
         return all != NULL;
+    }
+    if (o->form == ATTN_HEADS_SHARED) {
+        *value = one_map(o) ? all : attn_tape_slice(tape, all, q, kv);
+        *key = rotate(tape, layer, *value, o->kv_heads, batch, first);
+        *query =
+            one_map(o) ? *key : rotate(tape, layer, attn_tape_slice(tape, all, 0, q), o->heads, batch, first);
+        return attn_tape_status(tape) == ATTN_OK;
     }
     *query = rotate(tape, layer, attn_tape_slice(tape, all, 0, q), o->heads, batch, first);
     *key = rotate(tape, layer, attn_tape_slice(tape, all, q, kv), o->kv_heads, batch, first);
@@ -415,7 +439,7 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
         inputs.edge_value = map_edges(tape, places->edges, layer->edge_value);
     }
     attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
-    return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
+    return layer->output ? at_multihead_output(tape, layer, y) : y;
 }
 
 /* ---- the next rows of a sequence ---- */
@@ -489,5 +513,5 @@ attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, a
     at_attention_forward_call call = {
         .pattern = &pattern, .options = &options, .query = &q, .key = &k, .value = &v, .output = &output};
     if (!at_tape_did(tape, at_tape_run(tape)->attention(at_tape_context(tape), &call))) return NULL;
-    return o->form == ATTN_HEADS_RAW ? y : at_multihead_output(tape, layer, y);
+    return layer->output ? at_multihead_output(tape, layer, y) : y;
 }

@@ -248,7 +248,7 @@ static attn_status check_mix(attn_context *context, const at_encoder_values *val
             known |= strcmp(attn_config_choice(kinds, c), kind) == 0;
         if (!known) {
             return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc", kind);
+                           "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc, mean", kind);
         }
         kind = comma;
     }
@@ -259,6 +259,11 @@ static attn_status check_mix(attn_context *context, const at_encoder_values *val
 
 static int has_attention(const at_encoder_values *values) {
     return *values->mix ? strstr(values->mix, "attention") != NULL : values->kind == ATTN_MIXER_ATTENTION;
+}
+/* Attention, or the mean, which has its heads. */
+static int has_heads(const at_encoder_values *values) {
+    return has_attention(values) ||
+           (*values->mix ? strstr(values->mix, "mean") != NULL : values->kind == ATTN_MIXER_MEAN);
 }
 
 /* The byte between labels, 0: there is none. */
@@ -292,7 +297,7 @@ static attn_status check_reading(attn_context *context, const at_config *v) {
 
 static attn_status check_encoder(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
-    if (has_attention(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
+    if (has_heads(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
                        e->columns, e->heads);
@@ -300,7 +305,7 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
     int64_t width = e->head_width                ? e->head_width
                     : e->form == ATTN_HEADS_WIDE ? e->columns
                                                  : e->columns / e->heads;
-    if (has_attention(e) && width > MOST_HEAD_WIDTH) {
+    if (has_heads(e) && width > MOST_HEAD_WIDTH) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") and encoder.heads (%" PRId64 ") make heads of %" PRId64
                        " columns, and they can have %d: give more heads",
@@ -315,6 +320,10 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
                        "), which the decoder has, too",
                        e->columns, e->heads);
     }
+    if (v->task->pairs && (e->inner < 0 || e->jump == ATTN_JUMP_CONCAT))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task %s: %s: the decoder has a feed-forward, and reads encoder.columns",
+                       v->task->name, e->inner < 0 ? "encoder.inner is -1" : "encoder.jump is concat");
     if (v->task->pairs && e->position == ATTN_POSITION_ONE_HOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task %s: encoder.position can be anything but one-hot; learned is equal to it",
@@ -525,7 +534,7 @@ void at_config_head(const at_config *all, at_head_config *head) {
     options->columns = options->source_columns = values->columns;
     options->heads = values->heads;
     options->kv_heads = values->kv_heads;
-    options->inner = values->inner ? values->inner : 4 * values->columns;
+    options->inner = values->inner > 0 ? values->inner : 4 * values->columns;
     options->activation = (attn_activation)values->activation;
     options->gated = values->gated;
     options->norm = (attn_norm_kind)values->norm;
@@ -574,8 +583,11 @@ void at_config_encoder(const at_encoder_values *values, attn_encoder_options *op
     options->longest = values->longest;
     options->dropout = (float)values->dropout;
     options->final_norm = values->final_norm;
+    options->initial = (float)values->initial;
+    options->jump = (attn_jump)values->jump;
     attn_block_options *block = &options->block;
-    block->inner = values->inner ? values->inner : 4 * values->columns;
+    block->inner = values->inner < 0 ? 0 : values->inner ? values->inner : 4 * values->columns;
+    block->mixed_activation = (attn_activation)values->activation_after;
     block->activation = (attn_activation)values->activation;
     block->gated = values->gated;
     block->norm = (attn_norm_kind)values->norm;

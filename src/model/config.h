@@ -31,7 +31,8 @@ typedef struct at_encoder_values {
     double scale, softcap, leaky_slope, attention_dropout, rotary_base;
     int recurrence;
     int64_t directions, hidden, width, dilation;
-    int mixer_activation;
+    int mixer_activation, activation_after, jump;
+    double initial;
 } at_encoder_values;
 
 typedef struct at_training_values {

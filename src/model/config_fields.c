@@ -1,13 +1,14 @@
 /* config_fields.c: what can be configured of the task, of reading, of the encoder and of training. */
 #include "model/config.h"
 
-static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", NULL};
+static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", NULL};
 static const char *const positions[] = {"none",   "sinusoidal", "learned",  "one-hot",
                                         "rotary", "alibi",      "relative", NULL};
-static const char *const activations[] = {"none", "relu", "gelu",    "gelu-tanh",
-                                          "silu", "tanh", "sigmoid", NULL};
+static const char *const activations[] = {"none", "relu",    "gelu", "gelu-tanh", "silu",
+                                          "tanh", "sigmoid", "elu",  NULL};
+static const char *const jumps[] = {"none", "concat", "mean", NULL};
 static const char *const norms[] = {"layer", "rms", "none", NULL};
-static const char *const forms[] = {"standard", "narrow", "wide", "raw", NULL};
+static const char *const forms[] = {"standard", "narrow", "wide", "raw", "shared", NULL};
 static const char *const scores[] = {"dot", "additive", "gat", "gatv2", "fixed", NULL};
 static const char *const weightings[] = {"softmax", "relu", "sigmoid", "raw", NULL};
 static const char *const recurrences[] = {"tanh", "gru", "lstm", NULL};
@@ -53,8 +54,8 @@ static const at_field encoder_fields[] = {
     AT_TEXT("encoder.mix", at_encoder_values, mix, "", "one kind a layer, with commas between them, instead"),
     AT_INTEGER("encoder.columns", at_encoder_values, columns, 1, 65536, "192", "width of the rows"),
     AT_INTEGER("encoder.layers", at_encoder_values, layers, 0, 1000, "2", "blocks"),
-    AT_INTEGER("encoder.inner", at_encoder_values, inner, 0, 1048576, "0",
-               "width of the feed-forward; 0: 4 times the columns"),
+    AT_INTEGER("encoder.inner", at_encoder_values, inner, -1, 1048576, "0",
+               "width of the feed-forward; 0: 4 times the columns; -1: blocks have none"),
     AT_CHOICE("encoder.position", at_encoder_values, position, positions, "rotary",
               "how attention knows positions"),
     AT_INTEGER("encoder.longest", at_encoder_values, longest, 1, 1048576, "512",
@@ -104,6 +105,12 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.dilation", at_encoder_values, dilation, 1, 65536, "1", "of cnn"),
     AT_CHOICE("encoder.mixer_activation", at_encoder_values, mixer_activation, activations, "relu",
               "of cnn and fc"),
+    AT_CHOICE("encoder.activation_after", at_encoder_values, activation_after, activations, "none",
+              "of what a block's mixer gives, before dropout and residual"),
+    AT_NUMBER("encoder.initial", at_encoder_values, initial, 0, 0.99, "0",
+              "the part of what enters the first block that every block's result is mixed with"),
+    AT_CHOICE("encoder.jump", at_encoder_values, jump, jumps, "none",
+              "what comes out: the last block's result, or that of all blocks"),
 };
 static const at_flag encoder_flags[] = {
     {"layers", "encoder.layers", "N", "blocks of the encoder"},
@@ -112,7 +119,7 @@ static const at_flag encoder_flags[] = {
     {"position", "encoder.position", "P", "none, sinusoidal, learned, one-hot, rotary, alibi, relative"},
     {"dropout", "encoder.dropout", "P", "after the input and in the blocks"},
 };
-const at_fields at_encoder_fields = {encoder_fields, 38, sizeof(at_encoder_values), encoder_flags, 5};
+const at_fields at_encoder_fields = {encoder_fields, 41, sizeof(at_encoder_values), encoder_flags, 5};
 
 static const at_field training_fields[] = {
     AT_CHOICE("training.optimizer", at_training_values, optimizer, optimizers, "adamw", ""),

@@ -146,6 +146,7 @@ typedef struct at_bag_call {       /* row b of y: the sum or mean of the table's
     const int64_t *offsets, *rows; /* host */
     attn_bag kind;
     at_view table, y;
+    const float *weights; /* host, one a row that is named, for the sum; NULL: 1 */
 } at_bag_call;
 
 /* ---- the rows of a sequence ---- */

@@ -83,11 +83,9 @@ static void sum_bag(int64_t bag, int64_t count, float *const *p, const void *arg
     const bag_run *run = argument;
     const at_bag_call *call = run->call;
     int64_t first = call->offsets[bag], end = call->offsets[bag + 1];
-    memset(p[0], 0, (size_t)count * sizeof(float));
-    for (int64_t k = first; k < end; k++) {
-        if (call->rows[k] >= 0)
-            run->row_kernels->add_to(count, call->table.data + call->rows[k] * count, p[0]);
-    }
+    run->row_kernels->bag(end - first, count, call->rows + first,
+                          call->weights ? call->weights + first : NULL, call->table.data, call->table.stride,
+                          p[0]);
     if (call->kind == ATTN_BAG_MEAN && end - first > 1)
         run->row_kernels->scale(count, 1.0f / (float)(end - first), p[0], p[0]);
 }

@@ -290,7 +290,7 @@ static attn_status check_packed(attn_context *context, const attn_packed_weight 
 }
 
 static attn_status check_activation(attn_context *context, attn_activation activation) {
-    if ((int)activation < ATTN_IDENTITY || (int)activation > ATTN_SIGMOID) {
+    if ((int)activation < ATTN_IDENTITY || (int)activation > ATTN_ELU) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "activation is %d, which is none of attn_activation",
                        (int)activation);
     }

@@ -38,7 +38,8 @@ static void use(attn_config *config) {
     at_config_encoder(values.encoder, &encoder, kinds);
     for (int64_t layer = 0; encoder.kinds && layer < values.encoder->layers; layer++)
         REQUIRE(kinds[layer] == ATTN_MIXER_ATTENTION || kinds[layer] == ATTN_MIXER_RNN ||
-                kinds[layer] == ATTN_MIXER_CNN || kinds[layer] == ATTN_MIXER_FC);
+                kinds[layer] == ATTN_MIXER_CNN || kinds[layer] == ATTN_MIXER_FC ||
+                kinds[layer] == ATTN_MIXER_MEAN);
     at_config_optimizer(values.training, 100, &optimizer);
     REQUIRE(attn_config_reader(config, &reader) == ATTN_OK);
     status = values.input->create(fuzz_context(), values.input_values, &input_use, &input);

@@ -33,7 +33,7 @@ import numpy as np
 
 UNLIMITED = -1
 ALIGN_START, ALIGN_END = 0, 1
-ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
+ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "elu")
 SCORES = ("dot", "additive", "gat", "gatv2", "none")
 WEIGHTINGS = ("softmax", "relu", "sigmoid", "raw")
 UNSUPPORTED = 5  # attn_status

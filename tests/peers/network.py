@@ -40,8 +40,8 @@ POOLS = ("mean", "max", "first")
 RECURRENCES = ("tanh", "gru", "lstm")
 NORMS = ("layer", "rms", "none")
 POSITIONS = ("none", "sinusoidal", "learned", "one_hot", "rotary", "alibi", "relative", "grid")
-FORMS = ("standard", "narrow", "wide", "raw")
-MIXERS = ("attention", "rnn", "cnn", "fc")
+FORMS = ("standard", "narrow", "wide", "raw", "shared")
+MIXERS = ("attention", "rnn", "cnn", "fc", "mean")
 OPTIMIZERS = ("sgd", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "inverse_root")
 KINDS = ("weight", "bias", "norm", "embedding")  # of parameters
@@ -111,6 +111,7 @@ class MultiheadOptions(ctypes.Structure):
         ("longest", c_int64),
         ("edge_columns", c_int64),
         ("edge_terms", c_uint),
+        ("uniform", c_int),
     ]
 
 
@@ -158,6 +159,7 @@ class BlockOptions(ctypes.Structure):
         ("dropout", c_float),
         ("output_scale", c_float),
         ("norm_epsilon", c_float),
+        ("mixed_activation", c_int),
     ]
 
 
@@ -173,6 +175,8 @@ class EncoderOptions(ctypes.Structure):
         ("block", BlockOptions),
         ("kinds", c_void_p),
         ("final_norm", c_int),
+        ("initial", c_float),
+        ("jump", c_int),
     ]
 
 

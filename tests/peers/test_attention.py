@@ -396,6 +396,7 @@ ACTIVATIONS = {
     "silu": F.silu,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
+    "elu": F.elu,
 }
 
 

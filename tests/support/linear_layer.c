@@ -156,6 +156,7 @@ static float naive_activation(attn_activation activation, float x) {
     case ATTN_SILU: return x / (1.0f + expf(-x));
     case ATTN_TANH: return tanhf(x);
     case ATTN_SIGMOID: return 1.0f / (1.0f + expf(-x));
+    case ATTN_ELU: return x > 0.0f ? x : expm1f(x);
     default: return x;
     }
 }

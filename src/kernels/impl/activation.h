@@ -23,6 +23,10 @@ VEC_INLINE vec activate(attn_activation activation, vec x) {
     case ATTN_SILU: return vec_mul(x, vec_sigmoid(x));
     case ATTN_TANH: return vec_tanh(x);
     case ATTN_SIGMOID: return vec_sigmoid(x);
+    case ATTN_ELU: { /* below -19 it is -1 */
+        vec below = vec_max(vec_set(-19.0f), vec_min(vec_set(0.0f), x));
+        return vec_select(vec_less(vec_set(0.0f), x), x, vec_exp_minus_1(below));
+    }
     case ATTN_IDENTITY: break;
     }
     return x;
@@ -56,6 +60,7 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
         vec s = vec_sigmoid(x);
         return vec_mul(s, vec_sub(one, s));
     }
+    case ATTN_ELU: return vec_exp(vec_min(zero, x));
     case ATTN_IDENTITY: break;
     }
     return one;
@@ -73,6 +78,7 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
         case ATTN_SILU: function(ATTN_SILU, __VA_ARGS__); break;                                             \
         case ATTN_TANH: function(ATTN_TANH, __VA_ARGS__); break;                                             \
         case ATTN_SIGMOID: function(ATTN_SIGMOID, __VA_ARGS__); break;                                       \
+        case ATTN_ELU: function(ATTN_ELU, __VA_ARGS__); break;                                               \
         }                                                                                                    \
     } while (0)
 

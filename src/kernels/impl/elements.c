@@ -53,6 +53,47 @@ static void add_rows(int64_t count, int64_t columns, const int64_t *from, const 
     }
 }
 
+/* Columns of a bag that are summed at once, in registers; the rows, which are anywhere, are fetched ahead. */
+enum { BAG_VECTORS = 4 };
+
+VEC_INLINE void bag_block(int64_t count, int64_t columns, const int64_t *rows, const float *weights,
+                          const float *table, int64_t stride, float *y) {
+    enum { AHEAD = 8, LINE = 16 };
+    vec sum[BAG_VECTORS];
+    for (int v = 0; v < BAG_VECTORS; v++) sum[v] = vec_set(0.0f);
+    for (int64_t k = 0; k < count; k++) {
+        if (k + AHEAD < count && rows[k + AHEAD] >= 0) {
+            const float *soon = table + rows[k + AHEAD] * stride;
+            for (int64_t c = 0; c < columns; c += LINE) __builtin_prefetch(soon + c);
+        }
+        if (rows[k] < 0) continue;
+        const float *row = table + rows[k] * stride;
+        const vec weight = vec_set(weights ? weights[k] : 1.0f);
+        for (int v = 0; v < BAG_VECTORS; v++) {
+            int64_t left = columns - v * VEC_WIDTH;
+            if (left <= 0) break;
+            vec x = load_some(row + v * VEC_WIDTH, left);
+            sum[v] = weights ? vec_fma(weight, x, sum[v]) : vec_add(sum[v], x);
+        }
+    }
+    for (int v = 0; v < BAG_VECTORS && v * VEC_WIDTH < columns; v++)
+        store_some(y + v * VEC_WIDTH, sum[v], columns - v * VEC_WIDTH);
+}
+
+static void bag(int64_t count, int64_t columns, const int64_t *rows, const float *weights, const float *table,
+                int64_t stride, float *y) {
+    for (int64_t c = 0; c < columns; c += BAG_VECTORS * VEC_WIDTH) {
+        int64_t left = columns - c, most = BAG_VECTORS * VEC_WIDTH;
+        if (left >= most && weights) { /* constants, so that the sums are in registers */
+            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, weights, table + c, stride, y + c);
+        } else if (left >= most) {
+            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, NULL, table + c, stride, y + c);
+        } else {
+            bag_block(count, left, rows, weights, table + c, stride, y + c);
+        }
+    }
+}
+
 VEC_INLINE void activation_with(attn_activation activation, int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         store_some(y + c, activate(activation, load_some(x + c, count - c)), count - c);

@@ -39,10 +39,9 @@ VEC_INLINE vec vec_exp2(vec x) { return vec_exp2_finite(vec_max(vec_set(VEC_POWE
 /* e^x for any x. */
 VEC_INLINE vec vec_exp(vec x) { return vec_exp2(vec_min(vec_set(127.0f), vec_mul(x, vec_set(LOG2_E)))); }
 
-/* u / (u + 2) for u = e^2|x| - 1. With 2|x| = n ln 2 + r, u is 2^n q + (2^n - 1),
- * q = e^r - 1 = r + r^2 P(r): as exact near 0 as elsewhere, and without a branch. */
-VEC_INLINE vec vec_tanh(vec x) {
-    vec y = vec_min(vec_set(19.0f), vec_mul(vec_set(2.0f), vec_abs(x))); /* tanh is 1; a NaN passes */
+/* e^y - 1 for |y| <= 19. With y = n ln 2 + r it is 2^n q + (2^n - 1), q = e^r - 1 =
+ * r + r^2 P(r): as exact near 0 as elsewhere, and without a branch. A NaN passes. */
+VEC_INLINE vec vec_exp_minus_1(vec y) {
     vec whole = vec_round(vec_mul(y, vec_set(LOG2_E)));
     vec r = vec_fma(whole, vec_set(-0.693145752f), y); /* ln 2 in two parts: n times the first is exact */
     r = vec_fma(whole, vec_set(-1.42860677e-6f), r);
@@ -52,7 +51,13 @@ VEC_INLINE vec vec_tanh(vec x) {
     p = vec_fma(p, r, vec_set(1.6666542e-1f));
     p = vec_fma(p, r, vec_set(0.5f));
     vec q = vec_fma(p, vec_mul(r, r), r), power = vec_scale2(vec_set(1.0f), whole);
-    vec u = vec_fma(q, power, vec_sub(power, vec_set(1.0f)));
+    return vec_fma(q, power, vec_sub(power, vec_set(1.0f)));
+}
+
+/* u / (u + 2) for u = e^2|x| - 1. */
+VEC_INLINE vec vec_tanh(vec x) {
+    /* past 19 / 2 tanh is 1 */
+    vec u = vec_exp_minus_1(vec_min(vec_set(19.0f), vec_mul(vec_set(2.0f), vec_abs(x))));
     return vec_copysign(vec_div(u, vec_add(u, vec_set(2.0f))), x);
 }
 

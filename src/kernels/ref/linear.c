@@ -21,6 +21,7 @@ double ref_activation(attn_activation activation, double x) {
     case ATTN_SILU: return x * sigmoid(x);
     case ATTN_TANH: return tanh(x);
     case ATTN_SIGMOID: return sigmoid(x);
+    case ATTN_ELU: return x > 0.0 ? x : expm1(x);
     }
     return NAN;
 }
@@ -38,6 +39,7 @@ double ref_activation_slope(attn_activation activation, double x) {
     case ATTN_SILU: return sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x)));
     case ATTN_TANH: return 1.0 - tanh(x) * tanh(x);
     case ATTN_SIGMOID: return sigmoid(x) * (1.0 - sigmoid(x));
+    case ATTN_ELU: return x > 0.0 ? 1.0 : exp(x);
     }
     return NAN;
 }

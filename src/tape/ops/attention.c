@@ -72,9 +72,11 @@ static void attention_backward(attn_tape *tape, at_node *node) {
     attn_attention_gradients_init(&gradients);
     attn_tensor *target[3] = {&gradients.query, &gradients.key, &gradients.value}, input[3];
     at_gradient g[3], extra[EXTRAS];
+    /* scores that are 0 send nothing back to queries and keys; where those are the values, that is no news */
+    int values_only = s->options.score == ATTN_SCORE_NONE && x[0] == x[2] && x[1] == x[2];
     for (int i = 0; i < 3; i++) {
         input[i] = heads_of(x[i]->data, x[i]->rows, x[i]->columns, x[i]->stride, heads[i]);
-        g[i] = at_gradient_begin(tape, x[i]);
+        g[i] = at_gradient_begin(tape, values_only && i < 2 ? NULL : x[i]);
         if (g[i].data) *target[i] = heads_of(g[i].data, x[i]->rows, x[i]->columns, g[i].stride, heads[i]);
     }
     for (int e = 0; e < EXTRAS; e++) {

@@ -14,7 +14,7 @@ int at_tape_has_pair(attn_tape *tape, const char *operation, const attn_variable
 }
 
 int at_tape_has_activation(attn_tape *tape, const char *operation, attn_activation activation) {
-    if ((int)activation >= ATTN_IDENTITY && (int)activation <= ATTN_SIGMOID) return 1;
+    if ((int)activation >= ATTN_IDENTITY && (int)activation <= ATTN_ELU) return 1;
     at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: there is no activation %d", operation, (int)activation);
     return 0;
 }

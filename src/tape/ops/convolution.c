@@ -87,7 +87,7 @@ static int take_options(attn_tape *tape, const attn_convolution_options *given,
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
                      "convolution: width is %" PRId64 " and dilation %" PRId64 "; both must be 1 .. %" PRId64,
                      options->width, options->dilation, most);
-    } else if ((int)options->activation < ATTN_IDENTITY || (int)options->activation > ATTN_SIGMOID) {
+    } else if ((int)options->activation < ATTN_IDENTITY || (int)options->activation > ATTN_ELU) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
                      "convolution: activation is %d, which is none of attn_activation",
                      (int)options->activation);

@@ -1,14 +1,17 @@
 /* embedding_bag.c: one row a bag, the sum or mean of the table's rows that its
- * ids name. An id of -1 is a row of 0: it adds nothing, and counts in the mean.
+ * ids name, or their sum with weights. An id of -1 is a row of 0: it adds nothing,
+ * and counts in the mean.
  *
  * An empty bag gives 0. Rows are added in the order of the ids. Backward, every
- * id's row gets the gradient of its bag, times 1 / (ids of the bag) for the mean.
+ * id's row gets the gradient of its bag, times its weight, or 1 / (ids of the bag)
+ * for the mean.
  */
 #include "tape/ops/checks.h"
 
 typedef struct bag_state {
     attn_parameter *table;
     int64_t *offsets, *rows; /* [bags + 1], [ids] */
+    float *weights;          /* [ids], or NULL */
     attn_bag kind;
 } bag_state;
 
@@ -23,13 +26,15 @@ static void bag_backward(attn_tape *tape, at_node *node) {
     at_scratch mark = at_scratch_mark(tape);
     int64_t count = s->offsets[y->rows];
     int64_t *bags = at_scratch_memory(tape, count, sizeof *bags);
-    float *factors = bags ? at_scratch_memory(tape, count, sizeof *factors) : NULL;
-    float *gradient = factors ? at_parameter_gradient(tape, s->table, s->rows, count) : NULL;
+    float *factors = s->weights;
+    if (bags && s->kind == ATTN_BAG_MEAN) factors = at_scratch_memory(tape, count, sizeof *factors);
+    int ready = bags && at_tape_ready(tape);
+    float *gradient = ready ? at_parameter_gradient(tape, s->table, s->rows, count) : NULL;
     if (gradient) {
         for (int64_t bag = 0; bag < y->rows; bag++) {
             for (int64_t k = s->offsets[bag]; k < s->offsets[bag + 1]; k++) {
                 bags[k] = bag;
-                factors[k] = factor_of(s, bag);
+                if (s->kind == ATTN_BAG_MEAN) factors[k] = factor_of(s, bag);
             }
         }
         at_add_rows_call call = {
@@ -44,28 +49,39 @@ static void bag_backward(attn_tape *tape, at_node *node) {
     at_scratch_release(tape, mark);
 }
 
-attn_variable *attn_tape_embedding_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
-                                       const int64_t *offsets, int64_t bags, attn_bag kind) {
-    if (!at_tape_ready(tape) || !at_tape_has_parameter(tape, "embedding_bag", "table", table, -1, -1)) {
-        return NULL;
-    }
+static attn_variable *make_bags(attn_tape *tape, const char *operation, attn_parameter *table,
+                                const int32_t *ids, const float *weights, const int64_t *offsets,
+                                int64_t bags, attn_bag kind) {
+    if (!at_tape_ready(tape) || !at_tape_has_parameter(tape, operation, "table", table, -1, -1)) return NULL;
     if (!offsets || bags < 0 || (kind != ATTN_BAG_SUM && kind != ATTN_BAG_MEAN)) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "embedding_bag: %s",
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s", operation,
                             !offsets   ? "offsets is NULL"
                             : bags < 0 ? "the number of bags is negative"
                                        : "kind is neither sum nor mean");
     }
     attn_ragged batch = {bags, offsets}, copy;
     bag_state *s = at_tape_memory(tape, 1, sizeof *s);
-    if (!s || !at_tape_has_batch(tape, "embedding_bag", &batch, offsets[bags], &copy)) return NULL;
+    if (!s || !at_tape_has_batch(tape, operation, &batch, offsets[bags], &copy)) return NULL;
     s->table = table;
     s->kind = kind;
     s->offsets = (int64_t *)copy.offsets;
-    s->rows = at_tape_table_rows(tape, "embedding_bag", table, ids, offsets[bags]);
-    attn_variable *y = s->rows ? at_result(tape, bags, table->columns) : NULL;
+    s->weights = NULL;
+    s->rows = at_tape_table_rows(tape, operation, table, ids, offsets[bags]);
+    if (weights) s->weights = at_tape_copy(tape, weights, offsets[bags], sizeof *weights);
+    attn_variable *y = s->rows && (s->weights || !weights) ? at_result(tape, bags, table->columns) : NULL;
     if (!y) return NULL;
-    at_bag_call call = {s->offsets, s->rows, kind, at_value_of(table), at_data_of(y)};
+    at_bag_call call = {s->offsets, s->rows, kind, at_value_of(table), at_data_of(y), s->weights};
     at_tape_did(tape, at_tape_run(tape)->bag(at_tape_context(tape), &call));
     at_record(tape, y, bag_backward, s, at_parameter_wanted(tape, table), NULL, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+}
+
+attn_variable *attn_tape_embedding_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
+                                       const int64_t *offsets, int64_t bags, attn_bag kind) {
+    return make_bags(tape, "embedding_bag", table, ids, NULL, offsets, bags, kind);
+}
+
+attn_variable *attn_tape_weighted_bag(attn_tape *tape, attn_parameter *table, const int32_t *ids,
+                                      const float *weights, const int64_t *offsets, int64_t bags) {
+    return make_bags(tape, "weighted_bag", table, ids, weights, offsets, bags, ATTN_BAG_SUM);
 }
