@@ -77,9 +77,9 @@ static bool read_encoders(comparison *what, const char *list) {
 static int check_use(comparison *what, const compare_arguments *given, const argument_list *list) {
     const char *problem = training_flags_problem(&what->training, list);
     if (problem == NULL && what->training.train.path[0] == NULL) problem = "which file to learn from?";
-    if (problem == NULL && what->training.test.path[0] == NULL)
-        problem = "what are the models tested on? --test FILE";
-    if (problem == NULL && read_encoders(what, given->encoders)) return EXIT_DONE;
+    const char *encoders = given->encoders;
+    if (problem == NULL && encoders == NULL) encoders = attn_input_encoders(training_input(&what->training));
+    if (problem == NULL && read_encoders(what, encoders)) return EXIT_DONE;
     if (problem != NULL) fprintf(stderr, "attn compare: %s\n", problem);
     fputs("attn compare --help lists the flags.\n", stderr);
     return EXIT_MISUSED;
@@ -215,13 +215,14 @@ static int compare(comparison *what, const compare_arguments *given) {
 int command_compare(int count, char **arguments) {
     enum { OWN_FLAGS = 7 };
     comparison what = {.training.command = "compare"};
-    char all[256], all_help[300];
-    list_encoders(all, sizeof all, ",");
-    snprintf(all_help, sizeof all_help, "which (default %s)", all);
-    compare_arguments given = {.encoders = all};
+    char all_help[300];
+    snprintf(all_help, sizeof all_help, "which (default %s; where rows stand in no order %s)",
+             attn_input_encoders(NULL), attn_input_encoders(attn_input_name(attn_input_count() - 1)));
+    compare_arguments given = {.encoders = NULL};
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
         argument_texts("test", what.training.test.path, TRAINING_MOST_FILES, "FILE",
-                       "test data, one file or several: each best model is tested once"),
+                       "test data, one file or several: each best model is tested once (default: what the "
+                       "data itself keeps for testing)"),
         argument_text("encoders", &given.encoders, "LIST", all_help),
         argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
         argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
@@ -232,7 +233,7 @@ int command_compare(int count, char **arguments) {
     int added = training_flags_add(&what.training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "compare",
-        .usage = "TASK FILE [FILE...] [--dev FILE] --test FILE [flags]",
+        .usage = "TASK FILE [FILE...] [--dev FILE] [--test FILE] [flags]",
         .about = "Trains with each encoder and several seeds on the same data, with the same width\n"
                  "and the same number of steps, or, with --time, for the same time. The best model\n"
                  "of a run is chosen by the development data and tested once. One table: scores\n"

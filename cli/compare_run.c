@@ -90,13 +90,22 @@ static attn_status train(attn_context *context, attn_config *config, const compa
     return status;
 }
 
+/* The test data: files of its own, or what the training data keeps for testing (*whole is all of that). */
+static attn_status read_test(attn_context *context, attn_config *config, const training_flags *training,
+                             attn_dataset **dataset, attn_dataset **whole) {
+    if (training->test.path[0] != NULL)
+        return training_read(context, config, training, &training->test, dataset);
+    attn_status status = training_read(context, config, training, &training->train, whole);
+    return status == ATTN_OK ? attn_dataset_part(*whole, ATTN_PART_TEST, dataset) : status;
+}
+
 static attn_status test(attn_context *context, attn_config *config, const comparison *what,
                         const char *output, compare_figures *figures) {
-    attn_dataset *dataset = NULL;
+    attn_dataset *dataset = NULL, *whole = NULL;
     attn_model *model = NULL;
     attn_predictor *predictor = NULL;
     attn_report *report = NULL;
-    attn_status status = training_read(context, config, &what->training, &what->training.test, &dataset);
+    attn_status status = read_test(context, config, &what->training, &dataset, &whole);
     if (status == ATTN_OK) status = attn_model_load(context, output, &model);
     if (status == ATTN_OK) status = attn_predictor_create(model, context, &predictor);
     if (status == ATTN_OK) status = attn_report_create(predictor, dataset, &report);
@@ -105,6 +114,7 @@ static attn_status test(attn_context *context, attn_config *config, const compar
     attn_predictor_destroy(predictor);
     attn_model_destroy(model);
     attn_dataset_destroy(dataset);
+    attn_dataset_destroy(whole);
     return status;
 }
 
@@ -152,6 +162,11 @@ static int check_encoder(training_flags *training, const char *encoder, bool rea
         if (files[i]->path[0] != NULL &&
             training_read(context, config, training, files[i], &dataset) != ATTN_OK)
             code = opening_fail(training->command, context);
+        if (code == EXIT_DONE && i == 0 && training->test.path[0] == NULL &&
+            attn_dataset_part_size(dataset, ATTN_PART_TEST) == 0) {
+            fprintf(stderr, "attn %s: what are the models tested on? --test FILE\n", training->command);
+            code = EXIT_MISUSED;
+        }
         attn_dataset_destroy(dataset);
     }
     end(context, config);

@@ -24,7 +24,7 @@ enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
 typedef struct eval_arguments {
     const char *positional[POSITIONALS];
     bool json, confusion, per_class, skip_bad, raw;
-    const char *format, *column, *text_column;
+    const char *format, *column, *text_column, *split, *split_column, *split_file;
     int64_t threads, limit;
     opening_settings settings;
 } eval_arguments;
@@ -242,6 +242,8 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     }
     if (given->column != NULL) options.column = given->column;
     if (given->text_column != NULL) options.text_column = given->text_column;
+    if (given->split_column != NULL) options.split_column = given->split_column;
+    options.split_file = given->split_file;
     options.skip_bad = given->skip_bad;
     opening_limit(given->limit, &options);
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
@@ -289,25 +291,60 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
     return whole ? code : EXIT_FAILED;
 }
 
+/* What of the data is for testing, if it says so; *whole belongs to *dataset then, which may share its rows.
+ * EXIT_DONE, or it has said why not. */
+static int take_part(attn_context *context, const attn_model *model, const eval_arguments *given,
+                     attn_dataset **dataset, attn_dataset **whole) {
+    const char *wanted = given->split;
+    int64_t sizes[ATTN_PART_TEST + 1], all = 0;
+    for (int p = 0; p <= ATTN_PART_TEST; p++)
+        all += sizes[p] = attn_dataset_part_size(*dataset, (attn_part)p);
+    attn_reader_options options;
+    attn_model_reader_options(model, &options);
+    if (all == 0 && options.split != NULL && strcmp(options.split, "file") == 0 && wanted == NULL) {
+        fputs("attn eval: the model was trained with --split-file: give it here, too, or --split all to take "
+              "all of the data\n",
+              stderr);
+        return EXIT_MISUSED;
+    }
+    int part = wanted != NULL ? attn_part_find(wanted) : ATTN_PART_TEST;
+    bool everything = wanted != NULL && strcmp(wanted, "all") == 0;
+    if (!everything && (part < ATTN_PART_TRAIN || (wanted != NULL && all == 0))) {
+        fprintf(stderr, "attn eval: --split is train, val, test or all%s\n",
+                all == 0 ? "; this data does not say what is for training and what for testing" : "");
+        return EXIT_MISUSED;
+    }
+    if (everything || all == 0 || (wanted == NULL && sizes[ATTN_PART_TEST] == 0)) return EXIT_DONE;
+    *whole = *dataset;
+    *dataset = NULL;
+    if (attn_dataset_part(*whole, (attn_part)part, dataset) != ATTN_OK) return opening_fail("eval", context);
+    if (!given->json)
+        printf("%s: %" PRId64 " of %" PRId64 " (--split says otherwise)\n", attn_part_name((attn_part)part),
+               sizes[part], all);
+    return EXIT_DONE;
+}
+
 static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
-    attn_dataset *dataset = NULL;
+    attn_dataset *dataset = NULL, *whole = NULL;
     attn_predictor *predictor = NULL;
     if (attn_predictor_create(model, context, &predictor) != ATTN_OK) return opening_fail("eval", context);
     int code = opening_set("eval", &given->settings, predictor, model);
     if (code == EXIT_DONE) {
         bool misused = false;
         if (read_examples(context, model, given, &dataset, &misused) == ATTN_OK)
-            code = report_on(predictor, model, dataset, given);
+            code = take_part(context, model, given, &dataset, &whole);
         else
             code = misused ? EXIT_MISUSED : opening_fail("eval", context);
+        if (code == EXIT_DONE) code = report_on(predictor, model, dataset, given);
     }
     attn_dataset_destroy(dataset);
+    attn_dataset_destroy(whole);
     attn_predictor_destroy(predictor);
     return code;
 }
 
 int command_eval(int count, char **arguments) {
-    enum { OWN_FLAGS = 9 };
+    enum { OWN_FLAGS = 13 };
     eval_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
@@ -317,6 +354,11 @@ int command_eval(int count, char **arguments) {
         argument_text("format", &given.format, "F", "of the file (default: from its name and content)"),
         argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
         argument_text("text-column", &given.text_column, "C", "the same for the texts"),
+        argument_text("split", &given.split, "PART",
+                      "data that is split: train, val, test or all (default: test)"),
+        argument_text("split-column", &given.split_column, "C",
+                      "the column that says it, if not as in training"),
+        argument_text("split-file", &given.split_file, "FILE", "a file that says it, a word per example"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
@@ -338,6 +380,7 @@ int command_eval(int count, char **arguments) {
         .examples = "  attn eval pos.safetensors test.conllu\n"
                     "  attn eval pos.safetensors test.conllu --raw\n"
                     "  attn eval senti.safetensors test.tsv --json\n"
+                    "  attn eval cora.safetensors cora/ --split val\n"
                     "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n",
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),

@@ -140,10 +140,19 @@ static bool expand(prediction *with, input *from) {
     return true;
 }
 
+/* What cannot be read piece by piece, by name: a folder, say. */
+static int predict_whole(prediction *with, const char *path) {
+    attn_dataset *dataset = NULL;
+    with->name = path;
+    attn_status status = attn_dataset_read(with->context, path, &with->options, &dataset);
+    return answer_read(with, status, dataset, NULL, 0) ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int predict_input(prediction *with, const char *path) {
     input from;
     int code = EXIT_DONE;
     if (path != NULL && strcmp(path, "-") == 0) path = NULL;
+    if (path != NULL && attn_reader_pieces(&with->options) < 0) return predict_whole(with, path);
     with->name = path != NULL ? path : "standard input";
     input_open(&from, path);
     from.limit = with->options.expanded_limit;

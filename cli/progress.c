@@ -107,10 +107,14 @@ static void print_ready(const progress *shown, const attn_training_state *state)
     char units[32], parameters[32];
     progress_count((double)state->train_units, units);
     progress_count((double)state->parameters, parameters);
-    fprintf(stderr,
-            "%" PRId64 " examples (%s rows) to learn from, %" PRId64 " to choose the best model by%s\n",
-            state->train_examples, units, state->dev_examples,
-            state->held_out ? ", held out from the training data" : "");
+    const char *held = state->held_out ? ", held out from the training data" : "";
+    if (state->train_rows > 0)
+        fprintf(stderr, "%" PRId64 " %ss of %s to learn from, %" PRId64 " to choose the best model by%s\n",
+                state->train_rows, state->row, units, state->dev_rows, held);
+    else
+        fprintf(stderr,
+                "%" PRId64 " examples (%s rows) to learn from, %" PRId64 " to choose the best model by%s\n",
+                state->train_examples, units, state->dev_examples, held);
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
     if (state->splitter)

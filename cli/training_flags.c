@@ -17,6 +17,8 @@ int training_flags_add(training_flags *given, argument_flag *flags) {
         argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
+        argument_text("split-file", &given->split_file, "FILE",
+                      "says what is for training, validation and testing: a word per example"),
         argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
         argument_size(OPENING_LIMIT, &given->limit, OPENING_LIMIT_HELP),
@@ -59,6 +61,13 @@ bool training_is_set(const training_flags *given, const char *flag) {
     for (int i = 0; i < given->settings && attn_config_flag(i, &one); i++)
         if (given->setting[i] != NULL && strcmp(one.flag, flag) == 0) return true;
     return false;
+}
+
+const char *training_input(const training_flags *given) {
+    attn_config_flag_text one;
+    for (int i = 0; i < given->settings && attn_config_flag(i, &one); i++)
+        if (given->setting[i] != NULL && strcmp(one.name, "input") == 0) return given->setting[i];
+    return attn_input_of_file(given->train.path[0]);
 }
 
 /* A task that there is; else what to say: the nearest, and all of them. */
@@ -169,6 +178,8 @@ int training_configure(attn_context *context, const training_flags *given, attn_
     for (int i = 0; i < given->settings && status == ATTN_OK && attn_config_flag(i, &one); i++)
         status = set_if(config, one.name, given->on[i] ? "true" : given->setting[i]);
     if (status == ATTN_OK) status = set_if(config, "encoder.kind", given->encoder);
+    if (status == ATTN_OK && given->split_file != NULL)
+        status = attn_config_set(config, "reader.split", "file");
     if (status == ATTN_OK) status = set_if(config, "training.seed", given->seed);
     if (status == ATTN_OK) status = set_if(config, "encoder.left", given->window);
     if (status == ATTN_OK) status = set_if(config, "encoder.right", given->window);
@@ -183,19 +194,26 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     attn_status status = attn_config_reader(config, &options);
     if (status != ATTN_OK) return status;
     options.skip_bad = given->skip_bad;
+    if (files == &given->train) options.split_file = given->split_file;
+    if (files != &given->train) options.split = NULL; /* it is one part by itself */
     opening_limit(given->limit, &options);
     status = opening_read(context, files->path, count_files(files), &options, dataset);
     if (status == ATTN_OK && attn_dataset_skipped(*dataset) > 0 && !given->quiet) {
         fprintf(stderr, "%s%s: %lld bad lines or sentences left out\n", opening_name(files->path[0]),
                 files->path[1] != NULL ? " and the others" : "", (long long)attn_dataset_skipped(*dataset));
     }
+    char *note = NULL;
+    if (status == ATTN_OK && !given->quiet && files == &given->train && strcmp(given->command, "train") == 0)
+        status = attn_dataset_note(*dataset, &note);
+    if (note != NULL) fprintf(stderr, "%s: %s\n", opening_name(files->path[0]), note);
+    attn_text_release(context, note);
     return status;
 }
 
 int training_check_inputs(const training_flags *given, const char *path) {
     const training_files *files[] = {&given->train, &given->dev, &given->test};
-    const char *inputs[2 + 3 * TRAINING_MOST_FILES] = {given->vectors, given->config};
-    int count = 2;
+    const char *inputs[3 + 3 * TRAINING_MOST_FILES] = {given->vectors, given->config, given->split_file};
+    int count = 3;
     struct stat output, input;
     if (opening_is_input(path)) {
         fprintf(stderr, "attn %s: what is written goes to a file, not to standard output (-)\n",

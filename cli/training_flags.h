@@ -13,7 +13,7 @@
 
 enum {
     TRAINING_SETTINGS = 64,                 /* room for flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 9, /* for all that training_flags_add adds */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 10, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_MOST_FILES = 32, /* of one set */
@@ -34,7 +34,7 @@ typedef struct training_flags {
     const char *setting[TRAINING_SETTINGS]; /* in the order in which the library lists them */
     bool on[TRAINING_SETTINGS];
     int settings;
-    const char *config, *time, *vectors, *window;
+    const char *config, *time, *vectors, *window, *split_file;
     const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
     int64_t threads, limit;
     bool quiet, skip_bad;
@@ -54,6 +54,9 @@ const char *training_tasks(const char *before, const char *after);
 /* The model's configuration, if there is one, the task, the file of --config, then the flags: what is typed
  * wins. EXIT_DONE, or it has said why not. */
 int training_configure(attn_context *context, const training_flags *given, attn_config *config);
+
+/* The kind of input: what is typed, else what the file's name tells. */
+const char *training_input(const training_flags *given);
 
 /* Reads standard input, if it is among the files. EXIT_DONE, or it has said why not. */
 int training_take_input(const training_flags *given);

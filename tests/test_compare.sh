@@ -65,7 +65,7 @@ run compare classify "$folder/a & <b>.tsv" --dev "$folder/a & <b>.tsv" --test "$
     --seeds 1 --svg "$folder/class.svg"
 check "classify, all encoders: exit status" exits_with 0
 check "classify, all encoders: one seed has no range" has_line out '^\| encoder +\| dev accuracy +\| test accuracy +\|'
-check "classify, all encoders: in order" [ "$(sed -n 's/^| \([a-z]*\) .*/\1/p' "$folder/out" | tr '\n' ' ')" = "encoder mean fc cnn rnn attention " ]
+check "classify, all encoders: in order" [ "$(sed -n 's/^| \([a-z]*\) .*/\1/p' "$folder/out" | tr '\n' ' ')" = "encoder fc cnn rnn attention " ]
 printf '1\tone\n2\ttwo\n1.5\tone two\n0\tnone\n' >"$folder/numbers.tsv"
 run compare regress "$folder/numbers.tsv" --dev "$folder/numbers.tsv" --test "$folder/numbers.tsv" --columns 8 --heads 2 \
     --encoders fc --seeds 1 --time 1s --json --svg "$folder/time.svg"

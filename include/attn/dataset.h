@@ -78,6 +78,9 @@ ATTN_API const char *attn_input_name(int index);
 ATTN_API const char *attn_input_help(int index);
 ATTN_API const char *attn_input_row(const char *input);     /* what a row is called: "unit" */
 ATTN_API const char *attn_input_example(const char *input); /* and an example: "text" */
+/* Encoders that make sense for its rows, with commas between them: those that go by the order of rows only
+ * where there is one. */
+ATTN_API const char *attn_input_encoders(const char *input);
 ATTN_API const char *attn_input_format(const char *input, int format);
 ATTN_API int attn_input_find_format(const char *input, const char *format);
 ATTN_API const char *attn_input_of_file(const char *path);
@@ -290,6 +293,9 @@ ATTN_API void attn_describe_options_init(attn_describe_options *options);
 ATTN_API attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_describe_options *options,
                                            char **text);
 ATTN_API void attn_text_release(attn_context *context, char *text); /* NULL is allowed */
+/* What was found in the data and decides how it is learned from (of a graph: whether it is directed), as one
+ * line without its end, to be released with attn_text_release; NULL: there is nothing to say. */
+ATTN_API attn_status attn_dataset_note(const attn_dataset *dataset, char **text);
 
 /* The examples whose numbers are in `examples` (each in range), in that order, as a set of its own. */
 ATTN_API attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *examples, int64_t count,

@@ -61,9 +61,11 @@ typedef struct attn_training_state {
     double score, best_score; /* NaN before the first evaluation */
     int64_t best_step;
     attn_training_end end;
-    int splitter;            /* a second network is trained, which splits raw text */
-    double splitter_score;   /* its F1 of words when the best model was evaluated; NaN before that */
-    const char *no_splitter; /* NULL, or why none can be trained */
+    int splitter;                 /* a second network is trained, which splits raw text */
+    double splitter_score;        /* its F1 of words when the best model was evaluated; NaN before that */
+    const char *no_splitter;      /* NULL, or why none can be trained */
+    int64_t train_rows, dev_rows; /* where one example is split by rows, those with targets; else 0 */
+    const char *row;              /* what a row is called */
 } attn_training_state;
 
 typedef struct attn_trainer_options {

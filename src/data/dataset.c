@@ -204,6 +204,23 @@ static attn_status check_columns(const attn_dataset *dataset, const attn_dataset
     return ATTN_OK;
 }
 
+/* Before the examples: what of the whole is for training, if both say it. */
+static attn_status append_parts(attn_dataset *dataset, const attn_dataset *more) {
+    if ((dataset->part_count == 0) != (more->part_count == 0))
+        return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s says what is for training and what for testing, %.200s does not",
+                       attn_dataset_name(dataset->part_count ? dataset : more),
+                       attn_dataset_name(dataset->part_count ? more : dataset));
+    if (more->part_count == 0) return ATTN_OK;
+    attn_status status =
+        at_grow(dataset->context, &dataset->parts, &dataset->part_room,
+                dataset->part_count + more->part_count, sizeof *dataset->parts, "the parts of a dataset");
+    if (status != ATTN_OK) return status;
+    memcpy(dataset->parts + dataset->part_count, more->parts, (size_t)more->part_count);
+    dataset->part_count += more->part_count;
+    return ATTN_OK;
+}
+
 attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more) {
     if (!dataset) return ATTN_INVALID_ARGUMENT;
     if (!more || more == dataset)
@@ -214,6 +231,7 @@ attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more)
     if (status == ATTN_OK) status = mark_files(dataset);
     if (status == ATTN_OK)
         status = copy_strings(dataset->context, &more->name, 0, more->name.count, &dataset->name);
+    if (status == ATTN_OK) status = append_parts(dataset, more);
     for (int64_t e = 0; status == ATTN_OK && e < more->examples; e++)
         status = copy_example(more, e, base, dataset);
     for (int64_t i = 0; status == ATTN_OK && i < more->problems.count; i++)

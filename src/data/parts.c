@@ -148,8 +148,9 @@ static attn_status copy_list(attn_context *context, const at_strings *from, at_s
     return status;
 }
 
-/* All rows, with the targets of the part. */
-static attn_status mask_rows(const attn_dataset *dataset, attn_part part, attn_dataset *made) {
+/* All rows, with the targets of a part. */
+static attn_status mask_rows(const attn_dataset *dataset, const unsigned char *parts, attn_part part,
+                             attn_dataset *made) {
     attn_context *context = dataset->context;
     int64_t columns = dataset->columns.count;
     attn_status status = copy_list(context, &dataset->columns, &made->columns);
@@ -158,12 +159,31 @@ static attn_status mask_rows(const attn_dataset *dataset, attn_part part, attn_d
         for (int64_t row = dataset->offsets[e]; row < dataset->offsets[e + 1] && status == ATTN_OK; row++) {
             status = at_dataset_row(made, dataset->lines[row]);
             for (int64_t c = row * columns; c < (row + 1) * columns && status == ATTN_OK; c++) {
-                const char *text = dataset->parts[row] == (int)part ? at_string(&dataset->targets, c) : "";
+                const char *text = parts[row] == (int)part ? at_string(&dataset->targets, c) : "";
                 status = at_strings_add(context, &made->targets, text, strlen(text));
             }
         }
         if (status == ATTN_OK) status = at_dataset_end(made);
     }
+    return status;
+}
+
+/* A dataset of all rows with the targets of a part; the rows are those of `dataset`. */
+static attn_status view_rows(const attn_dataset *dataset, const unsigned char *parts, attn_part part,
+                             attn_dataset **selected) {
+    attn_context *context = dataset->context;
+    attn_dataset *made;
+    attn_status status = at_dataset_create(context, attn_dataset_name(dataset), dataset->kind, NULL, &made);
+    if (status != ATTN_OK) return status;
+    made->content = dataset->content;
+    made->borrowed = 1;
+    made->format = dataset->format;
+    made->per_row = 1;
+    status = mask_rows(dataset, parts, part, made);
+    if (status == ATTN_OK)
+        *selected = made;
+    else
+        attn_dataset_destroy(made);
     return status;
 }
 
@@ -180,18 +200,39 @@ attn_status attn_dataset_part(const attn_dataset *dataset, attn_part part, attn_
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: its split has nothing for %s",
                        attn_dataset_name(dataset), attn_part_name(part));
     if (!dataset->per_row) return select_examples(dataset, part, selected);
-    attn_dataset *made;
-    attn_status status = at_dataset_create(context, attn_dataset_name(dataset), dataset->kind, NULL, &made);
-    if (status != ATTN_OK) return status;
-    made->content = dataset->content;
-    made->borrowed = 1;
-    made->format = dataset->format;
-    made->per_row = 1;
-    status = mask_rows(dataset, part, made);
+    return view_rows(dataset, dataset->parts, part, selected);
+}
+
+attn_status at_dataset_hold_rows(const attn_dataset *dataset, double held, attn_dataset **train,
+                                 attn_dataset **dev) {
+    attn_context *context = dataset->context;
+    int64_t columns = dataset->columns.count, labelled = 0, taken = 0, seen = 0;
+    unsigned char *parts = at_allocate(context, dataset->rows, 1, "the rows held out");
+    if (!parts) return ATTN_OUT_OF_MEMORY;
+    for (int64_t row = 0; row < dataset->rows; row++) {
+        for (int64_t c = row * columns; c < (row + 1) * columns; c++)
+            if (at_string(&dataset->targets, c)[0]) parts[row] = ATTN_PART_TRAIN;
+        labelled += parts[row] == ATTN_PART_TRAIN;
+    }
+    int64_t wanted = (int64_t)(held * (double)labelled + 0.5);
+    if (wanted < 1 && labelled > 1) wanted = 1;
+    for (int64_t row = 0; row < dataset->rows; row++) { /* each subset is as likely as any other */
+        if (parts[row] != ATTN_PART_TRAIN) continue;
+        double draw = (double)(at_splitmix64((uint64_t)row ^ 0x686f6c64u) >> 11) / 9007199254740992.0;
+        if (draw * (double)(labelled - seen) < (double)(wanted - taken)) {
+            parts[row] = ATTN_PART_VAL;
+            taken++;
+        }
+        seen++;
+    }
+    attn_dataset *first = NULL;
+    attn_status status = view_rows(dataset, parts, ATTN_PART_TRAIN, &first);
+    if (status == ATTN_OK) status = view_rows(dataset, parts, taken ? ATTN_PART_VAL : ATTN_PART_TRAIN, dev);
+    at_release(context, parts);
     if (status == ATTN_OK)
-        *selected = made;
+        *train = first;
     else
-        attn_dataset_destroy(made);
+        attn_dataset_destroy(first);
     return status;
 }
 
@@ -220,10 +261,12 @@ attn_status at_parts_from_words(attn_dataset *dataset, const char *name, const c
         size_t length = (size_t)((stop ? stop : end) - at);
         while (length && isspace((unsigned char)at[length - 1])) length--;
         int part = at_part_of(at, length, 0);
-        if (part < 0 || length == 0)
+        if (part < 0 || length == 0) {
+            forget_parts(dataset);
             return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
                            "%.200s:%" PRId64 ": \"%.*s\" is not train, val, test or none", name, line + 1,
                            (int)(length < 40 ? length : 40), at);
+        }
         if (skipped < dataset->left_out_count && dataset->left_out[skipped] == line)
             skipped++;
         else

@@ -19,6 +19,11 @@ attn_status at_split_column(attn_context *context, const char *text, size_t *nam
 /* What a field of that column says; the error (without file and line) goes to reason[200]. */
 int at_split_field(const char *field, size_t length, int64_t number, char *reason);
 
+/* One example whose rows have targets: `held` of those with targets are drawn for development. Both sets
+ * share the rows of `dataset`. */
+attn_status at_dataset_hold_rows(const attn_dataset *dataset, double held, attn_dataset **train,
+                                 attn_dataset **dev);
+
 /* A word per example (row) from a file; bytes and their name. */
 attn_status at_parts_from_words(attn_dataset *dataset, const char *name, const char *bytes, size_t count);
 /* 80 % for training, 10 % for validation, 10 % for testing, drawn by a number. */

@@ -140,6 +140,9 @@ struct at_input_kind {
     attn_status (*describe)(const attn_dataset *dataset, const attn_describe_options *options,
                             at_writer *writer);
 
+    /* NULL, or what was found in the data, in a line without an end: it is said when training begins. */
+    void (*note)(const attn_dataset *dataset, at_writer *writer);
+
     /* NULL, or how examples belong together in a split that is drawn: its name ("scaffold"), and a key for
      * each example. */
     const char *grouping;
@@ -148,6 +151,7 @@ struct at_input_kind {
     /* NULL, or answers in the format of the data, everything else as it was. lines: what the dataset was read
      * from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has no room for them.
      */
+    int likely; /* answers are written with their probabilities, whether they are asked for or not */
     attn_status (*fill_in)(const attn_dataset *dataset, const void *settings, const char *lines,
                            size_t length, const at_cells *cells, at_writer *writer, int *filled);
 

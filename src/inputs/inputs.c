@@ -2,6 +2,7 @@
 #include "inputs/input.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/context.h"
@@ -9,6 +10,7 @@
 #include "base/options.h"
 #include "data/describe.h"
 #include "data/file.h"
+#include "data/parts.h"
 #include "inputs/kinds.h"
 
 static const at_input_kind *const kinds[] = AT_INPUT_KINDS;
@@ -37,6 +39,11 @@ const char *attn_input_row(const char *input) {
 const char *attn_input_example(const char *input) {
     const at_input_kind *kind = at_input_find(input ? input : kinds[0]->name);
     return kind && kind->example ? kind->example : "example";
+}
+
+const char *attn_input_encoders(const char *input) {
+    const at_input_kind *kind = at_input_find(input ? input : kinds[0]->name);
+    return kind && kind->unordered ? "fc,mean,attention" : "fc,cnn,rnn,attention";
 }
 
 const char *attn_input_format(const char *input, int format) {
@@ -100,6 +107,43 @@ static attn_status check_options(attn_context *context, const attn_reader_option
     return ATTN_OK;
 }
 
+/* ---- training, validation and test ---- */
+
+static attn_status read_split(attn_dataset *dataset, const attn_reader_options *options) {
+    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, NULL, NULL};
+    at_bytes file = {0};
+    attn_status status = at_file_read(dataset->context, options->split_file, &allowed, &file);
+    if (status == ATTN_OK)
+        status =
+            at_parts_from_words(dataset, options->split_file, file.data ? file.data : "", (size_t)file.count);
+    at_bytes_free(dataset->context, &file);
+    return status;
+}
+
+static attn_status group_examples(const at_input_kind *kind, attn_dataset *dataset) {
+    at_strings keys = {0};
+    attn_status status = kind->groups(dataset, &keys);
+    if (status == ATTN_OK) status = at_parts_by_group(dataset, &keys);
+    at_strings_free(dataset->context, &keys);
+    return status;
+}
+
+static attn_status split_dataset(const at_input_kind *kind, const attn_reader_options *options,
+                                 attn_dataset *dataset) {
+    const char *split = options->split ? options->split : "";
+    if (options->split_file && *options->split_file) return read_split(dataset, options);
+    if (!*split || strcmp(split, "file") == 0 || options->piece) return ATTN_OK;
+    if (kind->grouping && strcmp(split, kind->grouping) == 0 && !dataset->per_row)
+        return group_examples(kind, dataset);
+    char *end = NULL;
+    uint64_t number = strncmp(split, "random:", 7) == 0 ? strtoull(split + 7, &end, 10) : 0;
+    if (strcmp(split, "random") == 0 || (end && end != split + 7 && !*end))
+        return at_parts_random(dataset, number);
+    return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                   "there is no split \"%.60s\" of input %s: it can be random, random:NUMBER%s%s", split,
+                   kind->name, kind->grouping ? " or " : "", kind->grouping ? kind->grouping : "");
+}
+
 static attn_status read_source(attn_context *context, at_source *source, attn_dataset **dataset) {
     const at_input_kind *kind = NULL;
     attn_reader_options options;
@@ -110,7 +154,14 @@ static attn_status read_source(attn_context *context, at_source *source, attn_da
         return at_fail(context, ATTN_OVERFLOW,
                        "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
                        source->names[0], source->counts[0], source->options->expanded_limit);
-    return kind->read(context, source, dataset);
+    attn_dataset *made = NULL;
+    status = kind->read(context, source, &made);
+    if (status == ATTN_OK) status = split_dataset(kind, &options, made);
+    if (status == ATTN_OK)
+        *dataset = made;
+    else
+        attn_dataset_destroy(made);
+    return status;
 }
 
 attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
@@ -309,6 +360,19 @@ attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_descri
     else
         at_writer_free(&writer);
     return status;
+}
+
+attn_status attn_dataset_note(const attn_dataset *dataset, char **text) {
+    if (!dataset) return ATTN_INVALID_ARGUMENT;
+    if (!text) return at_fail(dataset->context, ATTN_INVALID_ARGUMENT, "attn_dataset_note: text is NULL");
+    const at_input_kind *kind = at_input_find(dataset->kind->input);
+    at_writer writer = {.context = dataset->context, .terminal = 1};
+    *text = NULL;
+    if (!kind->note) return ATTN_OK;
+    kind->note(dataset, &writer);
+    if (writer.status != ATTN_OK) at_writer_free(&writer);
+    if (writer.status == ATTN_OK) *text = writer.bytes;
+    return writer.status;
 }
 
 void attn_text_release(attn_context *context, char *text) {

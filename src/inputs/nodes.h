@@ -17,57 +17,101 @@
 
 typedef enum at_node_pattern {
     AT_NODES_EDGES, /* a node sees along its edges */
-    AT_NODES_ALL    /* every node of a graph sees every other; whether there is an edge, and its numbers, are
-                       features of the pair */
+    AT_NODES_ALL /* every node of a graph sees every other; how many edges lie between them, and the numbers
+                    of the edge if it is one, are features of the pair */
 } at_node_pattern;
-
-typedef enum at_node_scale {
-    AT_NODES_AS_GIVEN,
-    AT_NODES_SUM,     /* the sparse features of a node have the sum 1 */
-    AT_NODES_STANDARD /* dense columns have mean 0 and deviation 1; sparse ones are as given */
-} at_node_scale;
 
 /* Three answers of one question: left to the data, no, yes. */
 typedef enum at_node_choice { AT_NODES_AUTO, AT_NODES_NO, AT_NODES_YES } at_node_choice;
 
+/* What stands for a node. */
+typedef enum at_node_source {
+    AT_NODES_FOUND, /* left to the data */
+    AT_NODES_GIVEN, /* the features that the data has */
+    AT_NODES_NAME,  /* nodes of one graph have none: each has a row of the table for itself */
+    AT_NODES_DEGREE /* nodes of many graphs have none: how many nodes each sees */
+} at_node_source;
+
 typedef struct at_node_values {
-    double dropout; /* how often training hides a feature */
-    int undirected; /* at_node_choice: every edge is one in the other direction, too */
-    int self_loops; /* a node sees itself */
-    int pattern;    /* at_node_pattern */
-    int scale;      /* at_node_scale */
-    int by_name;    /* nodes have no features: each has a row of the table of its own, found by its name */
-    int few;        /* there are few labels: other defaults */
+    double dropout;
+    int undirected; /* at_node_choice */
+    int self_loops;
+    int pattern;  /* at_node_pattern */
+    int features; /* at_node_source */
+    int normalize, norm;
+    int few; /* at_node_choice */
 } at_node_values;
 
-/* The rows of a kind's table; prefix: "graph." and so on. */
-#define AT_NODE_FIELDS(prefix, type)                                                                         \
+/* The rows of a kind's table. prefix: "graph." and so on; type: its struct of values, which begins with the
+ * member `nodes`; normalize: whether it does, unless said otherwise. */
+#define AT_NODE_FIELDS(prefix, type, normalized)                                                             \
     AT_NUMBER(prefix "dropout", type, nodes.dropout, 0, 0.99, "0",                                           \
               "how often training hides a feature of a node"),                                               \
         AT_CHOICE(prefix "undirected", type, nodes.undirected, at_node_choices, "auto",                      \
                   "every edge also leads back; auto: if the data lists each edge once"),                     \
         AT_SWITCH(prefix "self_loops", type, nodes.self_loops, "true", "a node sees itself"),                \
         AT_CHOICE(prefix "pattern", type, nodes.pattern, at_node_patterns, "edges",                          \
-                  "who sees whom: along the edges, or all with the edges as a learned bias"),                \
-        AT_CHOICE(                                                                                           \
-            prefix "scale", type, nodes.scale, at_node_scales, "sum",                                        \
-            "of the features: as they are, those of a node with the sum 1, or columns with deviation 1"),    \
-        AT_SWITCH(prefix "by_name", type, nodes.by_name, "false",                                            \
-                  "nodes have no features and are known by their names; found from the data"),               \
-        AT_SWITCH(prefix "few", type, nodes.few, "false", "there are few labels; found from the data")
-enum { AT_NODE_FIELD_COUNT = 7 };
-extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_scales[];
+                  "who sees whom: along the edges, or all nodes with the edges as a learned bias"),          \
+        AT_CHOICE(prefix "features", type, nodes.features, at_node_sources, "auto",                          \
+                  "what stands for a node: the features of the data, its name, its degree"),                 \
+        AT_SWITCH(prefix "normalize", type, nodes.normalize, normalized,                                     \
+                  "sparse features of a node have the sum 1, other columns mean 0 and deviation 1"),         \
+        AT_SWITCH(prefix "norm", type, nodes.norm, "true", "a norm after the input's map"),                  \
+        AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
+                  "there are few labels, and other defaults; found from the data")
+enum { AT_NODE_FIELD_COUNT = 8 };
+/* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
+#define AT_NODE_FLAGS                                                                                        \
+    {"undirected", "*.undirected", NULL, "graphs: every edge also leads back"},                              \
+        {"pattern", "*.pattern", "P", "graphs: who sees whom: edges, or all with the edges as a bias"}, {    \
+        "hide", "*.dropout", "P", "how often training hides a feature of a node, a number of a row"          \
+    }
+enum { AT_NODE_FLAG_COUNT = 3 };
+extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_sources[];
 
 typedef struct at_node_input {
     at_input input;
     at_node_values values;
     int64_t feature_columns, dense_columns, edge_numbers; /* of the data that it learned from */
+    int64_t stored[3];                                    /* those three, as a file has them */
     float *mean, *deviation;                              /* of the dense columns, [dense_columns] */
     float *edge_mean, *edge_deviation;                    /* [edge_numbers] */
-    at_vocabulary names;                                  /* by_name: of the nodes */
+    at_vocabulary names;                                  /* AT_NODES_NAME: of the nodes */
 } at_node_input;
 
-/* choose: undirected, by_name and few, from the data. prefix: of the kind's fields. */
+static inline const at_node_input *at_node_input_of(const at_input *input) {
+    return (const at_node_input *)(const void *)input;
+}
+
+typedef struct at_node_encoded {
+    at_encoded encoded;
+    const at_graphs *graphs;
+    int32_t *stands_for; /* [rows]: the row of the table, where nodes have no features of their own */
+    uint64_t serial;     /* tells encoded datasets apart: batches keep graphs of them */
+    at_strings numbers;  /* names of nodes that have none */
+} at_node_encoded;
+
+typedef struct at_node_batch {
+    at_batch batch;
+    int64_t *bags, bag_room; /* [rows + 1]: the sparse features of each node */
+    int32_t *features;
+    float *values, *dense, *edges;
+    int64_t feature_room, value_room, dense_room, edge_room;
+    attn_graph *graph; /* batch.graph */
+    uint64_t serial;   /* what it was made of, if that was one graph; 0: it is to be made */
+    int64_t example;
+    struct at_node_edges *work; /* of making graphs */
+} at_node_batch;
+
+/* What of the numbers of an edge is learned, beside those of the data: nodes_edges.c. */
+int64_t at_nodes_edge_columns(const at_node_input *input);
+/* The graph of a batch and the numbers of its edges (nodes_edges.c). */
+attn_status at_nodes_connect(const at_node_input *input, const at_node_encoded *encoded,
+                             const at_segments *segments, const int64_t *order, int64_t count,
+                             at_node_batch *batch);
+void at_nodes_free_edges(attn_context *context, struct at_node_edges *work);
+
+/* choose: undirected, features and few, from the data. prefix: of the kind's fields. */
 attn_status at_nodes_choose(const char *prefix, const at_node_values *values, const attn_dataset *examples,
                             at_set_function set, void *user);
 attn_status at_nodes_check(attn_context *context, const at_node_values *values, const at_input_use *use);

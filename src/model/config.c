@@ -14,8 +14,6 @@
 #include "base/context.h"
 #include "base/memory.h"
 
-enum { MOST_HEAD_WIDTH = 512 }; /* of the attention operator */
-
 /* The parts in the order in which they are printed. Kinds of input stand between reading and the encoder. */
 enum { TASK_PART, READING_PART, FIRST_INPUT_PART, OTHER_PARTS = 4, MOST_PARTS = 32 };
 
@@ -88,13 +86,23 @@ const char *attn_config_choice(int index, int choice) {
     return field->choices[choice];
 }
 
+/* Whether a part before has a flag of this name: kinds of input share those that mean the same. */
+static int had_before(int part, const char *flag) {
+    for (int p = 0; p < part; p++)
+        for (int f = 0; f < part_at(p)->flag_count; f++)
+            if (strcmp(part_at(p)->flags[f].flag, flag) == 0) return 1;
+    return 0;
+}
+
 int attn_config_flag(int index, attn_config_flag_text *flag) {
-    if (!flag) return 0;
-    for (int p = 0; index >= 0 && p < part_count(); index -= part_at(p++)->flag_count) {
-        if (index >= part_at(p)->flag_count) continue;
-        const at_flag *found = &part_at(p)->flags[index];
-        *flag = (attn_config_flag_text){found->flag, found->name, found->value, found->help};
-        return 1;
+    if (!flag || index < 0) return 0;
+    for (int p = 0; p < part_count(); p++) {
+        for (int f = 0; f < part_at(p)->flag_count; f++) {
+            const at_flag *found = &part_at(p)->flags[f];
+            if (had_before(p, found->flag) || index-- > 0) continue;
+            *flag = (attn_config_flag_text){found->flag, found->name, found->value, found->help};
+            return 1;
+        }
     }
     return 0;
 }
@@ -168,9 +176,30 @@ static attn_status set_value(attn_config *config, int index, const char *value) 
     return at_field_set(config->context, field, config->values[part], value);
 }
 
+static void write_value(const attn_config *config, int index, char *text) {
+    int part;
+    const at_field *field = field_at(index, &part);
+    at_field_write(field, config->values[part], text);
+}
+
+static const at_input_kind *input_of(const attn_config *config) {
+    char name[AT_FIELD_TEXT_BYTES];
+    write_value(config, find("input"), name);
+    return at_input_find(*name ? name : at_input_at(0)->name);
+}
+
 attn_status attn_config_set(attn_config *config, const char *name, const char *value) {
     if (!config) return ATTN_INVALID_ARGUMENT;
     if (!name || !value) return at_fail(config->context, ATTN_INVALID_ARGUMENT, "name or value is NULL");
+    char own[AT_FIELD_TEXT_BYTES];
+    const at_input_kind *input = strncmp(name, "*.", 2) == 0 ? input_of(config) : NULL;
+    if (input) { /* a value of the kind of input that is configured */
+        snprintf(own, sizeof own, "%.60s%.100s", input->name, name + 1);
+        if (find(own) < 0)
+            return at_fail(config->context, ATTN_INVALID_ARGUMENT, "input %s has no value \"%.60s\"",
+                           input->name, name + 2);
+        name = own;
+    }
     int index = find(name);
     if (index < 0) return unknown_name(config->context, name);
     attn_status status = set_value(config, index, value);
@@ -180,19 +209,7 @@ attn_status attn_config_set(attn_config *config, const char *name, const char *v
     return status;
 }
 
-static void write_value(const attn_config *config, int index, char *text) {
-    int part;
-    const at_field *field = field_at(index, &part);
-    at_field_write(field, config->values[part], text);
-}
-
 /* ---- defaults, and values that do not go together ---- */
-
-static const at_input_kind *input_of(const attn_config *config) {
-    char name[AT_FIELD_TEXT_BYTES];
-    write_value(config, find("input"), name);
-    return at_input_find(name);
-}
 
 /* Whether a rule counts: see at_default. */
 static int applies(const attn_config *config, const at_default *rule, const char *task, int64_t examples) {
@@ -232,103 +249,6 @@ static attn_status fill_defaults(attn_config *config) {
         ((at_training_values *)config->values[encoder_part() + 3])->least_steps = 0;
     config->filled = status == ATTN_OK;
     return status;
-}
-
-static attn_status check_mix(attn_context *context, const at_encoder_values *values) {
-    char mix[AT_FIELD_TEXT_BYTES];
-    int64_t count = 0;
-    int kinds = find("encoder.kind");
-    memcpy(mix, values->mix, sizeof mix);
-    if (!*mix) return ATTN_OK;
-    for (char *kind = mix; kind; count++) {
-        char *comma = strchr(kind, ',');
-        if (comma) *comma++ = 0;
-        int known = 0;
-        for (int c = 0; attn_config_choice(kinds, c); c++)
-            known |= strcmp(attn_config_choice(kinds, c), kind) == 0;
-        if (!known) {
-            return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc, mean", kind);
-        }
-        kind = comma;
-    }
-    if (count == values->layers) return ATTN_OK;
-    return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "encoder.mix names %" PRId64 " kinds, encoder.layers is %" PRId64, count, values->layers);
-}
-
-static int has_attention(const at_encoder_values *values) {
-    return *values->mix ? strstr(values->mix, "attention") != NULL : values->kind == ATTN_MIXER_ATTENTION;
-}
-/* Attention, or the mean, which has its heads. */
-static int has_heads(const at_encoder_values *values) {
-    return has_attention(values) ||
-           (*values->mix ? strstr(values->mix, "mean") != NULL : values->kind == ATTN_MIXER_MEAN);
-}
-
-/* The byte between labels, 0: there is none. */
-static char separator_of(const at_reading_values *reading) {
-    return strcmp(reading->label_separator, "\\n") == 0 ? '\n' : reading->label_separator[0];
-}
-
-static attn_status check_reading(attn_context *context, const at_config *v) {
-    const char *format = v->reading->format;
-    if (attn_input_find_format(v->input->name, format) < 0) {
-        char list[256] = "";
-        for (int f = 0; v->input->formats[f]; f++)
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", f ? ", " : "",
-                     v->input->formats[f]);
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "reader.format is \"%.60s\"; it can be: %s", format,
-                       list);
-    }
-    int other = v->task->other_format && strcmp(format, v->task->other_format) == 0;
-    if (v->task->format && !other && strcmp(format, "auto") != 0 && strcmp(format, v->task->format) != 0)
-        return at_fail(
-            context, ATTN_INVALID_ARGUMENT, "task %s learns from %s: reader.format has to be %s%s%s",
-            v->task->name, v->task->pairs ? "pairs" : "lines of text", v->task->format,
-            v->task->other_format ? " or " : "", v->task->other_format ? v->task->other_format : "");
-    if (strlen(v->reading->label_separator) > 1 && strcmp(v->reading->label_separator, "\\n") != 0) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "reader.label_separator is \"%.20s\"; it is one byte, or \\n",
-                       v->reading->label_separator);
-    }
-    return ATTN_OK;
-}
-
-static attn_status check_encoder(attn_context *context, const at_config *v) {
-    const at_encoder_values *e = v->encoder;
-    if (has_heads(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
-                       e->columns, e->heads);
-    }
-    int64_t width = e->head_width                ? e->head_width
-                    : e->form == ATTN_HEADS_WIDE ? e->columns
-                                                 : e->columns / e->heads;
-    if (has_heads(e) && width > MOST_HEAD_WIDTH) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.columns (%" PRId64 ") and encoder.heads (%" PRId64 ") make heads of %" PRId64
-                       " columns, and they can have %d: give more heads",
-                       e->columns, e->heads, width, MOST_HEAD_WIDTH);
-    }
-    if (v->task->running && !e->causal)
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s: encoder.causal has to be true",
-                       v->task->name);
-    if (v->task->pairs && e->columns % e->heads != 0) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64
-                       "), which the decoder has, too",
-                       e->columns, e->heads);
-    }
-    if (v->task->pairs && (e->inner < 0 || e->jump == ATTN_JUMP_CONCAT))
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task %s: %s: the decoder has a feed-forward, and reads encoder.columns",
-                       v->task->name, e->inner < 0 ? "encoder.inner is -1" : "encoder.jump is concat");
-    if (v->task->pairs && e->position == ATTN_POSITION_ONE_HOT)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task %s: encoder.position can be anything but one-hot; learned is equal to it",
-                       v->task->name);
-    return check_mix(context, e);
 }
 
 /* Whether the values of a part are those of another kind of input than ours. */
@@ -373,15 +293,8 @@ attn_status at_config_values(attn_config *config, at_config *values) {
                           .sequence = others[1],
                           .output = others[2],
                           .training = others[3]};
-    at_input_use use = at_config_use(values);
     status = check_given(config, input);
-    if (status == ATTN_OK) status = check_reading(context, values);
-    if (status == ATTN_OK) status = input->check(context, values->input_values, &use);
-    if (status == ATTN_OK) status = check_encoder(context, values);
-    if (status == ATTN_OK)
-        status = at_heads_check(context, values->task->head, values->output, values->task->per_row);
-    if (status == ATTN_OK && values->training->nesterov && values->training->momentum == 0)
-        status = at_fail(context, ATTN_INVALID_ARGUMENT, "training.nesterov needs a training.momentum");
+    if (status == ATTN_OK) status = at_config_check(context, values);
     return status;
 }
 
@@ -528,7 +441,7 @@ void at_config_head(const at_config *all, at_head_config *head) {
     memset(head, 0, sizeof *head);
     head->output = *all->output;
     head->sequence = *all->sequence;
-    char separator = separator_of(all->reading);
+    char separator = at_label_separator(all->reading);
     head->separator[0] = separator == '\n' ? 0 : separator; /* an answer stands in one line */
     attn_decoder_options_init(options);
     options->columns = options->source_columns = values->columns;
@@ -610,7 +523,7 @@ void at_config_encoder(const at_encoder_values *values, attn_encoder_options *op
 
 int64_t at_config_longest(const at_encoder_values *values, int64_t longest) {
     int table = values->position == ATTN_POSITION_LEARNED || values->position == ATTN_POSITION_ONE_HOT ||
-                (has_attention(values) && values->score == ATTN_SCORE_NONE);
+                (at_has_attention(values) && values->score == ATTN_SCORE_NONE);
     return table && values->longest < longest ? values->longest : longest;
 }
 
@@ -646,7 +559,9 @@ void at_config_reader(const at_config *values, attn_reader_options *options) {
     if ((int)options->format < 0) options->format = ATTN_FORMAT_AUTO; /* the kind has no such format */
     options->column = values->reading->column;
     options->text_column = values->reading->text_column;
-    options->label_separator = separator_of(values->reading);
+    options->label_separator = at_label_separator(values->reading);
+    options->split_column = values->reading->split_column;
+    options->split = values->reading->split;
     options->per_token = values->task->per_row;
     options->pairs = values->task->pairs;
     options->labelled = values->task->labelled;

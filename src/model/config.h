@@ -17,7 +17,7 @@
 
 typedef struct at_reading_values {
     char format[AT_FIELD_TEXT_BYTES], column[AT_FIELD_TEXT_BYTES], text_column[AT_FIELD_TEXT_BYTES],
-        label_separator[AT_FIELD_TEXT_BYTES];
+        label_separator[AT_FIELD_TEXT_BYTES], split_column[AT_FIELD_TEXT_BYTES], split[AT_FIELD_TEXT_BYTES];
 } at_reading_values;
 
 typedef struct at_encoder_values {
@@ -38,7 +38,7 @@ typedef struct at_encoder_values {
 typedef struct at_training_values {
     int optimizer, nesterov, schedule, decay_all;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
-    int64_t accumulate, batch_units, examples, epochs, least_steps, steps, patience, seed;
+    int64_t accumulate, batch_units, examples, epochs, least_steps, steps, patience, evaluations, seed;
     double hold_out;
     char metric[AT_FIELD_TEXT_BYTES];
 } at_training_values;
@@ -60,6 +60,12 @@ typedef struct at_config {
 /* The values with all defaults filled in, checked against each other; the error names the two values that do
  * not go together. */
 attn_status at_config_values(attn_config *config, at_config *values);
+
+/* config_check.c: values that do not go together; whether an encoder has attention; the byte between labels,
+ * 0 if there is none. */
+attn_status at_config_check(attn_context *context, const at_config *values);
+int at_has_attention(const at_encoder_values *values);
+char at_label_separator(const at_reading_values *reading);
 
 /* What the values mean to the input, the encoder, the heads, the optimiser. kinds: room for `layers` mixers,
  * used if the encoder is a mix. */

@@ -37,6 +37,11 @@ static const at_field reading_fields[] = {
             "the column of a table, or the field of an object, that holds the text"),
     AT_TEXT("reader.label_separator", at_reading_values, label_separator, "",
             "what stands between the labels of one field; \\n: line ends"),
+    AT_TEXT("reader.split_column", at_reading_values, split_column, "",
+            "the column that says what is for train, val and test; of several splits in one: NAME:NUMBER"),
+    AT_TEXT("reader.split", at_reading_values, split, "",
+            "how train, val and test are drawn: random, random:NUMBER, scaffold (molecules); file: from a "
+            "split file"),
 };
 static const at_flag reading_flags[] = {
     {"format", "reader.format", "F", "of the files (default: from their names and contents)"},
@@ -45,8 +50,12 @@ static const at_flag reading_flags[] = {
     {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
     {"label-separator", "reader.label_separator", "S",
      "several labels in one field stand between these; \\n: line ends"},
+    {"targets", "reader.column", "C", "the same as --column"},
+    {"split-column", "reader.split_column", "C",
+     "the column that says train, val or test; several splits in one: NAME:NUMBER"},
+    {"split", "reader.split", "S", "draw train, val and test: random, random:NUMBER, scaffold (molecules)"},
 };
-const at_fields at_reading_fields = {reading_fields, 4, sizeof(at_reading_values), reading_flags, 4};
+const at_fields at_reading_fields = {reading_fields, 6, sizeof(at_reading_values), reading_flags, 7};
 
 static const at_field encoder_fields[] = {
     AT_CHOICE("encoder.kind", at_encoder_values, kind, encoders, "attention",
@@ -152,6 +161,8 @@ static const at_field training_fields[] = {
     AT_INTEGER("training.steps", at_training_values, steps, 0, AT_MANY, "0", "0: as many as the epochs have"),
     AT_INTEGER("training.patience", at_training_values, patience, 0, 1e9, "8",
                "evaluations without a better score; 0: no end"),
+    AT_INTEGER("training.evaluations", at_training_values, evaluations, 1, 1e9, "30",
+               "of a run, at most: where epochs are short, not every one is evaluated"),
     AT_TEXT("training.metric", at_training_values, metric, "", "what the best model is chosen by"),
     AT_NUMBER("training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
               "without development data, so much of it"),
@@ -166,4 +177,4 @@ static const at_flag training_flags[] = {
     {"metric", "training.metric", "M", "what the best model is chosen by: accuracy, macro_f1, ..."},
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
 };
-const at_fields at_training_fields = {training_fields, 24, sizeof(at_training_values), training_flags, 7};
+const at_fields at_training_fields = {training_fields, 25, sizeof(at_training_values), training_flags, 7};

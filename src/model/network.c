@@ -81,6 +81,7 @@ static attn_status build_stage(at_stage *stage, uint64_t seed, at_safetensors *f
     if (!kinds) return ATTN_OUT_OF_MEMORY;
     attn_encoder_options encoder;
     at_config_encoder(values, &encoder, kinds);
+    encoder.block.mixer.attention.edge_columns = stage->input->edge_columns;
     if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, stage->prefix);
     stage->network_count = (int)stage->values.output->members;
     for (int n = 0; n < stage->network_count; n++) build_network(stage, n, set, &encoder);
@@ -133,6 +134,9 @@ attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape,
     attn_places_init(&places);
     places.batch = (attn_ragged){batch->sequences, batch->offsets};
     places.graph = batch->graph;
+    if (batch->edges)
+        places.edges = attn_tape_input(tape, batch->edges, attn_graph_edges(batch->graph),
+                                       stage->input->edge_columns, 0);
     attn_variable *x = stage->input->kind->apply(stage->input, network->input, tape, batch);
     if (network->stem) {
         x = attn_tape_dropout(tape, x, (float)stage->values.encoder->dropout);

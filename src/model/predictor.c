@@ -65,6 +65,8 @@ attn_status attn_predictor_create(const attn_model *model, attn_context *context
         status = make_settings(context, &made->stage->input->kind->settings, &made->input_settings);
     if (status == ATTN_OK)
         status = make_settings(context, made->stage->heads[0]->kind->settings, &made->head_settings);
+    if (status == ATTN_OK && made->stage->input->kind->likely && attn_predictor_has(made, "probs"))
+        status = attn_predictor_set(made, "probs", "true");
     if (status != ATTN_OK) {
         attn_predictor_destroy(made);
         return status;

@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "data/parts.h"
 #include "train/trainer.h"
 
 /* ---- the configuration ---- */
@@ -89,10 +90,15 @@ static int64_t draw(at_hold_out how, double part, const attn_dataset *all, unsig
 
 /* Which examples are held out does not depend on the seed of training, so that runs with different seeds can
  * be compared. */
-static attn_status hold_out(attn_trainer *trainer, at_hold_out how, const attn_dataset *all) {
+static attn_status hold_out(attn_trainer *trainer, at_hold_out how, int unordered, const attn_dataset *all) {
     attn_context *context = trainer->context;
     at_training_data *train = &at_main_course(trainer)->train, *dev = &at_main_course(trainer)->dev;
+    attn_dataset *whole = train->own; /* the part of a file that is for training */
     int64_t count = all->examples;
+    trainer->state.held_out = 1;
+    if (count < 2 && all->per_row && unordered)
+        return at_dataset_hold_rows(all, trainer->values.hold_out, &train->own, &dev->own);
+    trainer->state.held_out = 0;
     if (count < 2) { /* one example: it is all there is */
         dev->dataset = all;
         return ATTN_OK;
@@ -110,10 +116,32 @@ static attn_status hold_out(attn_trainer *trainer, at_hold_out how, const attn_d
     at_release(context, order);
     at_release(context, held);
     if (status != ATTN_OK) return status;
-    train->dataset = train->own;
-    dev->dataset = dev->own;
+    if (whole) attn_dataset_destroy(whole);
     trainer->state.held_out = 1;
     return ATTN_OK;
+}
+
+/* What the data is for, if it says so itself: a part of it for training, another to choose models by. Without
+ * one to choose by, the rows that are learned from are those that models are chosen by, as there is no other
+ * way to tell how many of them are needed; examples are held out. */
+static attn_status take_parts(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
+    at_training_data *learned = &at_main_course(trainer)->train, *chosen = &at_main_course(trainer)->dev;
+    attn_status status = ATTN_OK;
+    learned->dataset = train;
+    chosen->dataset = dev;
+    if (train->part_count) {
+        status = attn_dataset_part(train, ATTN_PART_TRAIN, &learned->own);
+        learned->dataset = learned->own;
+    }
+    if (status != ATTN_OK || (dev && !dev->part_count)) return status;
+    const attn_dataset *from = dev ? dev : train;
+    if (attn_dataset_part_size(from, ATTN_PART_VAL) > 0) {
+        status = attn_dataset_part(from, ATTN_PART_VAL, &chosen->own);
+        chosen->dataset = chosen->own;
+    } else if (!dev && train->part_count && train->per_row) {
+        chosen->dataset = learned->dataset;
+    }
+    return status;
 }
 
 /* ---- the splitter ---- */
@@ -166,17 +194,33 @@ static attn_status add_splitter(attn_trainer *trainer, const at_config *values) 
 
 /* ---- all of it ---- */
 
+/* Of one example whose rows are split: the rows with targets; else 0. */
+static int64_t labelled_rows(const attn_dataset *dataset) {
+    int64_t count = 0, columns = dataset->columns.count;
+    if (!dataset->borrowed) return 0;
+    for (int64_t row = 0; row < dataset->rows; row++) {
+        int any = 0;
+        for (int64_t c = row * columns; c < (row + 1) * columns; c++)
+            any |= at_string(&dataset->targets, c)[0] != 0;
+        count += any;
+    }
+    return count;
+}
+
 attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
     at_config values;
     at_course *main = at_main_course(trainer);
     main->trainer = trainer;
-    attn_status status = choose_from_data(trainer, train);
+    attn_status status = take_parts(trainer, train, dev);
+    if (status == ATTN_OK) status = choose_from_data(trainer, main->train.dataset);
     if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
     trainer->values = *values.training;
-    main->train.dataset = train;
-    main->dev.dataset = dev;
-    if (!dev) status = hold_out(trainer, values.task->hold_out, train);
+    if (!main->dev.dataset) {
+        status = hold_out(trainer, values.task->hold_out, values.input->unordered, main->train.dataset);
+        if (main->train.own) main->train.dataset = main->train.own;
+        if (main->dev.own) main->dev.dataset = main->dev.own;
+    }
     if (status == ATTN_OK) status = at_model_create(trainer->config, &trainer->model);
     if (status != ATTN_OK) return status;
     at_stage *stage = main->stage = at_main_stage(trainer->model);
@@ -187,6 +231,9 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     if (status == ATTN_OK) status = add_splitter(trainer, &values);
     if (status != ATTN_OK) return status;
     const at_input *input = stage->input;
+    trainer->state.row = attn_input_row(input->kind->name);
+    trainer->state.train_rows = labelled_rows(main->train.dataset);
+    trainer->state.dev_rows = labelled_rows(main->dev.dataset);
     const char *usual = input->kind->metric ? input->kind->metric(input) : NULL;
     if (!usual) usual = stage->heads[0]->kind->metric(stage->heads[0]);
     trainer->metric = *trainer->values.metric ? trainer->values.metric : usual;

@@ -24,8 +24,7 @@
 enum {
     MOST_BATCH = 100000,
     MOST_SPLITTER_STEPS = 100
-};                              /* rows of a batch of the splitter; its steps in one */
-enum { MOST_EVALUATIONS = 30 }; /* of a run: where epochs are short, not every one is evaluated */
+}; /* rows of a batch of the splitter; its steps in one */
 
 void attn_trainer_options_init(attn_trainer_options *options) {
     if (!options) return;
@@ -352,7 +351,7 @@ static int evaluation_due(const attn_trainer *trainer) {
     const at_progress_made *made = &trainer->made;
     if (made->step == trainer->steps_total) return 1;
     return trainer->courses[0].epoch > made->evaluated_epoch &&
-           (made->step - made->evaluated_step) * MOST_EVALUATIONS >= trainer->steps_total;
+           (made->step - made->evaluated_step) * trainer->values.evaluations >= trainer->steps_total;
 }
 
 static attn_status save_last(attn_trainer *trainer) {
@@ -400,7 +399,8 @@ static attn_status measure(attn_trainer *trainer) {
                 (c == main ? (double)c->batches_an_epoch : batches * (double)c->steps_a_step);
     double a_step = a_row * rows / batches;
     double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
-    if (steps > MOST_EVALUATIONS * batches) steps = (left - MOST_EVALUATIONS * evaluation) / a_step;
+    double most = (double)trainer->values.evaluations;
+    if (steps > most * batches) steps = (left - most * evaluation) / a_step;
     trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
     return ATTN_OK;
 }
