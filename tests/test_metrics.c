@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "heads/metrics/classes.h"
+#include "heads/rows.h"
 #include "support/examples.h"
 #include "support/memory.h"
 
@@ -164,10 +165,10 @@ static void test_numbers(void **state) {
     (void)state;
     const float truth[] = {1, 2, NAN, 3, 4};
     const double answers[] = {1.5, 2, 100, 2, 5};
-    at_number_errors errors = at_numbers_compare(truth, answers, 5);
-    assert_int_equal(errors.rows, 4);
-    near(errors.mean_squared, (0.25 + 0 + 1 + 1) / 4);
-    near(errors.mean_absolute, 2.5 / 4);
+    attn_number_scores errors = at_numbers_compare(truth, answers, 5);
+    assert_int_equal(errors.compared, 4);
+    near(errors.mean_squared_error, (0.25 + 0 + 1 + 1) / 4);
+    near(errors.mean_absolute_error, 2.5 / 4);
     /* truth around 2.5: -1.5 -.5 .5 1.5; answers around 2.625: -1.125 -.625 -.625 2.375 */
     near(errors.correlation,
          (1.6875 + 0.3125 - 0.3125 + 3.5625) / sqrt(5 * (1.265625 + 2 * 0.390625 + 5.640625)));
@@ -181,9 +182,9 @@ static void test_numbers(void **state) {
     assert_true(at_numbers_compare(same, answers, 3).correlation == 0);
     assert_true(at_numbers_compare(truth, answers, 1).correlation == 0);
     errors = at_numbers_compare(truth, answers, 0);
-    assert_true(errors.mean_squared == 0 && errors.mean_absolute == 0 && errors.correlation == 0);
+    assert_true(errors.mean_squared_error == 0 && errors.mean_absolute_error == 0 && errors.correlation == 0);
     errors = at_numbers_compare(truth + 2, answers, 1);
-    assert_true(errors.rows == 0 && errors.mean_squared == 0);
+    assert_true(errors.compared == 0 && errors.mean_squared_error == 0);
 }
 
 /* A large mean takes no digits away: the numbers are 2^23 + 0 .. 7 and back. */
@@ -202,6 +203,127 @@ static void test_numbers_far_from_zero(void **state) {
     }
     near(at_numbers_compare(truth, answers, 64).correlation,
          (xy - x * y / 8) / sqrt((xx - x * x / 8) * (yy - y * y / 8)));
+}
+
+static void test_root_and_r2(void **state) {
+    (void)state;
+    const double truth[] = {1, 2, NAN, 3, 4}, answers[] = {1.5, 2, 100, 2, 5};
+    attn_number_scores scores;
+    assert_int_equal(attn_score_numbers(group_context, truth, answers, 5, &scores), ATTN_OK);
+    assert_int_equal(scores.compared, 4);
+    near(scores.rmse, 0.75); /* of 2.25 / 4 */
+    near(scores.r2, 1 - 2.25 / 5);
+    const double constant[] = {3, 3, 3}, off[] = {3, 3, 4};
+    assert_int_equal(attn_score_numbers(group_context, constant, constant, 3, &scores), ATTN_OK);
+    assert_true(scores.r2 == 1 && scores.rmse == 0);
+    assert_int_equal(attn_score_numbers(group_context, constant, off, 3, &scores), ATTN_OK);
+    assert_true(scores.r2 == 0);
+    assert_int_equal(attn_score_numbers(group_context, truth + 2, answers, 2, &scores), ATTN_OK);
+    assert_true(isnan(scores.r2) && scores.compared == 1); /* one number has no spread */
+    assert_int_equal(attn_score_numbers(group_context, NULL, NULL, 0, &scores), ATTN_OK);
+    assert_true(isnan(scores.r2) && scores.rmse == 0);
+    assert_int_equal(attn_score_numbers(group_context, truth, NULL, 5, &scores), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_numbers(group_context, truth, answers, -1, &scores), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_numbers(NULL, truth, answers, 5, &scores), ATTN_INVALID_ARGUMENT);
+}
+
+/* ---- probabilities ---- */
+
+static attn_ranking ranking_of(const int32_t *truth, const double *scores, int64_t count) {
+    attn_ranking ranking;
+    assert_int_equal(attn_score_ranking(group_context, truth, scores, count, &ranking), ATTN_OK);
+    return ranking;
+}
+
+static void test_ranking_by_hand(void **state) {
+    (void)state;
+    /* By falling score: 1 0 1 0, of which 3 of 4 pairs are in order; precision 1, then 2/3. */
+    const int32_t truth[] = {0, 1, -1, 0, 1};
+    const double scores[] = {0.1, 0.35, 0.2, 0.4, 0.8};
+    attn_ranking ranking = ranking_of(truth, scores, 5);
+    near(ranking.roc_auc, 0.75);
+    near(ranking.pr_auc, (1 + 2.0 / 3) / 2);
+    assert_int_equal(ranking.positives, 2);
+    assert_int_equal(ranking.negatives, 2);
+    /* All equal: half of all pairs, and the precision of calling everything positive. */
+    const double same[] = {0.5, 0.5, 0.5, 0.5, 0.5};
+    ranking = ranking_of(truth, same, 5);
+    near(ranking.roc_auc, 0.5);
+    near(ranking.pr_auc, 0.5);
+    /* A tie of one of each, a positive one below them: (0.5 + 0) of 2 pairs; 1/2 x 1/2 + 1/2 x 2/3. */
+    const int32_t tied_truth[] = {1, 0, 1};
+    const double tied[] = {2, 2, 1};
+    ranking = ranking_of(tied_truth, tied, 3);
+    near(ranking.roc_auc, 0.25);
+    near(ranking.pr_auc, 0.25 + 1.0 / 3);
+}
+
+static void test_ranking_of_one_class(void **state) {
+    (void)state;
+    const int32_t truth[] = {1, 1, -1};
+    const double scores[] = {0.1, 0.2, 0.3}, bad[] = {0.1, NAN, 0.3};
+    attn_ranking ranking = ranking_of(truth, scores, 3);
+    assert_true(isnan(ranking.roc_auc) && isnan(ranking.pr_auc));
+    assert_int_equal(ranking.positives, 2);
+    assert_true(isnan(ranking_of(truth + 2, scores, 1).roc_auc));
+    assert_true(isnan(ranking_of(NULL, NULL, 0).pr_auc));
+    assert_int_equal(attn_score_ranking(group_context, truth, bad, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_ranking(group_context, truth, NULL, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_ranking(group_context, truth, scores, -3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_ranking(NULL, truth, scores, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    group_counter.fail_at = 1;
+    assert_int_equal(attn_score_ranking(group_context, truth, scores, 3, &ranking), ATTN_OUT_OF_MEMORY);
+    group_counter.fail_at = 0;
+}
+
+static void test_log_loss(void **state) {
+    (void)state;
+    const int32_t truth[] = {0, 2, -1, 1}, wrong[] = {3};
+    const double probabilities[] = {0.5, 0.25, 0.25, 0, 0.75, 0.25, 1, 0, 0, 1, 0, 0};
+    double loss;
+    assert_int_equal(attn_score_log_loss(group_context, truth, probabilities, 4, 3, &loss), ATTN_OK);
+    near(loss, (log(2) + log(4) + 52 * log(2)) / 3); /* what was impossible counts as 2^-52 */
+    assert_int_equal(attn_score_log_loss(group_context, truth + 2, probabilities, 1, 3, &loss), ATTN_OK);
+    assert_true(isnan(loss));
+    assert_int_equal(attn_score_log_loss(group_context, wrong, probabilities, 1, 3, &loss),
+                     ATTN_INVALID_ARGUMENT);
+    const double none[] = {1.5, -0.5};
+    for (int32_t c = 0; c < 2; c++)
+        assert_int_equal(attn_score_log_loss(group_context, &c, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_log_loss(group_context, truth, NULL, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_score_log_loss(NULL, truth, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+}
+
+static void test_positive_label(void **state) {
+    (void)state;
+    /* Labels stand by frequency; the positive one is: */
+    static const char *const cases[][3] = {{"0", "1", "1"},
+                                           {"1", "0", "1"},
+                                           {"1.0", "0.0", "1.0"},
+                                           {"-1", "1", "1"},
+                                           {"1", "1.0", "1.0"},
+                                           {"10", "9", "10"},
+                                           {"yes", "no", "yes"},
+                                           {"No", "Yes", "Yes"},
+                                           {"TRUE", "FALSE", "TRUE"},
+                                           {"neg", "pos", "pos"},
+                                           {"pos", "neg", "pos"},
+                                           {"often", "rare", "rare"},
+                                           {"active", "inactive", "active"},
+                                           {"Negative", "Positive", "Positive"},
+                                           {"yes", "maybe", "maybe"},
+                                           {"yesterday", "no", "no"},
+                                           {"1", "none", "none"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        at_strings labels = {0};
+        for (int l = 0; l < 2; l++)
+            assert_int_equal(at_strings_add(group_context, &labels, cases[i][l], strlen(cases[i][l])),
+                             ATTN_OK);
+        assert_string_equal(at_string(&labels, at_positive_label(&labels)), cases[i][2]);
+        assert_int_equal(at_strings_add(group_context, &labels, "third", 5), ATTN_OK);
+        assert_int_equal(at_positive_label(&labels), -1);
+        at_strings_free(group_context, &labels);
+    }
 }
 
 /* ---- words ---- */
@@ -361,6 +483,11 @@ int main(void) {
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_numbers_far_from_zero),
+        cmocka_unit_test(test_root_and_r2),
+        cmocka_unit_test(test_ranking_by_hand),
+        cmocka_unit_test(test_ranking_of_one_class),
+        cmocka_unit_test(test_log_loss),
+        cmocka_unit_test(test_positive_label),
         cmocka_unit_test(test_words_by_hand),
         cmocka_unit_test(test_words_by_brute_force),
     };

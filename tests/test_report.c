@@ -157,6 +157,98 @@ static void test_classes(void **state) {
     attn_dataset_destroy(train);
 }
 
+/* Two columns of two labels and one of three, with gaps; in `gaps_other` the first has one class only, the
+ * second nothing, and a label is new. */
+static const char gaps[] = "text\ta\tb\tc\nred\t1\tno\tx\nold\t0\t\ty\ngreen\t\tyes\tz\nblue\t0\tno\tx\n"
+                           "red old\t1\tyes\t\nnew\t0\tno\ty\n";
+static const char gaps_other[] = "text\ta\tb\tc\nred\t1\t\tx\nold\t1\t\tnew\n";
+
+/* The same from predictions, by the functions of scores.h. */
+static void check_probabilities(const attn_prediction *prediction, const attn_dataset *dataset,
+                                const attn_report *report, int output, const char *positive) {
+    enum { ROWS = 6, LABELS = 3 };
+    int32_t truth[ROWS], seen[ROWS];
+    double probabilities[ROWS * LABELS], scores[ROWS], loss;
+    int64_t known = positive ? 2 : 3;
+    const char *owner = output == 0 ? "" : output == 1 ? "b." : "c.";
+    char name[40];
+    for (int64_t e = 0; e < ROWS; e++) {
+        const char *target = attn_dataset_target(dataset, output, e, 0);
+        truth[e] = seen[e] = -1;
+        for (int64_t l = 0; l < known; l++) {
+            const char *label = attn_report_class(report, output, l);
+            double one = probabilities[e * known + l] =
+                attn_prediction_probability(prediction, output, e, 0, l);
+            if (strcmp(label, target) == 0) truth[e] = (int32_t)l;
+            if (positive && strcmp(label, positive) == 0) scores[e] = one;
+        }
+        if (positive && *target) seen[e] = strcmp(target, positive) == 0;
+    }
+    assert_int_equal(attn_score_log_loss(group_context, truth, probabilities, ROWS, known, &loss), ATTN_OK);
+    snprintf(name, sizeof name, "%slog_loss", owner);
+    near(attn_report_metric(report, name), loss);
+    assert_int_equal(attn_report_metric_rises(report, name), 0);
+    snprintf(name, sizeof name, "%sroc_auc", owner);
+    if (!positive) {
+        assert_true(isnan(attn_report_metric(report, name)));
+        assert_int_equal(attn_report_positive(report, output), -1);
+        return;
+    }
+    attn_ranking ranking;
+    assert_int_equal(attn_score_ranking(group_context, seen, scores, ROWS, &ranking), ATTN_OK);
+    near(attn_report_metric(report, name), ranking.roc_auc);
+    snprintf(name, sizeof name, "%spr_auc", owner);
+    near(attn_report_metric(report, name), ranking.pr_auc);
+    assert_string_equal(attn_report_class(report, output, attn_report_positive(report, output)), positive);
+}
+
+static void test_probabilities(void **state) {
+    (void)state;
+    static const char *const settings[][5] = {{"task", "classify", NULL},
+                                              {"task", "classify", "output.members", "3", NULL}};
+    attn_dataset *train = parse(gaps, ATTN_FORMAT_TABLE, "a,b,c", 1);
+    attn_dataset *other = parse(gaps_other, ATTN_FORMAT_TABLE, "a,b,c", 1);
+    for (int i = 0; i < 2; i++) {
+        attn_model *model = make_model(train, settings[i]);
+        attn_report *report = report_of(model, train);
+        attn_prediction *prediction = NULL;
+        assert_int_equal(predict_with(model, train, WITH_PROBABILITIES, &prediction), ATTN_OK);
+        check_probabilities(prediction, train, report, 0, "1");
+        check_probabilities(prediction, train, report, 1, "yes");
+        check_probabilities(prediction, train, report, 2, NULL);
+        attn_prediction_destroy(prediction);
+        int outputs;
+        near(attn_report_mean(report, "roc_auc", &outputs),
+             (attn_report_metric(report, "roc_auc") + attn_report_metric(report, "b.roc_auc")) / 2);
+        assert_int_equal(outputs, 2);
+        near(attn_report_metric(report, "mean.log_loss"),
+             (attn_report_metric(report, "log_loss") + attn_report_metric(report, "b.log_loss") +
+              attn_report_metric(report, "c.log_loss")) /
+                 3);
+        assert_int_equal(attn_report_metric_rises(report, "mean.log_loss"), 0);
+        assert_int_equal(attn_report_metric_rises(report, "mean.roc_auc"), 1);
+        assert_true(isnan(attn_report_metric(report, "mean.no")) &&
+                    isnan(attn_report_mean(report, NULL, NULL)));
+        assert_true(isnan(attn_report_mean(report, "unknown_labels", NULL))); /* it counts */
+        assert_non_null(strstr(attn_report_json(report), "\"positive\":\"yes\""));
+        attn_report_destroy(report);
+        report = report_of(model, other);
+        assert_true(isnan(attn_report_metric(report, "roc_auc")) &&
+                    isnan(attn_report_mean(report, "roc_auc", &outputs)));
+        assert_int_equal(outputs, 0);
+        near(attn_report_mean(report, "accuracy", &outputs),
+             (attn_report_metric(report, "accuracy") + attn_report_metric(report, "c.accuracy")) / 2);
+        assert_int_equal(outputs, 2); /* the second column has nothing to compare */
+        assert_true(attn_report_metric(report, "c.log_loss") >
+                    18); /* the mean with -ln 2^-52, of the new label */
+        assert_null(strstr(attn_report_json(report), "roc_auc"));
+        attn_report_destroy(report);
+        model_destroy(model);
+    }
+    attn_dataset_destroy(other);
+    attn_dataset_destroy(train);
+}
+
 static void test_out_of_range(void **state) {
     (void)state;
     attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, NULL, 1);
@@ -516,11 +608,12 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),   cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_words),
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_raw_split),
-        cmocka_unit_test(test_raw_rules), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_probabilities),
+        cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_labels),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_words),        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_raw_split),    cmocka_unit_test(test_raw_rules),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

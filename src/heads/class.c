@@ -7,17 +7,13 @@
 #include "heads/metrics/classes.h"
 #include "heads/rows.h"
 
-const at_metric at_class_metrics[] = {{"accuracy", 1, 0, 0},
-                                      {"macro_precision", 1, 0, 0},
-                                      {"macro_recall", 1, 0, 0},
-                                      {"macro_f1", 1, 0, 0},
-                                      {"micro_f1", 1, 0, 0},
-                                      {"unknown_labels", 0, 1, 0},
-                                      {"word_f1", 1, 0, 1},
-                                      {"word_precision", 1, 0, 1},
-                                      {"word_recall", 1, 0, 1},
-                                      {"sentence_f1", 1, 0, 1},
-                                      {NULL, 0, 0, 0}};
+static const at_metric metrics[] = {
+    AT_COUNTED_METRICS, {"log_loss", 0, 0, 0}, {"roc_auc", 1, 0, 0}, {"pr_auc", 1, 0, 0}, {NULL, 0, 0, 0}};
+
+/* The areas are those of two classes. */
+static int has_metric(const at_head *head, const at_metric *metric) {
+    return metric <= &metrics[AT_COUNTED] || at_row_head_of(head)->labels.strings.count == 2;
+}
 
 static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
 
@@ -93,15 +89,46 @@ static void answer(const at_row_head *head, const float *scores, float *answer) 
 static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,
                 int64_t place) {
     into->classes[place] = at_largest(row, into->labels);
-    if (!into->probabilities) return;
-    float *probabilities = into->probabilities + place * into->labels;
+    if (!into->probabilities && !into->likelihood) return;
+    float *probabilities = into->probabilities ? into->probabilities + place * into->labels : into->row;
     if (averaged)
         memcpy(probabilities, row, (size_t)into->labels * sizeof *row);
     else
         answer(head, row, probabilities);
+    if (!into->likelihood) return;
+    int32_t truth = into->truth[place];
+    into->likelihood[place] = truth >= 0 ? probabilities[truth] : 0;
+    if (into->positive) into->positive[place] = probabilities[at_positive_label(&head->labels.strings)];
 }
 
 /* ---- comparing ---- */
+
+/* A label that the head does not know was impossible; its rows are of neither class. */
+static attn_status compare_probabilities(const at_row_head *head, attn_context *context,
+                                         const at_row_targets *targets, const at_row_answers *answers,
+                                         int output, attn_report *report) {
+    int64_t positive = at_positive_label(&head->labels.strings), counted = 0, used = 0;
+    at_ranked *list =
+        at_allocate(context, answers->positive ? targets->places : 0, sizeof *list, "a ranking");
+    double surprise = 0;
+    if (!list) return ATTN_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < targets->places; i++) {
+        if (targets->classes[i] == -1) continue;
+        surprise += at_surprise((double)answers->likelihood[i]);
+        counted++;
+        if (answers->positive && targets->classes[i] >= 0)
+            list[used++] = (at_ranked){(double)answers->positive[i], targets->classes[i] == positive};
+    }
+    attn_ranking ranking = at_rank(list, used);
+    if (!isnan(ranking.roc_auc)) at_report_positive(report, output, positive);
+    at_release(context, list);
+    const double values[] = {counted ? surprise / (double)counted : NAN, ranking.roc_auc, ranking.pr_auc};
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < 3 && status == ATTN_OK; i++) /* what is not defined is not said */
+        if (!isnan(values[i]))
+            status = at_report_add(report, output, metrics[AT_COUNTED + i].name, values[i]);
+    return status;
+}
 
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
@@ -122,8 +149,9 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
     const double values[] = {summary.micro_f1, summary.macro_precision, summary.macro_recall,
                              summary.macro_f1, summary.micro_f1,        (double)unknown};
     for (int i = 0; i < 6 && status == ATTN_OK; i++)
-        status = at_report_add(report, output, at_class_metrics[i].name, values[i]);
-    return status;
+        status = at_report_add(report, output, metrics[i].name, values[i]);
+    if (status != ATTN_OK || !answers->likelihood) return status;
+    return compare_probabilities(head, context, targets, answers, output, report);
 }
 
 /* ---- the file ---- */
@@ -203,6 +231,7 @@ static void write_probability(const at_answers *answers, int64_t place, at_write
 
 const at_row_kind at_class_rows = {.width = width,
                                    .classes = 1,
+                                   .likelihood = 1,
                                    .answer = answer,
                                    .put = put,
                                    .fill = fill,
@@ -212,7 +241,16 @@ const at_row_kind at_class_rows = {.width = width,
                                    .write_probability = write_probability};
 
 const at_head_kind at_head_class = {
-    AT_ROW_HEAD,           .name = "class",          .rows = &at_class_rows, .metrics = at_class_metrics,
-    .learn = learn,        .learn_more = learn_more, .metric = metric,       .store = at_class_store,
-    .load = at_class_load, .build = at_rows_build,   .loss = loss,
+    AT_ROW_HEAD,
+    .name = "class",
+    .rows = &at_class_rows,
+    .metrics = metrics,
+    .has_metric = has_metric,
+    .learn = learn,
+    .learn_more = learn_more,
+    .metric = metric,
+    .store = at_class_store,
+    .load = at_class_load,
+    .build = at_rows_build,
+    .loss = loss,
 };

@@ -67,6 +67,7 @@ static attn_status decode(const at_head *head, int network, attn_tape *tape, att
     return status;
 }
 
+static const at_metric metrics[] = {AT_COUNTED_METRICS, {NULL, 0, 0, 0}};
 static const char *metric(const at_head *head) { return at_head_class.metric(head); }
 
 const at_head_kind at_head_crf = {
@@ -75,7 +76,7 @@ const at_head_kind at_head_crf = {
     .stored = "class", /* output.crf says the rest */
     .rows = &at_class_rows,
     .decode = decode,
-    .metrics = at_class_metrics,
+    .metrics = metrics,
     .learn = learn,
     .learn_more = at_rows_learn_more,
     .metric = metric,

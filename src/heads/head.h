@@ -162,6 +162,8 @@ attn_status at_report_add(attn_report *report, int output, const char *name, dou
 int at_report_of_pieces(const attn_report *report, int index);
 /* How many places or examples were compared. */
 void at_report_compared(attn_report *report, int output, int64_t count);
+/* The label that areas under curves are about. */
+void at_report_positive(attn_report *report, int output, int64_t label);
 /* The labels of an output, its own and then those that only the data have; *scores: room for those of each.
  */
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
@@ -227,7 +229,9 @@ struct at_head_kind {
      * `marginals`. */
     attn_status (*decode)(const at_head *head, int network, attn_tape *tape, attn_variable *scores,
                           const attn_ragged *rows, int32_t *path, float *marginals);
-    const at_metric *metrics;  /* ends with a NULL name; all that it reports */
+    const at_metric *metrics; /* ends with a NULL name; all that it reports */
+    /* NULL, or whether a head has one of them: some are for certain labels only. */
+    int (*has_metric)(const at_head *head, const at_metric *metric);
     const at_fields *settings; /* of a prediction; NULL: none */
 
     attn_status (*create)(attn_context *context,

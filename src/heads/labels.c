@@ -8,10 +8,17 @@
 #include "heads/metrics/classes.h"
 #include "heads/rows.h"
 
-static const at_metric metrics[] = {
-    {"exact", 1, 0, 0},    {"macro_precision", 1, 0, 0}, {"macro_recall", 1, 0, 0},
-    {"macro_f1", 1, 0, 0}, {"micro_precision", 1, 0, 0}, {"micro_recall", 1, 0, 0},
-    {"micro_f1", 1, 0, 0}, {"unknown_labels", 0, 1, 0},  {NULL, 0, 0, 0}};
+static const at_metric metrics[] = {{"exact", 1, 0, 0},
+                                    {"macro_precision", 1, 0, 0},
+                                    {"macro_recall", 1, 0, 0},
+                                    {"macro_f1", 1, 0, 0},
+                                    {"micro_precision", 1, 0, 0},
+                                    {"micro_recall", 1, 0, 0},
+                                    {"micro_f1", 1, 0, 0},
+                                    {"unknown_labels", 0, 1, 0},
+                                    {"roc_auc", 1, 0, 0},
+                                    {"pr_auc", 1, 0, 0},
+                                    {NULL, 0, 0, 0}};
 
 static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
 
@@ -69,14 +76,39 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
         answer(head, row, probabilities);
 }
 
+/* The means of the areas of those labels that some examples have and others have not; NaN if there is none.
+ */
+static attn_status rank(const at_row_head *head, attn_context *context, const at_row_targets *targets,
+                        const at_row_answers *answers, double *roc_auc, double *pr_auc) {
+    int64_t known = width(head), ranked = 0;
+    at_ranked *list = at_allocate(context, targets->places, sizeof *list, "a ranking");
+    if (!list) return ATTN_OUT_OF_MEMORY;
+    *roc_auc = *pr_auc = 0;
+    for (int64_t l = 0; l < known; l++) {
+        for (int64_t i = 0; i < targets->places; i++)
+            list[i] = (at_ranked){(double)answers->probabilities[i * known + l],
+                                  targets->numbers[i * known + l] > 0.5f};
+        attn_ranking ranking = at_rank(list, targets->places);
+        if (isnan(ranking.roc_auc)) continue;
+        *roc_auc += ranking.roc_auc;
+        *pr_auc += ranking.pr_auc;
+        ranked++;
+    }
+    at_release(context, list);
+    *roc_auc = ranked ? *roc_auc / (double)ranked : NAN;
+    *pr_auc = ranked ? *pr_auc / (double)ranked : NAN;
+    return ATTN_OK;
+}
+
 /* A label that the head does not know was missed. */
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
     int64_t known = width(head), exact = 0, unknown = 0;
+    double roc_auc, pr_auc;
     attn_class_scores *scores;
     attn_status status =
         at_report_labels(report, output, &head->labels.strings, &targets->unknown.strings, &scores);
-    (void)context;
+    if (status == ATTN_OK) status = rank(head, context, targets, answers, &roc_auc, &pr_auc);
     if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < targets->places; i++) {
         int right =
@@ -95,9 +127,11 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
                              summary.micro_precision,
                              summary.micro_recall,
                              summary.micro_f1,
-                             (double)unknown};
-    for (int i = 0; i < 8 && status == ATTN_OK; i++)
-        status = at_report_add(report, output, metrics[i].name, values[i]);
+                             (double)unknown,
+                             roc_auc,
+                             pr_auc};
+    for (int i = 0; i < 10 && status == ATTN_OK; i++) /* what is not defined is not said */
+        if (!isnan(values[i])) status = at_report_add(report, output, metrics[i].name, values[i]);
     return status;
 }
 

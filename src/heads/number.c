@@ -13,6 +13,8 @@
 static const at_metric metrics[] = {{"mean_squared_error", 0, 0, 0},
                                     {"mean_absolute_error", 0, 0, 0},
                                     {"correlation", 1, 0, 0},
+                                    {"rmse", 0, 0, 0},
+                                    {"r2", 1, 0, 0},
                                     {NULL, 0, 0, 0}};
 
 static int64_t width(const at_row_head *head) {
@@ -111,14 +113,15 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
 
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
-    at_number_errors errors = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
-    const double values[] = {errors.mean_squared, errors.mean_absolute, errors.correlation};
+    attn_number_scores scores = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
+    const double values[] = {scores.mean_squared_error, scores.mean_absolute_error, scores.correlation,
+                             scores.rmse, scores.r2};
     attn_status status = ATTN_OK;
     (void)head;
     (void)context;
-    at_report_compared(report, output, errors.rows);
-    for (int i = 0; i < 3 && status == ATTN_OK; i++)
-        status = at_report_add(report, output, metrics[i].name, values[i]);
+    at_report_compared(report, output, scores.compared);
+    for (int i = 0; i < 5 && status == ATTN_OK; i++) /* r2 of one number is none */
+        if (!isnan(values[i])) status = at_report_add(report, output, metrics[i].name, values[i]);
     return status;
 }
 

@@ -22,6 +22,7 @@ typedef struct output_report {
     attn_class_scores *scores; /* [labels.count] */
     at_confusion confusion;
     int confused;              /* there is a confusion */
+    int64_t positive;          /* of two labels; -1: none */
     int first_metric, metrics; /* which of the report's are of this output */
 } output_report;
 
@@ -50,6 +51,7 @@ attn_status at_report_create(attn_context *context, at_head *const *heads, int c
     attn_status status = made->outputs ? ATTN_OK : ATTN_OUT_OF_MEMORY;
     for (int i = 0; i < count && status == ATTN_OK; i++) {
         made->outputs[i].kind = heads[i]->kind;
+        made->outputs[i].positive = -1;
         made->output_count = i + 1;
         status = at_strings_add(context, &made->output_names, at_string(&heads[i]->name, 0),
                                 at_string_length(&heads[i]->name, 0));
@@ -65,6 +67,10 @@ attn_status at_report_create(attn_context *context, at_head *const *heads, int c
 void at_report_rows(attn_report *report, int64_t rows) { report->rows = rows; }
 void at_report_compared(attn_report *report, int output, int64_t count) {
     report->outputs[output].compared = count;
+}
+
+void at_report_positive(attn_report *report, int output, int64_t label) {
+    report->outputs[output].positive = label;
 }
 
 int64_t at_report_all_compared(const attn_report *report) {
@@ -175,16 +181,47 @@ const char *attn_report_metric_name(const attn_report *report, int index) {
     return index >= 0 && index < attn_report_metrics(report) ? at_string(&report->names, index) : NULL;
 }
 
-double attn_report_metric(const attn_report *report, const char *name) {
+static int find_metric(const attn_report *report, const char *name) {
     for (int i = 0; name && i < attn_report_metrics(report); i++)
-        if (strcmp(at_string(&report->names, i), name) == 0) return report->values[i];
-    return NAN;
+        if (strcmp(at_string(&report->names, i), name) == 0) return i;
+    return -1;
+}
+
+static const char mean_prefix[] = "mean.";
+enum { MEAN_PREFIX = sizeof mean_prefix - 1 };
+
+/* "mean.accuracy" of several outputs, as attn_report_mean wants it: "accuracy"; NULL: it is none. */
+static const char *name_of_mean(const attn_report *report, const char *name) {
+    int is = report && name && report->output_count > 1 && strncmp(name, mean_prefix, MEAN_PREFIX) == 0;
+    return is ? name + MEAN_PREFIX : NULL;
+}
+
+double attn_report_metric(const attn_report *report, const char *name) {
+    int found = find_metric(report, name);
+    return found >= 0 ? report->values[found] : attn_report_mean(report, name_of_mean(report, name), NULL);
+}
+
+double attn_report_mean(const attn_report *report, const char *name, int *outputs) {
+    double sum = 0;
+    int count = 0;
+    for (int o = 0; report && name && o < report->output_count; o++) {
+        const output_report *output = &report->outputs[o];
+        if (output->compared == 0) continue; /* its zeros are those of nothing */
+        for (int i = output->first_metric; i < output->first_metric + output->metrics; i++) {
+            if (report->described[i]->counts || strcmp(report->described[i]->name, name) != 0) continue;
+            sum += report->values[i];
+            count++;
+        }
+    }
+    if (outputs) *outputs = count;
+    return count ? sum / count : NAN;
 }
 
 int attn_report_metric_rises(const attn_report *report, const char *name) {
-    for (int i = 0; name && i < attn_report_metrics(report); i++)
-        if (strcmp(at_string(&report->names, i), name) == 0) return report->described[i]->rises;
-    return 1;
+    int found = find_metric(report, name), rises = -1;
+    if (found >= 0) return report->described[found]->rises;
+    if (name_of_mean(report, name)) rises = attn_metric_rises(name_of_mean(report, name));
+    return rises < 0 ? 1 : rises;
 }
 
 static const output_report *find_output(const attn_report *report, int output) {
@@ -205,6 +242,11 @@ attn_class_scores attn_report_class_scores(const attn_report *report, int output
     if (class_number < 0 || class_number >= attn_report_classes(report, output))
         return (attn_class_scores){0};
     return report->outputs[output].scores[class_number];
+}
+
+int64_t attn_report_positive(const attn_report *report, int output) {
+    const output_report *found = find_output(report, output);
+    return found ? found->positive : -1;
 }
 
 int attn_report_confused(const attn_report *report, int output) {
@@ -275,9 +317,26 @@ static int output_json(const attn_report *report, int number, json_t *object) {
                                                                 : real(report->values[i]));
     }
     if (output->labels.count > 0) bad |= json_object_set_new(object, "classes", classes_json(output));
+    if (output->positive >= 0)
+        bad |= json_object_set_new(object, "positive",
+                                   json_string(at_string(&output->labels, output->positive)));
     if (output->confused && output->labels.count <= MOST_CLASSES_IN_JSON)
         bad |= json_object_set_new(object, "confusion", confusion_json(output));
     return bad;
+}
+
+/* The means over the outputs, of every metric that one of them has. */
+static json_t *means_json(const attn_report *report) {
+    json_t *means = json_object();
+    int bad = !means;
+    for (int i = 0; i < attn_report_metrics(report) && !bad; i++) {
+        const char *name = report->described[i]->name;
+        if (report->described[i]->counts || json_object_get(means, name)) continue;
+        bad = json_object_set_new(means, name, real(attn_report_mean(report, name, NULL))) != 0;
+    }
+    if (!bad) return means;
+    json_decref(means);
+    return NULL;
 }
 
 static int whole_json(const attn_report *report, json_t *object) {
@@ -285,6 +344,7 @@ static int whole_json(const attn_report *report, json_t *object) {
     bad |= json_object_set_new(object, "units", json_integer(report->rows));
     bad |= output_json(report, 0, object);
     if (report->output_count < 2) return bad;
+    bad |= json_object_set_new(object, "mean", means_json(report));
     json_t *others = json_object();
     for (int i = 1; i < report->output_count; i++) {
         json_t *one = json_object();

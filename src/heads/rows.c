@@ -85,6 +85,27 @@ attn_status at_learn_labels(at_row_head *head, const at_labels *labels, int colu
     return status;
 }
 
+/* Whether two words are the same but for upper and lower case. */
+static int same_word(const char *a, const char *b) {
+    for (; *a && *b; a++, b++)
+        if ((*a >= 'A' && *a <= 'Z' ? *a + 'a' - 'A' : *a) != *b) return 0;
+    return !*a && !*b;
+}
+
+int64_t at_positive_label(const at_strings *labels) {
+    static const char *const opposites[][2] = {
+        {"no", "yes"},  {"n", "y"},    {"false", "true"},     {"f", "t"}, {"negative", "positive"},
+        {"neg", "pos"}, {"off", "on"}, {"inactive", "active"}};
+    double numbers[2];
+    if (labels->count != 2) return -1;
+    const char *first = at_string(labels, 0), *second = at_string(labels, 1);
+    if (at_decimal(first, &numbers[0]) && at_decimal(second, &numbers[1]) && numbers[0] != numbers[1])
+        return numbers[1] > numbers[0];
+    for (size_t i = 0; i < sizeof opposites / sizeof opposites[0]; i++)
+        if (same_word(first, opposites[i][1]) && same_word(second, opposites[i][0])) return 0;
+    return 1; /* of opposites in that order, or the rarer: labels stand by frequency */
+}
+
 typedef struct recount {
     at_row_head *head;
     const at_labels *labels;

@@ -38,6 +38,11 @@ typedef struct at_row_answers {
     float *probabilities; /* labels, and others if asked for: [places][labels] */
     float *mean;          /* of several networks: the mean of their answers for a batch */
     int64_t mean_room;
+    /* Of a report, where the kind says so: what was thought of the truth, which is `truth` of the targets. */
+    const int32_t *truth;
+    float *likelihood; /* class: [places]; 0 of a label that the head does not know */
+    float *positive;   /* class, of two labels: [places] */
+    float *row;        /* [labels], to work in */
 } at_row_answers;
 
 typedef struct at_row_settings {
@@ -50,6 +55,7 @@ typedef struct at_row_kind {
     int64_t (*width)(const at_row_head *head); /* columns of the map */
     int classes, numbers;                      /* which arrays of targets it has */
     int labels;                                /* probabilities are the answer */
+    int likelihood;                            /* a report says how likely the truth was */
     /* One row of scores as it is to be averaged: probabilities, or a number. */
     void (*answer)(const at_row_head *head, const float *scores, float *answer);
     /* The answer of one network (scores), or the mean of several (answers), put to a place. */
@@ -90,6 +96,10 @@ typedef attn_status (*at_value_function)(void *user, const char *text, size_t le
 attn_status at_for_values(const at_labels *labels, int column, int split, at_value_function each, void *user);
 /* The labels in the order of their frequency; unlike units, without an unknown one. */
 attn_status at_learn_labels(at_row_head *head, const at_labels *labels, int column, int split);
+/* Of two labels the positive one, whose probability ranks examples; -1 if there are not two. Of numbers the
+ * larger; of pairs like no and yes, false and true, negative and positive, inactive and active (in upper or
+ * lower case) the second; else the rarer in the training data, which stands second in the model. */
+int64_t at_positive_label(const at_strings *labels);
 /* Counts the labels of a loaded head anew; those that it does not know are refused. */
 attn_status at_rows_learn_more(at_head *head, const at_labels *labels, int column);
 
@@ -118,6 +128,13 @@ int32_t at_largest(const float *numbers, int64_t count);
 attn_status at_class_load(at_head *head, const json_t *description, const char **reason);
 int at_class_store(const at_head *head, json_t *description);
 void at_write_probabilities(const at_answers *answers, int64_t place, at_writer *writer);
-extern const at_metric at_class_metrics[];
+/* What counts right and wrong labels measures; a CRF, whose answers are paths, has no more than these. */
+#define AT_COUNTED_METRICS                                                                                   \
+    {"accuracy", 1, 0, 0}, {"macro_precision", 1, 0, 0}, {"macro_recall", 1, 0, 0}, {"macro_f1", 1, 0, 0},   \
+        {"micro_f1", 1, 0, 0}, {"unknown_labels", 0, 1, 0}, {"word_f1", 1, 0, 1},                            \
+        {"word_precision", 1, 0, 1}, {"word_recall", 1, 0, 1}, {                                             \
+        "sentence_f1", 1, 0, 1                                                                               \
+    }
+enum { AT_COUNTED = 10 };
 
 #endif

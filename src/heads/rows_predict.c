@@ -27,11 +27,26 @@ void at_rows_free_answers(at_answers *answers) {
     at_release(context, rows->numbers);
     at_release(context, rows->probabilities);
     at_release(context, rows->mean);
+    at_release(context, rows->likelihood);
+    at_release(context, rows->positive);
+    at_release(context, rows->row);
     at_release(context, rows);
 }
 
+/* Room for what a report says of probabilities: not all of them, which would be many. */
+static attn_status add_likelihood(attn_context *context, const at_row_targets *truth, at_row_answers *into) {
+    into->truth = truth->classes;
+    into->likelihood = at_allocate(context, into->places, sizeof *into->likelihood, "probabilities");
+    into->row = at_allocate(context, into->labels, sizeof *into->row, "probabilities");
+    if (into->labels == 2)
+        into->positive = at_allocate(context, into->places, sizeof *into->positive, "probabilities");
+    return into->likelihood && into->row && (into->labels != 2 || into->positive) ? ATTN_OK
+                                                                                  : ATTN_OUT_OF_MEMORY;
+}
+
+/* truth: NULL, or the targets that the answers are to be compared with. */
 static attn_status make_answers(const at_head *head, attn_context *context, int64_t places, int probabilities,
-                                at_answers **answers) {
+                                const at_targets *truth, at_answers **answers) {
     const at_row_head *own = at_row_head_of(head);
     at_row_answers *made = at_allocate(context, 1, sizeof *made, "answers");
     if (!made) return ATTN_OUT_OF_MEMORY;
@@ -45,6 +60,8 @@ static attn_status make_answers(const at_head *head, attn_context *context, int6
     }
     made->classes = at_allocate(context, places, sizeof *made->classes, "answers");
     if (!made->classes) return ATTN_OUT_OF_MEMORY;
+    if (truth && head->kind->rows->likelihood && !head->kind->decode)
+        return add_likelihood(context, (const at_row_targets *)(const void *)truth, made);
     if (!probabilities && !head->kind->rows->labels) return ATTN_OK;
     made->probabilities =
         at_allocate(context, places * made->labels, sizeof *made->probabilities, "probabilities");
@@ -195,13 +212,15 @@ static attn_status answer_batch(job *now, const at_encoded *encoded, int64_t num
     return status;
 }
 
-attn_status at_rows_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
-                            const at_encoded *encoded, const void *settings, at_answers **answers) {
+/* targets: NULL, or of each head what its answers are to be compared with. */
+static attn_status answer_all(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                              const at_encoded *encoded, const void *settings, at_targets *const *targets,
+                              at_answers **answers) {
     int probabilities = settings && ((const at_row_settings *)settings)->probabilities;
     attn_status status = ATTN_OK;
     for (int i = 0; i < count && status == ATTN_OK; i++)
         status = make_answers(heads[i], work->context, heads[i]->per_row ? encoded->rows : encoded->examples,
-                              probabilities, &answers[i]);
+                              probabilities, targets ? targets[i] : NULL, &answers[i]);
     if (status == ATTN_OK && !work->state) {
         work->state = at_allocate(work->context, 1, sizeof(rows_state), "answers");
         if (!work->state) status = ATTN_OUT_OF_MEMORY;
@@ -217,6 +236,11 @@ attn_status at_rows_predict(at_head *const *heads, int count, const at_forward *
     return status;
 }
 
+attn_status at_rows_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                            const at_encoded *encoded, const void *settings, at_answers **answers) {
+    return answer_all(heads, count, forward, work, encoded, settings, NULL, answers);
+}
+
 attn_status at_rows_report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                            const at_encoded *encoded, at_targets *const *targets, const void *settings,
                            at_effort effort, attn_report *report) {
@@ -224,7 +248,7 @@ attn_status at_rows_report(at_head *const *heads, int count, const at_forward *f
     (void)settings;
     (void)effort;
     if (!answers) return ATTN_OUT_OF_MEMORY;
-    attn_status status = at_rows_predict(heads, count, forward, work, encoded, NULL, answers);
+    attn_status status = answer_all(heads, count, forward, work, encoded, NULL, targets, answers);
     at_report_rows(report, encoded->rows);
     for (int i = 0; i < count && status == ATTN_OK; i++) {
         const at_row_targets *truth = (const at_row_targets *)(const void *)targets[i];

@@ -1,9 +1,11 @@
 /* classes.c: confusion, precision and recall, errors of numbers. */
 #include "heads/metrics/classes.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/context.h"
 #include "base/memory.h"
 
 static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -113,28 +115,59 @@ at_score_summary at_scores_finish(attn_class_scores *scores, int64_t classes) {
 
 /* Moments are updated row by row (Welford), counted from the first row, so that numbers far from 0 cost no
  * digits, and a constant side has exactly 0 as its moment. */
-at_number_errors at_numbers_compare(const float *truth, const double *answers, int64_t rows) {
-    at_number_errors errors = {0};
-    double squares = 0, absolutes = 0, first_x = 0, first_y = 0;
-    double mean_x = 0, mean_y = 0, moment_x = 0, moment_y = 0, common = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        if (isnan(truth[i])) continue;
-        double x = (double)truth[i], y = answers[i], error = y - x, count = (double)++errors.rows;
-        squares += error * error;
-        absolutes += fabs(error);
-        if (errors.rows == 1) first_x = x, first_y = y;
-        x -= first_x;
-        y -= first_y;
-        double from_x = x - mean_x, from_y = y - mean_y;
-        mean_x += from_x / count;
-        mean_y += from_y / count;
-        moment_x += from_x * (x - mean_x);
-        moment_y += from_y * (y - mean_y);
-        common += from_x * (y - mean_y);
-    }
-    errors.mean_squared = ratio(squares, (double)errors.rows);
-    errors.mean_absolute = ratio(absolutes, (double)errors.rows);
-    double correlation = ratio(common, sqrt(moment_x) * sqrt(moment_y));
-    errors.correlation = correlation < -1 ? -1 : correlation > 1 ? 1 : correlation;
-    return errors;
+typedef struct moments {
+    int64_t rows;
+    double squares, absolutes, first_x, first_y;
+    double mean_x, mean_y, moment_x, moment_y, common;
+} moments;
+
+static void add_pair(moments *into, double x, double y) {
+    double error = y - x, count = (double)++into->rows;
+    into->squares += error * error;
+    into->absolutes += fabs(error);
+    if (into->rows == 1) into->first_x = x, into->first_y = y;
+    x -= into->first_x;
+    y -= into->first_y;
+    double from_x = x - into->mean_x, from_y = y - into->mean_y;
+    into->mean_x += from_x / count;
+    into->mean_y += from_y / count;
+    into->moment_x += from_x * (x - into->mean_x);
+    into->moment_y += from_y * (y - into->mean_y);
+    into->common += from_x * (y - into->mean_y);
+}
+
+static attn_number_scores finish(const moments *from) {
+    attn_number_scores scores = {.compared = from->rows};
+    scores.mean_squared_error = ratio(from->squares, (double)from->rows);
+    scores.rmse = sqrt(scores.mean_squared_error);
+    scores.mean_absolute_error = ratio(from->absolutes, (double)from->rows);
+    double correlation = ratio(from->common, sqrt(from->moment_x) * sqrt(from->moment_y));
+    scores.correlation = correlation < -1 ? -1 : correlation > 1 ? 1 : correlation;
+    if (from->rows < 2)
+        scores.r2 = NAN;
+    else if (from->moment_x > 0)
+        scores.r2 = 1 - from->squares / from->moment_x;
+    else
+        scores.r2 = from->squares == 0;
+    return scores;
+}
+
+attn_number_scores at_numbers_compare(const float *truth, const double *answers, int64_t rows) {
+    moments all = {0};
+    for (int64_t i = 0; i < rows; i++)
+        if (!isnan(truth[i])) add_pair(&all, (double)truth[i], answers[i]);
+    return finish(&all);
+}
+
+attn_status attn_score_numbers(attn_context *context, const double *truth, const double *answers,
+                               int64_t count, attn_number_scores *scores) {
+    if (!context) return ATTN_INVALID_ARGUMENT;
+    if (!scores || count < 0 || (count > 0 && (!truth || !answers)))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "a comparison of %" PRId64 " numbers: truth, answers or scores is NULL", count);
+    moments all = {0};
+    for (int64_t i = 0; i < count; i++)
+        if (!isnan(truth[i])) add_pair(&all, truth[i], answers[i]);
+    *scores = finish(&all);
+    return ATTN_OK;
 }

@@ -1,4 +1,4 @@
-/* metrics.h: how right answers are, by counting. Nothing of models and files in it. */
+/* classes.h: how right answers are, by counting. Nothing of models and files in it. */
 #ifndef AT_HEADS_METRICS_CLASSES_H
 #define AT_HEADS_METRICS_CLASSES_H
 
@@ -6,6 +6,7 @@
 
 #include <attn/context.h>
 #include <attn/report.h>
+#include <attn/scores.h>
 
 /* ---- classes ---- */
 
@@ -42,15 +43,21 @@ typedef struct at_score_summary {
 } at_score_summary;
 at_score_summary at_scores_finish(attn_class_scores *scores, int64_t classes);
 
+/* ---- one of two classes ---- */
+
+/* An example with its score; at_rank sorts them, positive ones first if the scores are right. */
+typedef struct at_ranked {
+    double score;
+    int positive; /* 0 or 1 */
+} at_ranked;
+attn_ranking at_rank(at_ranked *list, int64_t count);
+
+/* -ln of a probability, which is clipped as attn_score_log_loss says. */
+double at_surprise(double probability);
+
 /* ---- numbers ---- */
 
-typedef struct at_number_errors {
-    int64_t rows;
-    double mean_squared, mean_absolute;
-    double correlation; /* Pearson's; 0 where one side is constant */
-} at_number_errors;
-
-/* Rows with NaN as truth are not counted. */
-at_number_errors at_numbers_compare(const float *truth, const double *answers, int64_t rows);
+/* As attn_score_numbers does. */
+attn_number_scores at_numbers_compare(const float *truth, const double *answers, int64_t rows);
 
 #endif
