@@ -14,10 +14,11 @@
 #include "text.h"
 
 enum {
-    CLASSES_SHOWN = 30,   /* in the table of classes, unless all are asked for */
-    MATRIX_CLASSES = 12,  /* rows and columns of the confusion matrix */
-    LABEL_CELLS = 24,     /* longer labels are cut in tables; --json has them whole */
-    CONFUSIONS_SHOWN = 10 /* pairs that are taken for each other */
+    CLASSES_SHOWN = 30,    /* in the table of classes, unless all are asked for */
+    MATRIX_CLASSES = 12,   /* rows and columns of the confusion matrix */
+    LABEL_CELLS = 24,      /* longer labels are cut in tables; --json has them whole */
+    CONFUSIONS_SHOWN = 10, /* pairs that are taken for each other */
+    DETAILED_OUTPUTS = 4   /* of more, classes and mistakes are shown if they are asked for */
 };
 
 enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
@@ -182,13 +183,71 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
         if (output == 0 ? dot != NULL : strncmp(name, prefix, length) != 0 || dot != name + length) continue;
         const char *shown = output == 0 ? name : dot + 1;
         double value = attn_report_metric(report, name);
-        if (!attn_report_metric_counts(report, i))
-            printf("%-20s %*.4f\n", shown, classes ? 0 : 10, value);
-        else if (!classes)
+        if (!attn_report_metric_counts(report, i)) {
+            printf("%-20s %*.4f", shown, classes ? 0 : 10, value);
+            if (strcmp(shown, "roc_auc") == 0 && attn_report_positive(report, output) >= 0) {
+                fputs(" (positive: ", stdout);
+                text_print(stdout, attn_report_class(report, output, attn_report_positive(report, output)));
+                fputc(')', stdout);
+            }
+            fputc('\n', stdout);
+        } else if (!classes) {
             printf("%-20s %10.0f\n", shown, value);
-        else if (value > 0)
+        } else if (value > 0) {
             printf("%-20s %.0f (the model has not learned them)\n", shown, value);
+        }
     }
+}
+
+/* A metric of an output, or of their mean: "-" where there is none, or nothing was compared. */
+static void print_cell(const attn_report *report, int output, bool mean, const char *name) {
+    double value =
+        mean ? attn_report_mean(report, name, NULL) : attn_report_output_metric(report, output, name);
+    int width = strlen(name) > 9 ? (int)strlen(name) : 9;
+    if (isnan(value) || (!mean && attn_report_compared(report, output) == 0))
+        printf("  %*s", width, "-");
+    else
+        printf("  %*.4f", width, value);
+}
+
+/* Several outputs side by side: a row each, and their mean. */
+static void print_outputs(const attn_report *report, const attn_model *model) {
+    static const char *const names[] = {
+        "accuracy",    "exact",  "macro_f1",           "micro_f1", "log_loss",
+        "roc_auc",     "pr_auc", "mean_squared_error", "rmse",     "mean_absolute_error",
+        "correlation", "r2"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    int outputs = attn_model_outputs(model), width = (int)strlen("column"), of[NAMES];
+    for (int n = 0; n < NAMES; n++) attn_report_mean(report, names[n], &of[n]);
+    if (of[0] > 0) of[3] = 0; /* micro_f1 of one class a row is its accuracy */
+    if (of[8] > 0) of[7] = 0; /* squared errors: their root says the same */
+    for (int o = 0; o < outputs; o++) {
+        int one = text_width(attn_model_output_name(model, o));
+        if (one > width) width = one < LABEL_CELLS ? one : LABEL_CELLS;
+    }
+    fputc('\n', stdout);
+    text_print_left(stdout, "column", width);
+    printf("  %9s", "compared");
+    for (int n = 0; n < NAMES; n++)
+        if (of[n] > 0) printf("  %9s", names[n]);
+    for (int o = 0; o <= outputs; o++) {
+        fputc('\n', stdout);
+        print_label(o < outputs ? attn_model_output_name(model, o) : "mean", width);
+        if (o < outputs)
+            printf("  %9" PRId64, attn_report_compared(report, o));
+        else
+            printf("  %9s", "");
+        for (int n = 0; n < NAMES; n++)
+            if (of[n] > 0) print_cell(report, o, o == outputs, names[n]);
+    }
+    fputc('\n', stdout);
+    bool fewer = false;
+    for (int n = 0; n < NAMES; n++) {
+        if (of[n] == 0 || of[n] == outputs) continue;
+        printf("%s %s %d", fewer ? "," : "(columns in the mean:", names[n], of[n]);
+        fewer = true;
+    }
+    if (fewer) printf(" of %d)\n", outputs);
 }
 
 static void print_title(const attn_dataset *dataset, const eval_arguments *given) {
@@ -207,8 +266,14 @@ static void print_title(const attn_dataset *dataset, const eval_arguments *given
 
 static bool print_report(const attn_report *report, const attn_model *model, const attn_dataset *dataset,
                          const eval_arguments *given) {
+    int outputs = attn_model_outputs(model);
     print_title(dataset, given);
-    for (int output = 0; output < attn_model_outputs(model); output++) {
+    if (outputs > 1) print_outputs(report, model);
+    if (outputs > DETAILED_OUTPUTS && !given->per_class && !given->confusion) {
+        printf("\n--per-class shows the classes and mistakes of each\n");
+        return true;
+    }
+    for (int output = 0; output < outputs; output++) {
         fputc('\n', stdout);
         if (attn_model_outputs(model) > 1) {
             text_print(stdout, attn_model_output_name(model, output));

@@ -63,6 +63,8 @@ ATTN_API int attn_report_metrics(const attn_report *report);
 ATTN_API const char *attn_report_metric_name(const attn_report *report, int index);
 /* By name; NaN if there is none. */
 ATTN_API double attn_report_metric(const attn_report *report, const char *name);
+/* That of one output, named without prefix. */
+ATTN_API double attn_report_output_metric(const attn_report *report, int output, const char *name);
 /* The mean of a metric, named without prefix, over the outputs that have it, and in *outputs, unless NULL,
  * how many those are. NaN if none has. An output that has nothing to compare does not count.
  */
@@ -74,6 +76,8 @@ ATTN_API int attn_report_metric_counts(const attn_report *report, int index);
 ATTN_API int attn_report_metric_rises(const attn_report *report, const char *name);
 ATTN_API int attn_metric_rises(const char *name);
 
+/* How many rows or examples of an output had a target. */
+ATTN_API int64_t attn_report_compared(const attn_report *report, int output);
 /* The labels of a class (or labels) output, those of the data that the model does not know after its own. */
 ATTN_API int64_t attn_report_classes(const attn_report *report, int output);
 ATTN_API const char *attn_report_class(const attn_report *report, int output, int64_t class_number);

@@ -10,12 +10,9 @@
 #include "heads/metrics/classes.h"
 #include "heads/rows.h"
 
-static const at_metric metrics[] = {{"mean_squared_error", 0, 0, 0},
-                                    {"mean_absolute_error", 0, 0, 0},
-                                    {"correlation", 1, 0, 0},
-                                    {"rmse", 0, 0, 0},
-                                    {"r2", 1, 0, 0},
-                                    {NULL, 0, 0, 0}};
+static const at_metric metrics[] = {
+    {"mean_squared_error", 0, 0, 0}, {"rmse", 0, 0, 0}, {"mean_absolute_error", 0, 0, 0},
+    {"correlation", 1, 0, 0},        {"r2", 1, 0, 0},   {NULL, 0, 0, 0}};
 
 static int64_t width(const at_row_head *head) {
     (void)head;
@@ -114,8 +111,8 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
     attn_number_scores scores = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
-    const double values[] = {scores.mean_squared_error, scores.mean_absolute_error, scores.correlation,
-                             scores.rmse, scores.r2};
+    const double values[] = {scores.mean_squared_error, scores.rmse, scores.mean_absolute_error,
+                             scores.correlation, scores.r2};
     attn_status status = ATTN_OK;
     (void)head;
     (void)context;

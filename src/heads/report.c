@@ -201,17 +201,29 @@ double attn_report_metric(const attn_report *report, const char *name) {
     return found >= 0 ? report->values[found] : attn_report_mean(report, name_of_mean(report, name), NULL);
 }
 
+/* A metric of an output by its name without prefix; -1: it has none. */
+static int find_of_output(const attn_report *report, int output, const char *name) {
+    const output_report *of = &report->outputs[output];
+    for (int i = of->first_metric; i < of->first_metric + of->metrics; i++)
+        if (strcmp(report->described[i]->name, name) == 0) return i;
+    return -1;
+}
+
+double attn_report_output_metric(const attn_report *report, int output, const char *name) {
+    if (!report || !name || output < 0 || output >= report->output_count) return NAN;
+    int found = find_of_output(report, output, name);
+    return found >= 0 ? report->values[found] : NAN;
+}
+
 double attn_report_mean(const attn_report *report, const char *name, int *outputs) {
     double sum = 0;
     int count = 0;
     for (int o = 0; report && name && o < report->output_count; o++) {
-        const output_report *output = &report->outputs[o];
-        if (output->compared == 0) continue; /* its zeros are those of nothing */
-        for (int i = output->first_metric; i < output->first_metric + output->metrics; i++) {
-            if (report->described[i]->counts || strcmp(report->described[i]->name, name) != 0) continue;
-            sum += report->values[i];
-            count++;
-        }
+        int found = find_of_output(report, o, name);
+        if (found < 0 || report->described[found]->counts) continue;
+        if (report->outputs[o].compared == 0) continue; /* its zeros are those of nothing */
+        sum += report->values[found];
+        count++;
     }
     if (outputs) *outputs = count;
     return count ? sum / count : NAN;
@@ -226,6 +238,11 @@ int attn_report_metric_rises(const attn_report *report, const char *name) {
 
 static const output_report *find_output(const attn_report *report, int output) {
     return report && output >= 0 && output < report->output_count ? &report->outputs[output] : NULL;
+}
+
+int64_t attn_report_compared(const attn_report *report, int output) {
+    const output_report *found = find_output(report, output);
+    return found ? found->compared : 0;
 }
 
 int64_t attn_report_classes(const attn_report *report, int output) {
