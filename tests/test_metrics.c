@@ -12,6 +12,7 @@
 #include "heads/rows.h"
 #include "support/examples.h"
 #include "support/memory.h"
+#include "train/trainer.h"
 
 /* The next of a fixed sequence of random numbers, 0 .. bound - 1. */
 static int next(uint32_t *seed, int bound) {
@@ -474,6 +475,36 @@ static void test_words_by_brute_force(void **state) {
     }
 }
 
+/* ---- choosing a model ---- */
+
+/* Evaluations one after another, of accuracy and log loss: which are kept, and which are better in any way.
+ */
+static void test_choices(void **state) {
+    (void)state;
+    static const struct {
+        double accuracy, loss;
+        int as_good, improved;
+    } runs[] = {{0.5, 0.9, 1, 1},                    /* the first */
+                {0.5, 0.95, 0, 0},                   /* a tie, which the loss decides */
+                {0.5, 0.8, 1, 1},  {0.4, 0.7, 0, 1}, /* a better loss, for patience alone */
+                {0.5, 0.75, 1, 0},                   /* better than what is kept, but 0.7 has been there */
+                {0.5, 0.75, 1, 0},                   /* of equal ones the later */
+                {0.6, 2.0, 1, 1},  {0.6, 0.7, 1, 0}, {0.6, 0.69, 1, 1}, {0.59, 0.69, 0, 0}};
+    attn_trainer *trainer = calloc(1, sizeof *trainer);
+    assert_non_null(trainer);
+    trainer->choice_count = 2;
+    trainer->choices[0].rises = 1;
+    at_metric_none(&trainer->made);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        double scores[AT_MOST_METRICS] = {runs[i].accuracy, runs[i].loss};
+        assert_int_equal(at_metric_as_good(trainer, scores), runs[i].as_good);
+        assert_int_equal(at_metric_improved(trainer, scores), runs[i].improved);
+        at_metric_keep(trainer, scores, runs[i].as_good);
+    }
+    assert_true(trainer->made.best_score == 0.6 && trainer->made.kept[1] == 0.69);
+    free(trainer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes_by_hand),
@@ -488,6 +519,7 @@ int main(void) {
         cmocka_unit_test(test_ranking_of_one_class),
         cmocka_unit_test(test_log_loss),
         cmocka_unit_test(test_positive_label),
+        cmocka_unit_test(test_choices),
         cmocka_unit_test(test_words_by_hand),
         cmocka_unit_test(test_words_by_brute_force),
     };

@@ -502,6 +502,36 @@ static void test_lying_state(void **state) {
     }
 }
 
+/* Several metrics: the same after a stop, what the file says of them is checked. */
+static void test_several_metrics(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        "task", "classify", "training.epochs", "4", "training.metric", "accuracy,log_loss,macro_f1", NULL};
+    static const struct {
+        const char *from, *to;
+    } lies[] = {{"\"kept\":", "\"x\":"},
+                {"\"highest\":", "\"x\":"},
+                {"\"kept\":[", "\"kept\":[\"0x1p0\","},
+                {"\"highest\":[\"", "\"highest\":[\"0x1p99999"},
+                {"\"highest\":[", "\"highest\":[1,"},
+                {"\"kept\":[\"", "\"kept\":[\"x"}};
+    run given = {.sets = sets, .train = classes, .dev = classes_dev, .stop_at = -1};
+    check_stops("several metrics", &given);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        watcher seen;
+        given.resume = 0;
+        given.stop_at = 5;
+        train_well(&given, "parts", &seen);
+        assert_string_equal(seen.state.metric, "accuracy");
+        lie(lies[i].from, lies[i].to);
+        given.resume = 1;
+        attn_status status = train_as(&given, "parts", &seen);
+        if (status == ATTN_OK) fail_msg("%s was taken", lies[i].to);
+        expect_refused(test_best_context(1), status, ATTN_INVALID_ARGUMENT,
+                       "not a number that training writes");
+    }
+}
+
 /* A .last file that is cut, or of something else. */
 static void test_no_state(void **state) {
     (void)state;
@@ -609,10 +639,10 @@ static void test_hold_out(void **state) {
     }
 }
 
-static void test_patience(void **state) {
-    (void)state;
-    static const char *const sets[] = {"task", "classify", "training.epochs", "50", "training.patience",
-                                       "3",    NULL};
+static void check_patience(const char *metric) {
+    const char *const sets[] = {
+        "task", "classify", "training.epochs", "50", "training.patience", "3", "training.metric",
+        metric, NULL};
     char *nothing = corpus_classes(7, 40, 0); /* labels that have nothing to do with the texts */
     for (char *at = nothing; *at; at = strchr(at, '\n') + 1) {
         char *tab = strchr(at, '\t'), label[8] = "";
@@ -640,6 +670,13 @@ static void test_patience(void **state) {
     assert_int_equal(parts.events[ATTN_TRAINING_STEP], 0);
     same_runs("patience again", "whole", "parts");
     free(nothing);
+}
+
+static void test_patience(void **state) {
+    (void)state;
+    check_patience("");
+    check_patience("accuracy,macro_f1");
+    check_patience("log_loss,accuracy");
 }
 
 /* ---- a time to keep ---- */
@@ -692,6 +729,12 @@ static void test_refused(void **state) {
                                       "reader.column", "UPOS,XPOS", NULL};
     static const char *const weight[] = {"task", "regress", "reader.column", "FEATS:Weight", NULL};
     static const char *const metric[] = {"task", "tag", "training.metric", "acuracy", NULL};
+    static const char *const list[] = {"task", "tag", "training.metric", "accuracy,recal", NULL};
+    static const char *const empty[] = {"task", "tag", "training.metric", "accuracy,", NULL};
+    static const char *const many[] = {
+        "task", "tag", "training.metric",
+        "accuracy,accuracy,accuracy,accuracy,accuracy,accuracy,accuracy,accuracy,accuracy", NULL};
+    static const char *const area[] = {"task", "tag", "training.metric", "roc_auc", NULL};
     static const char *const heads[] = {"task", "tag", "encoder.head_width", "3", NULL};
     const struct {
         const char *const *sets;
@@ -708,6 +751,12 @@ static void test_refused(void **state) {
         {weight, "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n", NULL, ATTN_INVALID_ARGUMENT, "has no numbers"},
         {metric, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "no metric \"acuracy\" for this task"},
         {metric, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "there are: accuracy, "},
+        {list, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "no metric \"recal\" for this task"},
+        {empty, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "no metric \"\" for this task"},
+        {many, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "more than 8 metrics"},
+        {area, "a\tA\nb\tB\nc\tC\n\n", NULL, ATTN_INVALID_ARGUMENT, "no metric \"roc_auc\" for this task"},
+        {area, "a\tA\nb\tB\n\n", "a\tA\n\n", ATTN_INVALID_ARGUMENT, "dev: roc_auc is not defined for it"},
+        {area, "a\tA\nb\tB\n\n", "a\tA\nb\tB\n\n", ATTN_OK, ""},
         {heads, "a\tA\n\n", NULL, ATTN_INVALID_ARGUMENT, "rotary positions need an even head_width"},
         {classify, "A\ta\n\n", "B\ta\n", ATTN_OK,
          ""}, /* a label of dev that training has not: counted as wrong */
@@ -775,10 +824,10 @@ int main(void) {
         cmocka_unit_test(test_threads_and_seeds), cmocka_unit_test(test_stops),
         cmocka_unit_test(test_sequences),         cmocka_unit_test(test_anew_and_again),
         cmocka_unit_test(test_resume_refused),    cmocka_unit_test(test_lying_state),
-        cmocka_unit_test(test_no_state),          cmocka_unit_test(test_diverges),
-        cmocka_unit_test(test_hold_out),          cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_seconds),           cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_no_state),          cmocka_unit_test(test_several_metrics),
+        cmocka_unit_test(test_diverges),          cmocka_unit_test(test_hold_out),
+        cmocka_unit_test(test_patience),          cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_refused),           cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -163,7 +163,8 @@ static const at_field training_fields[] = {
                "evaluations without a better score; 0: no end"),
     AT_INTEGER("training.evaluations", at_training_values, evaluations, 1, 1e9, "30",
                "of a run, at most: where epochs are short, not every one is evaluated"),
-    AT_TEXT("training.metric", at_training_values, metric, "", "what the best model is chosen by"),
+    AT_TEXT("training.metric", at_training_values, metric, "",
+            "what the best model is chosen by; with commas, the next decides between equal ones"),
     AT_NUMBER("training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
               "without development data, so much of it"),
     AT_INTEGER("training.seed", at_training_values, seed, 0, AT_MANY, "1", ""),
@@ -174,7 +175,8 @@ static const at_flag training_flags[] = {
     {"epochs", "training.epochs", "N", "passes over the data"},
     {"steps", "training.steps", "N", "steps, instead of epochs"},
     {"patience", "training.patience", "N", "end after N evaluations without a better score; 0: never"},
-    {"metric", "training.metric", "M", "what the best model is chosen by: accuracy, macro_f1, ..."},
+    {"metric", "training.metric", "M",
+     "what the best model is chosen by: accuracy, roc_auc, macro_f1,log_loss, ..."},
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
 };
 const at_fields at_training_fields = {training_fields, 25, sizeof(at_training_values), training_flags, 7};

@@ -32,6 +32,18 @@ void at_checkpoint_fingerprint(const attn_trainer *trainer, char *text) {
     snprintf(text, 17, "%016" PRIx64, trainer->fingerprint);
 }
 
+/* Of several metrics, those of the model that is kept and the best of each; 0, or -1 without memory. */
+static int put_scores(const attn_trainer *trainer, json_t *state) {
+    json_t *kept = json_array(), *highest = json_array();
+    int bad = 0;
+    for (int i = 0; i < trainer->choice_count; i++) {
+        bad |= json_array_append_new(kept, bits_of(trainer->made.kept[i]));
+        bad |= json_array_append_new(highest, bits_of(trainer->made.highest[i]));
+    }
+    bad |= json_object_set_new(state, "kept", kept);
+    return json_object_set_new(state, "highest", highest) | bad;
+}
+
 static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *writer) {
     const at_progress_made *made = &trainer->made;
     const at_course *main = &trainer->courses[0], *splitter = &trainer->courses[1];
@@ -45,7 +57,8 @@ static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *wr
         (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step, "without_better",
         (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss), "best_score",
         bits_of(made->best_score), "fingerprint", print);
-    char *text = state ? json_dumps(state, JSON_COMPACT) : NULL;
+    int bad = trainer->choice_count > 1 && put_scores(trainer, state) != 0;
+    char *text = state && !bad ? json_dumps(state, JSON_COMPACT) : NULL;
     attn_status status =
         text ? at_safetensors_put(writer, "attn.training", text)
              : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for the state as JSON");
@@ -242,6 +255,21 @@ static int in_range(const attn_trainer *trainer, const at_course *course, const 
            made->best_step <= made->step && made->without_better >= 0 && made->without_better <= made->step;
 }
 
+/* The scores of several metrics, of one the same from the best score; 0: they are not there, or no scores. */
+static int read_scores(const attn_trainer *trainer, const json_t *state, at_progress_made *made) {
+    const json_t *kept = json_object_get(state, "kept"), *highest = json_object_get(state, "highest");
+    size_t count = (size_t)trainer->choice_count;
+    made->kept[0] = made->highest[0] = made->best_score;
+    if (count < 2) return 1;
+    if (json_array_size(kept) != count || json_array_size(highest) != count) return 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *one = json_string_value(json_array_get(kept, i));
+        const char *best = json_string_value(json_array_get(highest, i));
+        if (!one || !best || !read_bits(one, &made->kept[i]) || !read_bits(best, &made->highest[i])) return 0;
+    }
+    return 1;
+}
+
 static attn_status take_progress(attn_trainer *trainer, json_t *state) {
     at_progress_made *made = &trainer->made, read;
     const char *loss, *best, *fingerprint;
@@ -275,7 +303,8 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
         status =
             attn_optimizer_set_steps(trainer->courses[i].optimizer, step * trainer->courses[i].steps_a_step);
     }
-    if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_score))
+    if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_score) ||
+        !read_scores(trainer, state, &read))
         return refuse(trainer, "its loss or best score is not a number that training writes", "");
     *made = read;
     return status;

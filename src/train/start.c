@@ -69,5 +69,8 @@ attn_status at_start_weights(attn_trainer *trainer) {
 }
 
 attn_status at_start_score(attn_trainer *trainer) {
-    return at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, &trainer->made.best_score);
+    double scores[AT_MOST_METRICS];
+    attn_status status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
+    if (status == ATTN_OK) at_metric_keep(trainer, scores, 1);
+    return status;
 }

@@ -62,7 +62,8 @@ attn_status at_trainer_build(attn_trainer *trainer) {
         status = at_course_build(c);
         trainer->state.parameters += attn_parameters_size(c->stage->parameters);
     }
-    trainer->made = (at_progress_made){.loss = NAN, .best_score = NAN};
+    trainer->made = (at_progress_made){.loss = NAN};
+    at_metric_none(&trainer->made);
     trainer->state.splitter_score = NAN;
     return status;
 }
@@ -229,7 +230,7 @@ static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, dou
     return status;
 }
 
-attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *score) {
+attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores) {
     json_t *metrics[AT_STAGES] = {NULL};
     attn_status status = ATTN_OK;
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
@@ -241,37 +242,13 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
         if (splits)
             trainer->state.splitter_score = attn_report_metric(report, input->kind->metric(input));
         else
-            *score = attn_report_metric(report, trainer->metric); /* NaN: a correlation that is not defined */
+            status = at_metric_scores(trainer, report, scores);
         metrics[c - trainer->courses] = metrics_of(report, splits);
         attn_report_destroy(report);
     }
-    if (status == ATTN_OK) status = set_scores(trainer, metrics, *score);
+    if (status == ATTN_OK) status = set_scores(trainer, metrics, scores[0]);
     for (int i = 0; i < AT_STAGES; i++) json_decref(metrics[i]);
     return status;
-}
-
-/* Whether there is such a metric: of those that the heads have. */
-static attn_status check_metric(attn_trainer *trainer) {
-    char names[600] = "";
-    const at_stage *stage = at_main_course(trainer)->stage;
-    int pieces = stage->input->kind->metric && stage->input->kind->metric(stage->input);
-    for (int i = 0; i < stage->head_count; i++) {
-        const char *owner = at_string(&stage->heads[i]->name, 0);
-        for (const at_metric *metric = stage->heads[i]->kind->metrics; metric->name; metric++) {
-            char name[360];
-            if (metric->of_pieces && !pieces) continue;
-            snprintf(name, sizeof name, "%.200s%s%s", i ? owner : "", i ? "." : "", metric->name);
-            if (strcmp(name, trainer->metric) == 0) {
-                trainer->rises = metric->rises;
-                return ATTN_OK;
-            }
-            size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
-        }
-    }
-    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
-                   "there is no metric \"%.60s\" for this task (training.metric); there are: %s",
-                   trainer->metric, names);
 }
 
 static attn_status swap_average(attn_trainer *trainer) {
@@ -283,7 +260,7 @@ static attn_status swap_average(attn_trainer *trainer) {
 
 static int nothing_right(const attn_trainer *trainer, double score) {
     if (!trainer->courses[0].stage->heads[0]->kind->whole_answers) return 0;
-    return trainer->rises ? score <= 0 : score >= 1;
+    return trainer->choices[0].rises ? score <= 0 : score >= 1;
 }
 
 /* Evaluates with the averaged weights; with `keep` the model is written if none was better so far (of equal
@@ -293,13 +270,11 @@ static int nothing_right(const attn_trainer *trainer, double score) {
  * learn. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
-    double score = NAN, splitter_score = trainer->state.splitter_score;
+    double scores[AT_MOST_METRICS], splitter_score = trainer->state.splitter_score;
     attn_status status = swap_average(trainer);
     if (status != ATTN_OK) return status;
-    status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, &score);
-    int better =
-        isnan(made->best_score) || (trainer->rises ? score > made->best_score : score < made->best_score);
-    int as_good = better || score == made->best_score;
+    status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
+    int as_good = status == ATTN_OK && at_metric_as_good(trainer, scores);
     if (!as_good) trainer->state.splitter_score = splitter_score; /* that of the model that is kept */
     if (status == ATTN_OK && as_good && trainer->files.model)
         status = attn_model_save(trainer->model, trainer->files.model);
@@ -308,13 +283,12 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     if (status != ATTN_OK || !keep) return status;
     made->evaluated_step = made->step;
     made->evaluated_epoch = at_main_course(trainer)->epoch;
-    made->without_better = better || nothing_right(trainer, score) ? 0 : made->without_better + 1;
-    if (as_good) {
-        made->best_score = score;
-        made->best_step = made->step;
-    }
+    int better = at_metric_improved(trainer, scores) || nothing_right(trainer, scores[0]);
+    made->without_better = better ? 0 : made->without_better + 1;
+    at_metric_keep(trainer, scores, as_good);
+    if (as_good) made->best_step = made->step;
     made->ended = trainer->values.patience > 0 && made->without_better >= trainer->values.patience;
-    trainer->state.score = score;
+    trainer->state.score = scores[0];
     return ATTN_OK;
 }
 
@@ -376,7 +350,7 @@ static attn_status write_for_measure(attn_trainer *trainer) {
 
 /* Trains for a moment with the real network, to see how long a step takes; then everything starts anew. */
 static attn_status measure(attn_trainer *trainer) {
-    double began = at_seconds(), limit = 0.05 * trainer->options.seconds, score;
+    double began = at_seconds(), limit = 0.05 * trainer->options.seconds, scores[AT_MOST_METRICS];
     if (limit > 5) limit = 5;
     attn_status status = at_trainer_step(trainer); /* the first makes room: it does not count */
     double from = at_seconds(), now = from;
@@ -387,7 +361,7 @@ static attn_status measure(attn_trainer *trainer) {
     }
     if (status != ATTN_OK) return status;
     double a_row = (now - from) / (double)(trainer->trained_rows - before);
-    status = at_trainer_evaluate(trainer, AT_EFFORT_LEAST, &score);
+    status = at_trainer_evaluate(trainer, AT_EFFORT_LEAST, scores);
     if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
     double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);
@@ -407,7 +381,7 @@ static attn_status measure(attn_trainer *trainer) {
 
 static attn_status start(attn_trainer *trainer, int *stop) {
     int64_t chosen = 0;
-    attn_status status = check_metric(trainer);
+    attn_status status = at_metric_choose(trainer);
     if (status == ATTN_OK && trainer->options.resume && trainer->files.last)
         status = at_checkpoint_steps(trainer, &chosen);
     if (status == ATTN_OK && trainer->options.seconds > 0) {
@@ -429,6 +403,7 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     trainer->trained_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen) status = at_checkpoint_read(trainer);
+    if (status == ATTN_OK && !chosen && *trainer->values.metric) status = at_metric_try(trainer);
     if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
     if (status != ATTN_OK) return status;
     trainer->state.resumed_from = trainer->made.step;

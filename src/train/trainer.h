@@ -7,16 +7,28 @@
 
 #include "model/model.h"
 
+enum { AT_MOST_METRICS = 8 }; /* that a model is chosen by */
+
+/* A metric that a model is chosen by. */
+typedef struct at_choice {
+    char name[2 * AT_FIELD_TEXT_BYTES]; /* as a report has it */
+    const char *metric;                 /* the same without prefix */
+    int output, mean;                   /* of which output, or the mean over all that have it */
+    int rises;                          /* more of it is better */
+} at_choice;
+
 /* How far training is: all that decides what comes next, besides weights, the optimisers' states and how far
  * each course is in its data. */
 typedef struct at_progress_made {
     int64_t step;                            /* optimiser steps done */
     int64_t evaluated_step, evaluated_epoch; /* where the last evaluation was */
     double loss;                             /* smoothed; NaN before the first step */
-    double best_score;                       /* NaN: none yet */
+    double best_score;                       /* of the model that is kept; NaN: there is none yet */
     int64_t best_step;
-    int64_t without_better; /* evaluations since the best one */
-    int ended;              /* patience came to its end */
+    int64_t without_better; /* evaluations since one of the metrics was the best so far */
+    /* By metric, where there are several: those of the model that is kept, and the best of any model. */
+    double kept[AT_MOST_METRICS], highest[AT_MOST_METRICS];
+    int ended; /* patience came to its end */
 } at_progress_made;
 
 /* Examples, encoded once, and their targets as numbers. */
@@ -70,8 +82,9 @@ struct attn_trainer {
     int64_t steps_total;
 
     at_progress_made made;
-    const char *metric;
-    int rises; /* more of it is better */
+    at_choice choices[AT_MOST_METRICS];
+    int choice_count;
+    const char *metric; /* the name of the first */
 
     double began, saved_at, trained_seconds;
     int64_t trained_rows;
@@ -103,8 +116,21 @@ attn_status at_course_set(at_course *course, const char *name, const char *value
 attn_status at_trainer_build(attn_trainer *trainer);
 /* One step of the optimiser. */
 attn_status at_trainer_step(attn_trainer *trainer);
-/* The score on the development data, and as JSON all metrics. */
-attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *score);
+/* The scores on the development data, [AT_MOST_METRICS] of them, and as JSON all metrics. */
+attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores);
+
+/* metric.c: what the best model is chosen by. */
+attn_status at_metric_choose(attn_trainer *trainer); /* as the configuration says */
+attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores);
+/* Before anything is trained: whether the metrics that were asked for are defined for the development data.
+ */
+attn_status at_metric_try(attn_trainer *trainer);
+void at_metric_none(at_progress_made *made); /* no scores yet */
+/* Whether a model is no worse than the one that is kept; whether any metric is better than it ever was. */
+int at_metric_as_good(const attn_trainer *trainer, const double *scores);
+int at_metric_improved(const attn_trainer *trainer, const double *scores);
+/* Notes the scores of an evaluation; as_good: its model is kept. */
+void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good);
 
 /* prepare.c: what comes before the first step: configuration, data held out, what is learned from the data.
  */

@@ -1,0 +1,172 @@
+/* metric.c: what the best model is chosen by: one metric or several, of one output or as a mean over outputs.
+ *
+ * Of several, the first decides; where it is the same for two models, the next does, and so on. Patience goes
+ * on as long as any of them becomes better than it ever was.
+ *
+ * With several outputs a name without prefix is the mean over those that have the metric, "NAME.accuracy" is
+ * that of one. Where nothing was chosen it is the usual metric of the first output.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "train/trainer.h"
+
+static const char mean_prefix[] = "mean.";
+
+/* Whether a head has a metric of that name; of_pieces: those of larger pieces, too. */
+static const at_metric *find(const at_head *head, int of_pieces, const char *name) {
+    for (const at_metric *metric = head->kind->metrics; metric->name; metric++) {
+        if (strcmp(metric->name, name) != 0 || (metric->of_pieces && !of_pieces)) continue;
+        return head->kind->has_metric && !head->kind->has_metric(head, metric) ? NULL : metric;
+    }
+    return NULL;
+}
+
+static int has_pieces(const at_stage *stage) {
+    return stage->input->kind->metric && stage->input->kind->metric(stage->input);
+}
+
+/* "NAME.accuracy" of one output. */
+static const at_metric *find_of_output(const at_stage *stage, const char *name, int *output) {
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && i < stage->head_count; i++) {
+        const at_strings *owner = &stage->heads[i]->name;
+        size_t length = at_string_length(owner, 0);
+        if ((size_t)(dot - name) != length || memcmp(at_string(owner, 0), name, length) != 0) continue;
+        *output = i;
+        return find(stage->heads[i], has_pieces(stage), dot + 1);
+    }
+    return NULL;
+}
+
+/* The mean over the outputs that have it. */
+static const at_metric *find_mean(const at_stage *stage, const char *name) {
+    const at_metric *found = NULL;
+    for (int i = 0; i < stage->head_count && !found; i++) {
+        found = find(stage->heads[i], has_pieces(stage), name);
+        if (found && found->counts) found = NULL;
+    }
+    return found;
+}
+
+static attn_status refuse(const attn_trainer *trainer, const char *name) {
+    char names[600] = "";
+    const at_stage *stage = trainer->courses[0].stage;
+    for (int i = 0; i < stage->head_count; i++) {
+        for (const at_metric *metric = stage->heads[i]->kind->metrics; metric->name; metric++) {
+            if (!find(stage->heads[i], has_pieces(stage), metric->name)) continue;
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%.200s%s%s", used ? ", " : "",
+                     i ? at_string(&stage->heads[i]->name, 0) : "", i ? "." : "", metric->name);
+        }
+    }
+    return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                   "there is no metric \"%.60s\" for this task (training.metric); there are: %s", name,
+                   names);
+}
+
+static attn_status add(attn_trainer *trainer, const char *name, int chosen) {
+    const at_stage *stage = trainer->courses[0].stage;
+    at_choice *into = &trainer->choices[trainer->choice_count];
+    int output = 0, several = stage->head_count > 1;
+    const char *plain =
+        several && strncmp(name, mean_prefix, strlen(mean_prefix)) == 0 ? name + strlen(mean_prefix) : name;
+    const at_metric *metric = several ? find_of_output(stage, name, &output) : NULL;
+    if (!metric && !(several && chosen)) metric = find(stage->heads[0], has_pieces(stage), name);
+    into->mean = !metric;
+    if (!metric) metric = several ? find_mean(stage, plain) : NULL;
+    if (!metric) return refuse(trainer, name);
+    into->metric = metric->name;
+    into->output = output;
+    into->rises = metric->rises;
+    const char *owner = into->mean ? "mean" : output > 0 ? at_string(&stage->heads[output]->name, 0) : "";
+    snprintf(into->name, sizeof into->name, "%.*s%s%s", AT_FIELD_TEXT_BYTES, owner, *owner ? "." : "",
+             metric->name);
+    trainer->choice_count++;
+    return ATTN_OK;
+}
+
+attn_status at_metric_choose(attn_trainer *trainer) {
+    const char *list = trainer->values.metric;
+    trainer->choice_count = 0;
+    attn_status status = ATTN_OK;
+    if (!*list) status = add(trainer, trainer->metric, 0);
+    for (const char *at = list; *list && status == ATTN_OK;) {
+        char name[AT_FIELD_TEXT_BYTES];
+        size_t length = strcspn(at, ",");
+        if (trainer->choice_count == AT_MOST_METRICS)
+            return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
+                           "training.metric names more than %d metrics: %.160s", AT_MOST_METRICS, list);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        status = add(trainer, name, 1);
+        if (!at[length]) break;
+        at += length + 1;
+    }
+    if (status == ATTN_OK) trainer->metric = trainer->choices[0].name;
+    return status;
+}
+
+attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores) {
+    for (int i = 0; i < trainer->choice_count; i++) {
+        const at_choice *choice = &trainer->choices[i];
+        scores[i] = choice->mean ? attn_report_mean(report, choice->metric, NULL)
+                                 : attn_report_output_metric(report, choice->output, choice->metric);
+        if (!isnan(scores[i])) continue;
+        return at_fail(
+            trainer->context, ATTN_INVALID_ARGUMENT,
+            "%.200s: %s is not defined for it (of two classes only one may occur), so no model can "
+            "be chosen by it (training.metric)",
+            attn_dataset_name(trainer->courses[0].dev.dataset), choice->name);
+    }
+    return ATTN_OK;
+}
+
+attn_status at_metric_try(attn_trainer *trainer) {
+    at_course *main = at_main_course(trainer);
+    attn_report *report;
+    double scores[AT_MOST_METRICS];
+    attn_status status = at_stage_report(main->stage, &main->work, main->dev.encoded, main->dev.targets, NULL,
+                                         AT_EFFORT_LEAST, &report);
+    if (status != ATTN_OK) return status;
+    status = at_metric_scores(trainer, report, scores);
+    attn_report_destroy(report);
+    return status;
+}
+
+void at_metric_none(at_progress_made *made) {
+    made->best_score = NAN;
+    for (int i = 0; i < AT_MOST_METRICS; i++) made->kept[i] = made->highest[i] = NAN;
+}
+
+/* 1: better, 0: the same, -1: worse. */
+static int against(const at_choice *choice, double score, double best) {
+    if (isnan(best) || (choice->rises ? score > best : score < best)) return 1;
+    return score == best ? 0 : -1;
+}
+
+int at_metric_as_good(const attn_trainer *trainer, const double *scores) {
+    for (int i = 0; i < trainer->choice_count; i++) {
+        int order = against(&trainer->choices[i], scores[i],
+                            i == 0 ? trainer->made.best_score : trainer->made.kept[i]);
+        if (order != 0) return order > 0;
+    }
+    return 1;
+}
+
+int at_metric_improved(const attn_trainer *trainer, const double *scores) {
+    for (int i = 0; i < trainer->choice_count; i++)
+        if (against(&trainer->choices[i], scores[i], trainer->made.highest[i]) > 0) return 1;
+    return 0;
+}
+
+void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good) {
+    at_progress_made *made = &trainer->made;
+    if (as_good) made->best_score = scores[0];
+    for (int i = 0; i < trainer->choice_count; i++) {
+        if (as_good) made->kept[i] = scores[i];
+        if (against(&trainer->choices[i], scores[i], made->highest[i]) > 0) made->highest[i] = scores[i];
+    }
+}
