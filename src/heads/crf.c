@@ -12,7 +12,8 @@
 #include "heads/rows.h"
 
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
-    return at_learn_labels(at_row_head_of(head), labels, column, 0);
+    attn_status status = at_head_unbalanced(head);
+    return status == ATTN_OK ? at_learn_labels(at_row_head_of(head), labels, column, 0) : status;
 }
 
 /* A CRF learns from whole sequences: every label has to be there. */

@@ -192,10 +192,10 @@ typedef struct at_writing {
 /* One answer of a head of rows; between: NULL, or what stands between it and its probability. */
 void at_rows_put(const at_writing *now, int output, int64_t example, int64_t row, const char *between,
                  at_writer *writer);
-/* The answers of a head of rows for an example, or their probabilities, as a value of JSON; 0: it has none.
- */
-int at_rows_put_json(const at_writing *now, int output, int64_t example, int probabilities,
-                     at_writer *writer);
+/* The answers of a head of rows for an example, their probabilities, or how far networks are apart about
+ * them, as a value of JSON; 0: it has none. */
+typedef enum at_put_what { AT_PUT_ANSWERS = 0, AT_PUT_PROBABILITIES = 1, AT_PUT_SPREAD = 2 } at_put_what;
+int at_rows_put_json(const at_writing *now, int output, int64_t example, int what, at_writer *writer);
 /* What an object of JSON about an example begins with: its line, what the data calls it and, if `text`, its
  * text, each with a comma after it. */
 void at_put_example(const at_writing *now, int64_t example, int text);
@@ -313,6 +313,8 @@ const at_strings *at_head_shares(const at_head *head, const at_strings *answers)
 const at_head_kind *at_head_stored(const char *name, const at_output_values *values);
 const at_strings *at_labels_of_head(const at_head *head);  /* NULL: it has none */
 const at_symbols *at_symbols_of_head(const at_head *head); /* that it writes; NULL: none */
+/* Refuses output.balance: the loss of the head has no classes to weigh. */
+attn_status at_head_unbalanced(const at_head *head);
 /* Values that do not go together. */
 attn_status at_heads_check(attn_context *context, const char *usual, const at_output_values *values,
                            int per_row);

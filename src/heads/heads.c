@@ -53,8 +53,9 @@ static const at_flag output_flags[] = {
     {"output-kind", "output.kind", "K",
      "class, labels (several a text), number (default: from task and data)"},
     {"crf", "output.crf", NULL, "a conditional random field over the tags"},
+    {"balance", "output.balance", NULL, "rare classes weigh more in the loss"},
 };
-const at_fields at_output_fields = {output_fields, 7, sizeof(at_output_values), output_flags, 2};
+const at_fields at_output_fields = {output_fields, 7, sizeof(at_output_values), output_flags, 3};
 
 static const at_field sequence_fields[] = {
     AT_INTEGER("decoder.layers", at_sequence_values, layers, 1, 1000, "2",
@@ -86,6 +87,15 @@ attn_status at_heads_check(attn_context *context, const char *usual, const at_ou
     if (values->crf && (per_row != 1 || !kind->rows))
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
     return ATTN_OK;
+}
+
+attn_status at_head_unbalanced(const at_head *head) {
+    if (!head->config.output.balance) return ATTN_OK;
+    return at_fail(
+        head->context, ATTN_INVALID_ARGUMENT,
+        "output.balance gives rare classes more weight; %.100s is learned by the head %s, whose loss "
+        "has no such weights",
+        at_string(&head->name, 0), head->kind->name);
 }
 
 /* ---- heads of columns ---- */

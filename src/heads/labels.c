@@ -23,7 +23,8 @@ static const at_metric metrics[] = {{"exact", 1, 0, 0},
 static int64_t width(const at_row_head *head) { return head->labels.strings.count; }
 
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
-    return at_learn_labels(at_row_head_of(head), labels, column, 1);
+    attn_status status = at_head_unbalanced(head);
+    return status == ATTN_OK ? at_learn_labels(at_row_head_of(head), labels, column, 1) : status;
 }
 
 static const char *metric(const at_head *head) {

@@ -27,7 +27,7 @@ static void destroy(at_head *head) { at_release(head->context, head); }
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
     (void)labels;
     (void)column;
-    if (head->source) return ATTN_OK;
+    if (head->source) return at_head_unbalanced(head);
     return at_fail(head->context, ATTN_UNSUPPORTED,
                    "the rows of this kind of input are no symbols: there is no next one to learn");
 }

@@ -57,7 +57,8 @@ static attn_status collect(void *user, const char *text, size_t length, int64_t 
 
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
     moments into = {.context = head->context, .labels = labels};
-    attn_status status = at_for_values(labels, column, 0, collect, &into);
+    attn_status status = at_head_unbalanced(head);
+    if (status == ATTN_OK) status = at_for_values(labels, column, 0, collect, &into);
     if (status != ATTN_OK) return status;
     if (into.count == 0) {
         return at_fail(head->context, ATTN_INVALID_ARGUMENT, "%.200s: column %.60s has no numbers",

@@ -123,6 +123,7 @@ static attn_status count_label(void *user, const char *text, size_t length, int6
 }
 
 attn_status at_rows_learn_more(at_head *head, const at_labels *labels, int column) {
+    if (head->kind != &at_head_class && head->config.output.balance) return at_head_unbalanced(head);
     recount now = {at_row_head_of(head), labels};
     const at_vocabulary *known = &now.head->labels;
     if (known->strings.count == 0) return ATTN_OK; /* it answers numbers */

@@ -85,7 +85,8 @@ static attn_status feed(const void *user, at_splitter *splitter) {
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
     at_sequence_head *own = at_sequence_of(head);
     (void)column;
-    attn_status status = choose_symbols(own);
+    attn_status status = at_head_unbalanced(head);
+    if (status == ATTN_OK) status = choose_symbols(own);
     return status == ATTN_OK && own->symbols == &own->own ? at_symbols_learn(&own->own, feed, labels)
                                                           : status;
 }
