@@ -185,9 +185,11 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
         double value = attn_report_metric(report, name);
         if (!attn_report_metric_counts(report, i)) {
             printf("%-20s %*.4f", shown, classes ? 0 : 10, value);
-            if (strcmp(shown, "roc_auc") == 0 && attn_report_positive(report, output) >= 0) {
+            const char *positive = attn_report_class(report, output, attn_report_positive(report, output));
+            if (strcmp(shown, "roc_auc") == 0 && positive != NULL) {
                 fputs(" (positive: ", stdout);
-                text_print(stdout, attn_report_class(report, output, attn_report_positive(report, output)));
+                print_label(positive,
+                            text_width(positive) < LABEL_CELLS ? text_width(positive) : LABEL_CELLS);
                 fputc(')', stdout);
             }
             fputc('\n', stdout);

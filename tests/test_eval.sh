@@ -55,6 +55,37 @@ check "several outputs: each with its name" [ "$(grep -cxE 'UPOS|FEATS:Number' "
 run eval "$folder/features.safetensors" "$folder/train.conllu" --json
 check "--json: further outputs" json 'list(o["outputs"]) == ["FEATS:Number"] and "accuracy" in o["outputs"]["FEATS:Number"]'
 
+check "--json: the mean of several outputs" json \
+    'abs(o["mean"]["accuracy"] - (o["accuracy"] + o["outputs"]["FEATS:Number"]["accuracy"]) / 2) < 1e-9'
+
+# Two classes in several columns, with gaps; the last column has one class only in the second file.
+awk 'BEGIN { print "text,a,b,c,d,e"
+    for (i = 0; i < 90; i++) { print "w" i % 7 " w" i % 5 "," (i % 7 < 2) "," (i % 4 ? (i % 5 < 2 ? "yes" : "no") : "") \
+        "," (i % 3 ? i % 2 : "") "," (i % 5 == 1) "," (i % 6 ? "" : i % 4 / 2) } }' >"$folder/columns.csv"
+sed '2,$s/,[01]*$/,1/' "$folder/columns.csv" >"$folder/one-class.csv"
+train columns classify "$folder/columns.csv" --column a,b,c,d,e --text-column text --steps 60 --balance --metric roc_auc,log_loss
+run eval "$folder/columns.safetensors" "$folder/columns.csv"
+check "many columns: a row each" [ "$(grep -cE '^[abcde] +[0-9]+( +[01]\.[0-9]{4}){5}$' "$folder/out")" -eq 5 ]
+check "many columns: their mean" grep -qE '^mean( +[0-9.]+){5}$' "$folder/out"
+check "many columns: no classes" [ "$(grep -c confusion "$folder/out")" -eq 0 ]
+run eval "$folder/columns.safetensors" "$folder/columns.csv" --per-class
+check "many columns, --per-class" [ "$(grep -c confusion "$folder/out")" -eq 5 ]
+check "the positive class is named" grep -qE '^roc_auc +[01]\.[0-9]+ \(positive: yes\)$' "$folder/out"
+run eval "$folder/columns.safetensors" "$folder/one-class.csv"
+check "one class: no areas" grep -qE '^e +90 +[0-9.]+ +[0-9.]+ +[0-9.]+ +- +-$' "$folder/out"
+check "one class: not in the mean" says "(columns in the mean: roc_auc 4, pr_auc 4 of 5)"
+run eval "$folder/columns.safetensors" "$folder/one-class.csv" --json
+check "--json: no areas of one class" json '"roc_auc" not in o["outputs"]["e"] and 0 <= o["mean"]["roc_auc"] <= 1'
+run info "$folder/columns.safetensors" --json
+check "chosen by the mean over columns" json 'o["scores"]["metric"] == "mean.roc_auc"'
+for metric in b.roc_auc a.accuracy mean.log_loss; do
+    train "$metric" classify "$folder/columns.csv" --column a,b,c,d,e --text-column text --steps 3 --metric $metric
+    run info "$folder/$metric.safetensors" --json
+    check "chosen by $metric" json 'o["scores"]["metric"] == "'"${metric#a.}"'"'
+done
+run train classify "$folder/columns.csv" --column a --text-column text --metric r2 -o "$folder/none.safetensors"
+check "a metric of another head" complains 'there is no metric "r2" for this task'
+
 # --- words --------------------------------------------------------------------------
 
 train words tag "$folder/train.conllu" --unit chars --scheme bmes --steps 300
@@ -74,6 +105,10 @@ check "labels: an unknown one is missed" json 'o["exact"] == 0.5 and o["unknown_
 
 awk 'BEGIN { for (i = 0; i < 100; i++) { n = i % 5; printf "%d\t", n; for (j = 0; j < n; j++) printf "more "; print "words" } }' >"$folder/numbers.tsv"
 train numbers regress "$folder/numbers.tsv" --steps 80
+run eval "$folder/numbers.safetensors" "$folder/numbers.tsv" --json
+check "numbers: root and r2" json 'abs(o["rmse"] ** 2 - o["mean_squared_error"]) < 1e-9 and 0.5 < o["r2"] < 1'
+run train regress "$folder/numbers.tsv" -o "$folder/none.safetensors" --balance
+check "--balance of numbers" complains "output.balance gives rare classes more weight"
 run eval "$folder/numbers.safetensors" "$folder/numbers.tsv" --json
 check "numbers: correlation and errors" json 'o["correlation"] > 0.8 and o["mean_squared_error"] < 2 and "classes" not in o'
 run eval "$folder/numbers.safetensors" "$folder/train.conllu"

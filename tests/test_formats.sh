@@ -106,7 +106,7 @@ same "JSON Lines" "$classes" objects.jsonl
 check "JSON Lines: fields are added, all else stays" row 1 '{"id": 1, "text": "a fine film", "label": "bad", "n": 1.50,"predicted_label":"good"}'
 check "JSON Lines: blank lines and line ends stay" row 3 "$(printf ' {"text":"a dull film","id":"\\u00e9","predicted_label":"bad"} \r')"
 same "JSON Lines as JSON" "$classes" objects.jsonl --json
-check "JSON Lines as JSON: line, id and text" says '{"line":3,"id":"é","text":"a dull film","outputs":{"label":"bad"}}'
+check "JSON Lines as JSON: line, id and text" says '{"line":3,"id":"é","text":"a dull film","outputs":{"label":"bad"},"spread":{"label":'
 same "JSON Lines with --probs" "$classes" objects.jsonl --probs
 check "JSON Lines with --probs" says '"predicted_label":"bad","probability_label":{"'
 cp objects.jsonl objects.txt

@@ -475,6 +475,32 @@ static void test_words_by_brute_force(void **state) {
     }
 }
 
+/* ---- the spread of an ensemble ---- */
+
+static int64_t one_column(const at_row_head *head) {
+    (void)head;
+    return 1;
+}
+
+static void test_spread_by_hand(void **state) {
+    (void)state;
+    static const at_row_kind rows = {.width = one_column};
+    static const at_head_kind kind = {.rows = &rows};
+    at_row_head head = {.head = {.kind = &kind}, .deviation = 10};
+    at_row_answers into = {.places = 2};
+    static const float answers[3][2] = {{1, 7}, {2, 7}, {6, 7}};
+    assert_int_equal(at_spread_create(group_context, &rows, &into), ATTN_OK);
+    for (int network = 0; network < 3; network++)
+        for (int64_t row = 0; row < 2; row++)
+            assert_int_equal(
+                at_spread_add(group_context, &into.spread, network, 2, row, &answers[network][row], 1),
+                ATTN_OK);
+    for (int64_t row = 0; row < 2; row++) at_spread_put(&head, &into, 3, row, 1 - row);
+    near(into.spread.values[1], 10 * sqrt((4 + 1 + 9) / 3.0)); /* of 1, 2 and 6, whose mean is 3 */
+    assert_true(into.spread.values[0] == 0);
+    at_spread_free(group_context, &into.spread);
+}
+
 /* ---- choosing a model ---- */
 
 /* Evaluations one after another, of accuracy and log loss: which are kept, and which are better in any way.
@@ -519,6 +545,7 @@ int main(void) {
         cmocka_unit_test(test_ranking_of_one_class),
         cmocka_unit_test(test_log_loss),
         cmocka_unit_test(test_positive_label),
+        cmocka_unit_test(test_spread_by_hand),
         cmocka_unit_test(test_choices),
         cmocka_unit_test(test_words_by_hand),
         cmocka_unit_test(test_words_by_brute_force),

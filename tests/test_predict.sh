@@ -155,7 +155,7 @@ check "a class a line, also for an empty one" [ "$(head -n 2 "$folder/out" | tr 
 feed 'a dull film\n' "$folder/classes.safetensors" --probs
 check "--probs: all labels, the likeliest first" grep -Eqx "bad=[01]\.[0-9]{4}	good=0\.[0-9]{4}" "$folder/out"
 feed 'a dull film\n' "$folder/classes.safetensors" --json --probs
-check "--json of a class" grep -Eq '^\{"line":1,"text":"a dull film","outputs":\{"label":"bad"\},"probabilities":\{"label":\{("(good|bad)":[0-9.e-]+,?){2}\}\}\}$' "$folder/out"
+check "--json of a class" grep -Eq '^\{"line":1,"text":"a dull film","outputs":\{"label":"bad"\},"probabilities":\{"label":\{("(good|bad)":[0-9.e-]+,?){2}\}\},"spread":\{"label":[0-9.e-]+\}\}$' "$folder/out"
 run predict "$folder/classes.safetensors" "$folder/texts.tsv"
 check "a table: its rows, with one column more" cmp -s <(awk -F'\t' -v OFS='\t' '{ print $0, $1 }' "$folder/texts.tsv") "$folder/out"
 run predict "$folder/classes.safetensors" "$folder/texts.tsv" --plain
@@ -171,7 +171,7 @@ feed 'a red house\na blue mouse\n' "$folder/labels.safetensors"
 check "several labels" grep -Eqx "red big|big red" <(head -n 1 "$folder/out")
 check "labels: those that apply" [ "$(tail -n 1 "$folder/out")" = tiny ]
 feed 'a blue mouse\n' "$folder/labels.safetensors" --json
-check "--json of labels is a list" is '{"line":1,"text":"a blue mouse","outputs":{"label":["tiny"]}}\n'
+check "--json of labels is a list" grep -Eqx '\{"line":1,"text":"a blue mouse","outputs":\{"label":\["tiny"\]\},"spread":\{"label":\[[0-9.e-]+\]\}\}' "$folder/out"
 
 awk 'BEGIN { for (i = 0; i < 100; i++) { n = i % 5; printf "%d\t", n; for (j = 0; j < n; j++) printf "more "; print "words" } }' >"$folder/numbers.tsv"
 train numbers regress "$folder/numbers.tsv" --steps 60

@@ -249,6 +249,51 @@ static void test_probabilities(void **state) {
     attn_dataset_destroy(train);
 }
 
+static const char whole[] = "text\ta\tc\nred\t1\tx\nold\t0\ty\ngreen\t2\tz\nblue\t0.5\tx\nred old\t-1\tz\n";
+
+/* Of two networks each is as far from the mean as the other: that is their standard deviation. */
+static void test_spread(void **state) {
+    (void)state;
+    static const char *const settings[][7] = {
+        {"task", "classify", "output.members", "2", NULL},
+        {"task", "classify", "output.members", "2", "output.kind", "labels", NULL},
+        {"task", "regress", "output.members", "2", NULL}};
+    for (int kind = 0; kind < 3; kind++) {
+        attn_dataset *train = parse(whole, ATTN_FORMAT_TABLE, kind == 2 ? "a" : "c", 1);
+        attn_model *model = make_model(train, settings[kind]);
+        attn_prediction *both = NULL, *first = NULL;
+        at_forward *forward = &at_main_stage(model)->forward;
+        assert_int_equal(predict_with(model, train, WITH_PROBABILITIES, &both), ATTN_OK);
+        forward->networks = 1;
+        assert_int_equal(predict_with(model, train, WITH_PROBABILITIES, &first), ATTN_OK);
+        forward->networks = 2;
+        for (int64_t e = 0; e < attn_prediction_examples(both); e++) {
+            int64_t answer = attn_prediction_class(both, 0, e, 0);
+            for (int64_t l = 0; l < (kind == 2 ? 1 : 3); l++) {
+                double spread = attn_prediction_spread(both, 0, e, 0, l), wanted;
+                assert_true(isnan(attn_prediction_spread(first, 0, e, 0, l)));
+                if (kind == 0 && l != answer) {
+                    assert_true(isnan(spread));
+                    continue;
+                }
+                wanted = kind == 2
+                             ? attn_prediction_number(first, 0, e, 0) - attn_prediction_number(both, 0, e, 0)
+                             : attn_prediction_probability(first, 0, e, 0, l) -
+                                   attn_prediction_probability(both, 0, e, 0, l);
+                assert_true(spread > 0 && fabs(spread - fabs(wanted)) < 1e-6);
+            }
+        }
+        assert_true(isnan(attn_prediction_spread(both, 1, 0, 0, 0)));
+        assert_true(isnan(attn_prediction_spread(both, 0, 99, 0, 0)));
+        assert_true(kind == 2 || isnan(attn_prediction_spread(both, 0, 0, 0, 3)));
+        assert_true(isnan(attn_prediction_spread(NULL, 0, 0, 0, 0)));
+        attn_prediction_destroy(first);
+        attn_prediction_destroy(both);
+        model_destroy(model);
+        attn_dataset_destroy(train);
+    }
+}
+
 static void test_out_of_range(void **state) {
     (void)state;
     attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, NULL, 1);
@@ -608,12 +653,12 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_probabilities),
-        cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_labels),       cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_words),        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_raw_split),    cmocka_unit_test(test_raw_rules),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_classes),   cmocka_unit_test(test_probabilities),
+        cmocka_unit_test(test_spread),    cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_words),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_raw_split),
+        cmocka_unit_test(test_raw_rules), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

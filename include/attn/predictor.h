@@ -101,6 +101,12 @@ ATTN_API double attn_prediction_number(const attn_prediction *prediction, int ou
                                        int64_t unit);
 ATTN_API double attn_prediction_probability(const attn_prediction *prediction, int output, int64_t example,
                                             int64_t unit, int64_t label);
+/* With several networks (output.members), how far they are apart: the standard deviation (of all of them, not
+ * of a sample) of the numbers that they answer, label then being anything, or of the probabilities that they
+ * give to `label`: to the one that is answered, or, where several labels apply, to any. NaN where there is
+ * none, and with one network. */
+ATTN_API double attn_prediction_spread(const attn_prediction *prediction, int output, int64_t example,
+                                       int64_t unit, int64_t label);
 
 /* Word segmentation (scheme bmes): the words that the labels make. 0 and NULL for other models. */
 ATTN_API int64_t attn_prediction_words(const attn_prediction *prediction, int64_t example);
@@ -204,7 +210,7 @@ ATTN_API attn_status attn_predictor_embed(attn_predictor *predictor, const attn_
 
 typedef struct attn_write_options {
     size_t size;       /* sizeof(attn_write_options), set by the init function */
-    int json;          /* one JSON object an example */
+    int json;          /* one JSON object an example; of several networks also their "spread" */
     int terminal;      /* what a terminal might obey is escaped */
     const char *lines; /* NULL, or what the dataset was parsed from, `length` bytes: what is not an answer is
                           then written byte for byte as it stands there */

@@ -80,6 +80,17 @@ double attn_prediction_probability(const attn_prediction *prediction, int output
     return (double)rows->probabilities[place * rows->labels + label];
 }
 
+double attn_prediction_spread(const attn_prediction *prediction, int output, int64_t example, int64_t unit,
+                              int64_t label) {
+    int64_t place;
+    const at_row_answers *rows = find_rows(prediction, output, example, unit, &place);
+    if (place < 0 || !rows->spread.values) return NAN;
+    int of_labels = prediction->answers[output]->head->kind->rows->labels;
+    if (of_labels ? label < 0 || label >= rows->labels : rows->classes && label != rows->classes[place])
+        return NAN;
+    return rows->spread.values[place * rows->spread.columns + (of_labels ? label : 0)];
+}
+
 int64_t attn_prediction_words(const attn_prediction *prediction, int64_t example) {
     if (example < 0 || example >= attn_prediction_examples(prediction) || !prediction->piece_offsets)
         return 0;

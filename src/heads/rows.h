@@ -30,6 +30,14 @@ typedef struct at_row_targets {
     int64_t class_room, number_room;
 } at_row_targets;
 
+/* Of several networks: how far their answers are apart (spread.c). All 0: it is not asked for. */
+typedef struct at_spread {
+    double *values;            /* standard deviations: [places][columns] */
+    int64_t columns;           /* labels: one each; else 1, of the answer */
+    struct at_member *members; /* of a batch: [rows][width] */
+    int64_t member_room;
+} at_spread;
+
 typedef struct at_row_answers {
     at_answers answers;
     int64_t places, labels;
@@ -38,6 +46,7 @@ typedef struct at_row_answers {
     float *probabilities; /* labels, and others if asked for: [places][labels] */
     float *mean;          /* of several networks: the mean of their answers for a batch */
     int64_t mean_room;
+    at_spread spread;
     /* Of a report, where the kind says so: what was thought of the truth, which is `truth` of the targets. */
     const int32_t *truth;
     float *likelihood; /* class: [places]; 0 of a label that the head does not know */
@@ -114,6 +123,16 @@ attn_status at_rows_report(at_head *const *heads, int count, const at_forward *f
                            at_effort effort, attn_report *report);
 void at_rows_write(const at_writing *now, int64_t example);
 int32_t at_largest(const float *numbers, int64_t count);
+
+/* ---- the spread of an ensemble (spread.c) ---- */
+
+attn_status at_spread_create(attn_context *context, const at_row_kind *kind, at_row_answers *into);
+/* The answers of a network for one of `rows` rows of a batch; then the spread of that row at its place. */
+attn_status at_spread_add(attn_context *context, at_spread *spread, int network, int64_t rows, int64_t row,
+                          const float *answers, int64_t width);
+void at_spread_put(const at_row_head *head, at_row_answers *into, int networks, int64_t row, int64_t place);
+void at_spread_write(const at_answers *answers, int64_t place, at_writer *writer);
+void at_spread_free(attn_context *context, at_spread *spread);
 
 /* What all heads of rows do alike: rows of their at_head_kind. */
 #define AT_ROW_HEAD                                                                                          \

@@ -27,6 +27,7 @@ void at_rows_free_answers(at_answers *answers) {
     at_release(context, rows->numbers);
     at_release(context, rows->probabilities);
     at_release(context, rows->mean);
+    at_spread_free(context, &rows->spread);
     at_release(context, rows->likelihood);
     at_release(context, rows->positive);
     at_release(context, rows->row);
@@ -107,6 +108,8 @@ static void put_rows(const job *now, int number, const float *rows, int64_t stri
                 head->kind->rows->put(at_row_head_of(head), into, rows + (first + r) * stride, averaged,
                                       place);
             if (path) into->classes[place] = path[first + r];
+            if (into->spread.values)
+                at_spread_put(at_row_head_of(head), into, now->forward->networks, first + r, place);
         }
     }
 }
@@ -123,7 +126,7 @@ static attn_status add_to_mean(const job *now, int network, int number, const fl
                                  "the mean of answers");
     if (status != ATTN_OK) return status;
     float *answer = into->mean + count * width; /* one row more, to work in */
-    for (int64_t r = 0; r < count; r++) {
+    for (int64_t r = 0; r < count && status == ATTN_OK; r++) {
         const float *row = rows + r * stride;
         if (!answered) {
             kind->answer(at_row_head_of(head), row, answer);
@@ -132,8 +135,10 @@ static attn_status add_to_mean(const job *now, int network, int number, const fl
         float *mean = into->mean + r * width;
         for (int64_t c = 0; c < width; c++)
             mean[c] = (network ? mean[c] : 0) + row[c] / (float)now->forward->networks;
+        if (into->spread.values)
+            status = at_spread_add(context, &into->spread, network, count, r, row, width);
     }
-    return ATTN_OK;
+    return status;
 }
 
 /* Broken weights give no answers, rather than wrong ones. */
@@ -221,6 +226,8 @@ static attn_status answer_all(at_head *const *heads, int count, const at_forward
     for (int i = 0; i < count && status == ATTN_OK; i++)
         status = make_answers(heads[i], work->context, heads[i]->per_row ? encoded->rows : encoded->examples,
                               probabilities, targets ? targets[i] : NULL, &answers[i]);
+    for (int i = 0; i < count && status == ATTN_OK && !targets && forward->networks > 1; i++)
+        status = at_spread_create(work->context, heads[i]->kind->rows, (at_row_answers *)(void *)answers[i]);
     if (status == ATTN_OK && !work->state) {
         work->state = at_allocate(work->context, 1, sizeof(rows_state), "answers");
         if (!work->state) status = ATTN_OUT_OF_MEMORY;

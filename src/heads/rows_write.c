@@ -102,13 +102,14 @@ static void json_list(const at_writing *now, const char *name, int64_t example, 
     at_put(now->writer, "],", 2);
 }
 
-int at_rows_put_json(const at_writing *now, int output, int64_t example, int probabilities,
-                     at_writer *writer) {
+int at_rows_put_json(const at_writing *now, int output, int64_t example, int what, at_writer *writer) {
     const attn_prediction *prediction = now->prediction;
     const at_answers *answers = prediction->answers[output];
     const at_row_kind *kind = answers->head->kind->rows;
     void (*put)(const at_answers *, int64_t, at_writer *) =
-        probabilities ? kind->write_probability : kind->write_json;
+        what == AT_PUT_SPREAD ? (at_row_answers_of(answers)->spread.values ? at_spread_write : NULL)
+        : what                ? kind->write_probability
+                              : kind->write_json;
     if (!put) return 0; /* a number is just so likely */
     if (prediction->per_row) at_put_char(writer, '[');
     int64_t rows = prediction->per_row ? attn_prediction_units(prediction, example) : 1;
@@ -141,8 +142,8 @@ void at_put_example(const at_writing *now, int64_t example, int text) {
     at_writer_free(&words);
 }
 
-/* {NAME: answer or list of answers, ...}; or probabilities of those that have any. */
-static void json_outputs(const at_writing *now, int64_t example, int probabilities) {
+/* {NAME: answer or list of answers, ...}; or probabilities or spread of those that have any. */
+static void json_outputs(const at_writing *now, int64_t example, at_put_what what) {
     const attn_prediction *prediction = now->prediction;
     at_writer *writer = now->writer;
     int first = 1;
@@ -153,7 +154,7 @@ static void json_outputs(const at_writing *now, int64_t example, int probabiliti
         if (!first) at_put_char(writer, ',');
         at_put_json(writer, at_string(&answers->head->name, 0));
         at_put_char(writer, ':');
-        if (at_rows_put_json(now, o, example, probabilities, writer))
+        if (at_rows_put_json(now, o, example, (int)what, writer))
             first = 0;
         else
             writer->count = before;
@@ -170,10 +171,14 @@ static void put_json(const at_writing *now, int64_t example) {
     if (prediction->per_row)
         json_list(now, "units", example, attn_prediction_units(prediction, example), attn_prediction_unit);
     at_put(now->writer, "\"outputs\":", 10);
-    json_outputs(now, example, 0);
+    json_outputs(now, example, AT_PUT_ANSWERS);
     if (now->probabilities) {
         at_put(now->writer, ",\"probabilities\":", 17);
-        json_outputs(now, example, 1);
+        json_outputs(now, example, AT_PUT_PROBABILITIES);
+    }
+    if (at_row_answers_of(prediction->answers[0])->spread.values) {
+        at_put(now->writer, ",\"spread\":", 10);
+        json_outputs(now, example, AT_PUT_SPREAD);
     }
     at_put(now->writer, "}\n", 2);
 }
