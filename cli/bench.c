@@ -120,10 +120,10 @@ static const char *const subjects[] = {"attention", "gemm", "graph", "train", "t
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
 
 /* "all", then the parts of attention, then those of graph, then those of train. */
-static const char *const series[] = {"all",    "grid",   "window", "one-head", "decode",  "short",
-                                     "memory", "random", "hub",    "additive", "encoder", "encoder-512",
-                                     "small",  "lstm",   "cnn",    NULL};
-enum { FIRST_GRAPH_SERIES = 7, FIRST_TRAIN_SERIES = 10 };
+static const char *const series[] = {"all",         "grid",   "window", "one-head", "decode", "short",
+                                     "memory",      "random", "hub",    "additive", "step",   "encoder",
+                                     "encoder-512", "small",  "lstm",   "cnn",      NULL};
+enum { FIRST_GRAPH_SERIES = 7, FIRST_TRAIN_SERIES = 11 };
 
 static bool subject_covers(const char *subject, const char *part) {
     return strcmp(subject, "all") == 0 || strcmp(subject, part) == 0;
@@ -137,8 +137,9 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
     read_cpu_name(run->cpu, sizeof run->cpu);
     bool done = open_lanes(run, threads, attention || graph);
     if (done) print_machine(run);
-    done = done && (!attention || bench_attention(run)) && (!graph || bench_graph(run)) &&
-           (!gemm || bench_gemm(run)) && (!train || bench_train(run)) && (!tasks || bench_tasks(run));
+    done = done && (!attention || bench_attention(run)) &&
+           (!graph || (bench_graph(run) && bench_graph_step(run))) && (!gemm || bench_gemm(run)) &&
+           (!train || bench_train(run)) && (!tasks || bench_tasks(run));
     close_lanes(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
@@ -163,12 +164,12 @@ int command_bench(int count, char **arguments) {
         argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
         argument_choice("only", &only, "PART", "all", series,
                         "grid, window, one-head, decode, short or memory; of\n"
-                        "               graph: random, hub or additive; of train: encoder,\n"
+                        "               graph: random, hub, additive or step; of train: encoder,\n"
                         "               encoder-512, small, lstm or cnn"),
         argument_integer("longest", &run.longest, "N", "8192", 1, 1 << 24,
                          "leave out attention with more than N keys"),
         argument_integer("nodes", &run.nodes, "N", "100000", 1, 1 << 24,
-                         "nodes of the random graph, a tenth of the hub's"),
+                         "nodes of the random graph, a tenth of the hub's, half of the step's"),
         argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "draws the numbers that are multiplied"),
         argument_integer("steps", &run.steps, "N", "4000", 1, 1 << 24, "of training, for the tasks"),
         argument_switch("json", &run.json, "one JSON object a line"),

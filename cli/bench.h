@@ -48,7 +48,8 @@ typedef enum bench_columns {
     BENCH_NAIVE,     /* ms, ms of the naive path, how many times faster */
     BENCH_MEMORY,    /* ms, KiB of working memory, KiB a thread */
     BENCH_GRAPH,     /* as BENCH_BANDWIDTH; JSON has the working memory, too */
-    BENCH_TRAIN      /* ms, rows a second, fraction of the FMA peak; JSON has the peak memory, too */
+    BENCH_TRAIN,     /* ms, rows a second, fraction of the FMA peak; JSON has the peak memory, too */
+    BENCH_GRAPH_STEP /* ms, rows a second, MB: the most that the process ever had */
 } bench_columns;
 
 typedef struct bench_result {
@@ -60,8 +61,8 @@ typedef struct bench_result {
     const char *score;     /* "dot", "gat", "additive"; NULL: not said, which is dot */
     int64_t queries, keys, d, heads, kv_heads; /* attention */
     int64_t window;                            /* reach to both sides; -1: no limit */
-    int64_t edges;                             /* BENCH_GRAPH */
-    double graph_seconds;                      /* BENCH_GRAPH: that making the graph took */
+    int64_t edges;                             /* BENCH_GRAPH, BENCH_GRAPH_STEP */
+    double graph_seconds;                      /* likewise: that making the graph took */
     int64_t m, n, k;                           /* gemm: m x k times k x n */
     int64_t rows, steps, parameters;           /* BENCH_TRAIN: of a pass; of the network */
     double work;                               /* operations of a call */
@@ -69,7 +70,7 @@ typedef struct bench_result {
     double bytes;  /* BENCH_BANDWIDTH: that a call has to read; BENCH_GRAPH: and to write */
     double copied; /* BENCH_BANDWIDTH, BENCH_GRAPH: bytes a second, the best copy of this run */
     timing naive;  /* BENCH_NAIVE */
-    size_t memory; /* BENCH_MEMORY, BENCH_GRAPH, BENCH_TRAIN: bytes */
+    size_t memory; /* BENCH_MEMORY, BENCH_GRAPH, BENCH_TRAIN, BENCH_GRAPH_STEP: bytes */
 } bench_result;
 
 /* Begins a table: a title, the names of the columns that describe a shape, and
@@ -97,9 +98,10 @@ bool bench_wants(const bench *run, const char *series);
 bool bench_attention(const bench *run);
 bool bench_attention_special(const bench *run); /* decode, short sequences, working memory */
 bool bench_gemm(const bench *run);
-bool bench_graph(const bench *run); /* edges of graphs, and the additive score */
-bool bench_train(const bench *run); /* whole training steps */
-bool bench_tasks(const bench *run); /* sort, reverse and copy, learned */
+bool bench_graph(const bench *run);      /* edges of graphs, and the additive score */
+bool bench_graph_step(const bench *run); /* a training step on a graph */
+bool bench_train(const bench *run);      /* whole training steps */
+bool bench_tasks(const bench *run);      /* sort, reverse and copy, learned */
 
 /* An attention call on memory of its own; shared by the two attention parts. */
 typedef struct attention_shape {

@@ -14,6 +14,7 @@ static const char *const column_names[][3] = {
     [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"}, [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
     [BENCH_NAIVE] = {"ms", "naive", "faster"},    [BENCH_MEMORY] = {"ms", "KiB", "/thread"},
     [BENCH_GRAPH] = {"ms", "GB/s", "of copy"},    [BENCH_TRAIN] = {"ms", "rows/s", "of peak"},
+    [BENCH_GRAPH_STEP] = {"ms", "rows/s", "MB"},
 };
 
 void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns) {
@@ -72,6 +73,9 @@ static void print_cells(const bench_lane *lane, const bench_result *result, benc
         printf("%7.1f %5.1f %%", 1e-9 * result->bytes / seconds,
                100 * result->bytes / seconds / result->copied);
         break;
+    case BENCH_GRAPH_STEP:
+        printf("%7.0f %7.0f", (double)result->rows / seconds, 1e-6 * (double)result->memory);
+        break;
     case BENCH_NAIVE: printf("%7.4f %5.2f ×", 1e3 * result->naive.best, result->naive.best / seconds); break;
     case BENCH_MEMORY:
         printf("%7.0f %7.0f", (double)result->memory / 1024, (double)result->memory / 1024 / lane->threads);
@@ -114,7 +118,8 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
     print_json_text("layout", result->layout);
     if (result->score != NULL) print_json_text("score", result->score);
     print_json_sizes(result);
-    if (result->window >= 0 && columns != BENCH_TRAIN) printf("\"window\":%" PRId64 ",", result->window);
+    if (result->window >= 0 && columns != BENCH_TRAIN && columns != BENCH_GRAPH_STEP)
+        printf("\"window\":%" PRId64 ",", result->window);
     if (result->edges > 0) printf("\"edges\":%" PRId64 ",", result->edges);
     printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
            lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
@@ -132,8 +137,13 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
         printf("\"naive_ms\":%.6g,\"naive_median_ms\":%.6g,\"speedup\":%.4f,", 1e3 * result->naive.best,
                1e3 * result->naive.median, result->naive.best / time->best);
     }
-    if (columns == BENCH_TRAIN) printf("\"rows_per_second\":%.6g,", (double)result->rows / time->best);
-    if (columns == BENCH_MEMORY || columns == BENCH_TRAIN || result->score != NULL) {
+    if (columns == BENCH_GRAPH_STEP) {
+        printf("\"graph_ms\":%.6g,\"peak_memory_bytes\":%zu,", 1e3 * result->graph_seconds, result->memory);
+    }
+    if (columns == BENCH_TRAIN || columns == BENCH_GRAPH_STEP)
+        printf("\"rows_per_second\":%.6g,", (double)result->rows / time->best);
+    if (columns == BENCH_MEMORY || columns == BENCH_TRAIN ||
+        (result->score != NULL && columns != BENCH_GRAPH_STEP)) {
         printf("\"extra_memory_bytes\":%zu,", result->memory);
     }
     print_json_text("isa", attn_context_isa(lane->context));
