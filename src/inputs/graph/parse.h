@@ -109,4 +109,29 @@ typedef struct at_graph_tsv {
 } at_graph_tsv;
 attn_status at_graph_read_tsv(at_graph_reader *reader, const at_graph_tsv *files);
 
+/* The files of OGB, in the order of their names in ogb_files.c; those without bytes are not there. */
+enum {
+    AT_OGB_EDGES,
+    AT_OGB_NODE_FEATURES,
+    AT_OGB_EDGE_FEATURES,
+    AT_OGB_NODE_LABELS,
+    AT_OGB_GRAPH_LABELS,
+    AT_OGB_NODE_COUNTS,
+    AT_OGB_EDGE_COUNTS,
+    AT_OGB_TRAIN,
+    AT_OGB_VALID,
+    AT_OGB_TEST,
+    AT_OGB_FILES
+};
+typedef struct at_graph_ogb {
+    const char *name; /* of the data */
+    at_graph_file files[AT_OGB_FILES];
+} at_graph_ogb;
+attn_status at_graph_read_ogb(at_graph_reader *reader, const at_graph_ogb *ogb);
+/* A folder in that layout (ogb_files.c). */
+attn_status at_graph_read_ogb_folder(at_graph_reader *reader, const char *folder);
+
+/* npz.c */
+attn_status at_graph_read_npz(at_graph_reader *reader, const at_graph_file *file);
+
 #endif
