@@ -15,17 +15,17 @@
 
 #include "data/writer.h"
 
-/* Classes of chirality as written; the number (@TB7: 7) is in at_atom.chirality_number. */
-enum {
+/* Chirality as written; classes with a number (@TB7) have it in at_atom.chirality_number. */
+typedef enum at_chirality {
     AT_CHIRAL_NONE,
-    AT_CHIRAL_LEFT,
-    AT_CHIRAL_RIGHT,
+    AT_CHIRAL_LEFT,  /* @ */
+    AT_CHIRAL_RIGHT, /* @@ */
     AT_CHIRAL_TH,
     AT_CHIRAL_AL,
     AT_CHIRAL_SP,
     AT_CHIRAL_TB,
     AT_CHIRAL_OH
-};
+} at_chirality;
 
 typedef struct at_atom {
     uint8_t element;        /* atomic number; 0: the wildcard * */
@@ -44,17 +44,18 @@ typedef struct at_atom {
     uint32_t degree;     /* neighbours in the graph */
     uint32_t map;        /* atom class :n; 0: not given */
     uint32_t position;   /* of its first byte in the SMILES */
-    uint32_t first_link; /* its neighbours: molecule->links[first_link ...], in order of writing */
+    uint32_t first_link; /* its neighbours: molecule->links[first_link ...], by bonds */
 } at_atom;
 
 typedef struct at_bond {
     uint32_t from, to;  /* atoms, in order of writing */
-    uint8_t order;      /* 0 to a wildcard or none, 1 single ... 4 quadruple; Kekulé form where aromatic */
+    uint8_t order;      /* 1 single ... 4 quadruple; of the Kekulé form where aromatic */
     uint8_t aromatic;   /* after perception */
-    uint8_t order_read; /* as written: 0 no symbol, 1 - 2 = 3 # 4 $ 5 : (and 1 for / and \) */
+    uint8_t order_read; /* as written: 0 no symbol, / or \, 1 - 2 = 3 # 4 $ 5 : */
     uint8_t in_ring, conjugated;
     uint8_t direction; /* 0, 1 '/', 2 '\\', as written, seen from `from` */
     uint8_t stereo;    /* of a double bond: 0 none, 1 cis, 2 trans, of the first marked neighbours */
+    uint8_t dative;    /* a single bond to a metal that `from` (1) or `to` (2) gives both electrons of */
 } at_bond;
 
 typedef struct at_link {
@@ -73,7 +74,7 @@ typedef struct at_molecule {
     char reason[192];
 } at_molecule;
 
-/* Reads one SMILES of `length` bytes, without white space around it. On bad input: INVALID_ARGUMENT,
+/* Reads one SMILES of `length` bytes; white space around it is no part of it. On bad input: INVALID_ARGUMENT,
  * *position = the byte where it is wrong (length: at its end), *reason = a text in molecule->reason without
  * file names; the caller adds file, line and caret. Errors with the context's text: OUT_OF_MEMORY. After an
  * error the molecule is empty. */
