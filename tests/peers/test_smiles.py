@@ -86,7 +86,7 @@ def perceived_by_rdkit(smiles):
     bonds = [
         (
             *ends(b),
-            ORDERS[b.GetBondType()],
+            AROMATIC if b.GetIsAromatic() else ORDERS[b.GetBondType()],
             int(b.IsInRing()),
             int(b.GetIsConjugated()),
             int(b.GetBondType() == Chem.BondType.DATIVE),

@@ -30,7 +30,9 @@ void at_perceive_hydrogens(at_molecule *molecule) {
     for (int64_t i = 0; i < molecule->atom_count; i++) {
         if (is_removable(molecule, (uint32_t)i)) {
             number[i] = AT_NONE;
-            atoms[molecule->links[atoms[i].first_link].atom].hydrogens++;
+            at_atom *neighbour = &atoms[molecule->links[atoms[i].first_link].atom];
+            neighbour->hydrogens++;
+            neighbour->hydrogens_read++;
         } else {
             number[i] = kept++;
         }
@@ -203,7 +205,7 @@ static int count_radicals(const at_molecule *molecule, uint32_t number) {
 void at_perceive_radicals(at_molecule *molecule) {
     for (int64_t i = 0; i < molecule->atom_count; i++) {
         at_atom *atom = &molecule->atoms[i];
-        if (!atom->in_bracket || !atom->element) continue;
+        if (!atom->in_bracket || !atom->element || at_bracket_is_open(atom)) continue;
         int radicals = count_radicals(molecule, (uint32_t)i);
         atom->radicals = (uint8_t)(radicals < UINT8_MAX ? radicals : UINT8_MAX);
     }
@@ -230,7 +232,7 @@ static void mark_conjugated(at_molecule *molecule, uint32_t number, const uint8_
     const at_link *links = molecule->links + atom->first_link;
     for (uint32_t i = 0; i < atom->degree; i++) {
         at_bond *first = &molecule->bonds[links[i].bond];
-        if (at_bond_halves(first, number) < 3 && !first->aromatic) continue;
+        if (!may[links[i].atom] || (at_bond_halves(first, number) < 3 && !first->aromatic)) continue;
         for (uint32_t j = 0; j < atom->degree; j++) {
             if (i == j || !may[links[j].atom]) continue;
             first->conjugated = molecule->bonds[links[j].bond].conjugated = 1;

@@ -41,7 +41,7 @@ struct at_smiles_work {
     uint32_t *scratch[AT_SCRATCH]; /* [room] each, free between the steps */
     uint32_t *block_bonds;         /* [room] ring bonds, block by block */
     uint32_t *block_first;         /* [room] */
-    uint8_t *valence;              /* [room] of an atom: explicit, with the hydrogens that are written */
+    uint8_t *valence;              /* [room] of an atom, with all of its hydrogens */
     uint8_t *times;                /* [room] all 0 between the steps */
     uint8_t *flags;                /* [room] free between the steps */
     int64_t open_count, blocks, ring_closures;
@@ -79,6 +79,9 @@ attn_status at_perceive_valence(at_molecule *molecule, size_t *position);
 void at_perceive_rings(at_molecule *molecule);
 /* Double bonds for what is written as aromatic. */
 attn_status at_perceive_kekule(at_molecule *molecule, size_t *position);
+/* The valences of what was aromatic, once more; called by at_perceive_kekule, with flags set for such atoms.
+ */
+attn_status at_perceive_kekule_valence(at_molecule *molecule, size_t *position);
 void at_perceive_radicals(at_molecule *molecule);
 /* aromatic, of atoms and bonds. */
 attn_status at_perceive_aromatic(attn_context *context, at_molecule *molecule);
@@ -88,10 +91,18 @@ void at_perceive_stereo(at_molecule *molecule);
 /* The valence that is written: bonds and hydrogens, aromatic bonds as one and a half, rounded as RDKit does.
  */
 int at_explicit_valence(const at_molecule *molecule, uint32_t atom);
+/* Hydrogens that an atom with bonds of that valence would have without brackets. */
+int at_valence_hydrogens(const at_atom *atom, int valence);
 /* Electrons that the atom can give to a pi system; < 0: it takes part in none. */
 int at_pi_electrons(const at_molecule *molecule, uint32_t atom);
 
 static inline int at_default_valence(int element) { return at_elements[element].valences[0]; }
+
+/* [nH] and [pH] say that the ring has a hydrogen there; in the Kekulé form it follows from the valence. */
+static inline int at_bracket_is_open(const at_atom *atom) {
+    return atom->aromatic_read && (atom->element == 7 || atom->element == 15) && !atom->charge &&
+           atom->hydrogens_read == 1;
+}
 
 /* What a bond counts for the valence of one of its atoms, in halves. */
 static inline int at_bond_halves(const at_bond *bond, uint32_t atom) {

@@ -107,7 +107,7 @@ static int is_aromatic_ring(const at_ring_search *search, const uint32_t *atoms,
     int least = 0, most = 0;
     for (int64_t i = 0; i < count; i++) {
         uint8_t donor = search->donors[atoms[i]];
-        least += donor == AT_DONOR_ANY ? 0 : donor;
+        least += donor == AT_DONOR_ANY ? 1 : donor;
         most += donor == AT_DONOR_ANY ? 2 : donor;
     }
     return is_huckel(least, most);
@@ -141,7 +141,7 @@ static void try_set(at_ring_search *search, const uint8_t *members, int size) {
             uint8_t times = search->times[ring->atoms[j]], donor = search->donors[ring->atoms[j]];
             search->times[ring->atoms[j]] = 0;
             if (times != 1 && times != 2) continue;
-            least += donor == AT_DONOR_ANY ? 0 : donor;
+            least += donor == AT_DONOR_ANY ? 1 : donor;
             most += donor == AT_DONOR_ANY ? 2 : donor;
         }
     }

@@ -48,10 +48,6 @@ static uint8_t classify(const at_molecule *molecule, uint32_t number) {
     single += atom->hydrogens;
     if ((element->flags & AT_ELEMENT_EARLY) || (atom->element == 6 && charge > 0)) charge = -charge;
     int total = molecule->work->valence[number], valence = element->valences[0] + charge;
-    if (!atom->in_bracket) {
-        int written = atom->hydrogens; /* implicit ones are not in work->valence */
-        total = single > total + written ? single : total + written;
-    }
     for (int i = 1; total > valence && i < element->valence_count && element->valences[i] > 0; i++)
         valence = element->valences[i] + charge;
     if ((int)atom->degree + (atom->in_bracket ? 0 : atom->hydrogens) >= valence) return NOT_CANDIDATE;
@@ -260,5 +256,5 @@ attn_status at_perceive_kekule(at_molecule *molecule, size_t *position) {
         int paired = is_open(&m, bond) && m.mate[bond->from] == bond->to;
         if (bond->order == AT_ORDER_AROMATIC || paired) bond->order = paired ? 2 : 1;
     }
-    return ATTN_OK;
+    return at_perceive_kekule_valence(molecule, position);
 }

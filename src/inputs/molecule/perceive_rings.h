@@ -5,7 +5,7 @@
 #include "inputs/molecule/perceive.h"
 
 #define AT_DONOR_NONE 255 /* takes part in no pi system */
-#define AT_DONOR_ANY 3    /* a wildcard: 0 to 2 electrons */
+#define AT_DONOR_ANY 3    /* a wildcard: 1 or 2 electrons */
 #define AT_FUSED_MOST 6   /* rings of a fused system that are looked at together */
 #define AT_FUSED_RING_MOST 24
 #define AT_RINGS_MOST 64

@@ -121,11 +121,33 @@ attn_status at_perceive_valence(at_molecule *molecule, size_t *position) {
         int valence = round_sum(atom, sum), effective = effective_element(atom);
         if (effective < 0 || is_excessive(atom, effective, valence))
             return refuse(molecule, atom, valence, position);
-        molecule->work->valence[i] = (uint8_t)(valence < UINT8_MAX ? valence : UINT8_MAX);
-        if (atom->in_bracket || !atom->element) continue;
-        int hydrogens = implicit_hydrogens(atom, effective, valence, sum.aromatic);
+        int hydrogens = 0;
+        if (!atom->in_bracket && atom->element)
+            hydrogens = implicit_hydrogens(atom, effective, valence, sum.aromatic);
         if (hydrogens < 0) return refuse(molecule, atom, valence, position);
         atom->hydrogens = (uint8_t)(atom->hydrogens + hydrogens);
+        valence += hydrogens;
+        molecule->work->valence[i] = (uint8_t)(valence < UINT8_MAX ? valence : UINT8_MAX);
+    }
+    return ATTN_OK;
+}
+
+int at_valence_hydrogens(const at_atom *atom, int valence) {
+    int hydrogens = implicit_hydrogens(atom, clamped(effective_element(atom), atom), valence, 0);
+    return hydrogens > 0 ? hydrogens : 0;
+}
+
+attn_status at_perceive_kekule_valence(at_molecule *molecule, size_t *position) {
+    for (int64_t i = 0; i < molecule->atom_count; i++) {
+        at_atom *atom = &molecule->atoms[i];
+        if (!atom->in_ring) continue;
+        int open = at_bracket_is_open(atom);
+        if (open || !atom->in_bracket) atom->hydrogens = open ? 0 : atom->hydrogens_read;
+        int valence = sum_bonds(molecule, (uint32_t)i).halves / 2, effective = effective_element(atom);
+        if (effective < 0 || is_excessive(atom, effective, valence))
+            return refuse(molecule, atom, valence, position);
+        if ((open || !atom->in_bracket) && atom->element)
+            atom->hydrogens = (uint8_t)(atom->hydrogens + at_valence_hydrogens(atom, valence));
     }
     return ATTN_OK;
 }

@@ -85,13 +85,20 @@ static void label_atoms(scaffold *s) {
     for (int64_t i = 0; i < s->count; i++) {
         const at_atom *atom = &molecule->atoms[s->atom[i]];
         uint64_t hydrogens = atom->hydrogens, degree = 0;
+        int lost = 0, kept = 0;
         for (uint32_t j = 0; j < atom->degree; j++) {
             at_link link = molecule->links[atom->first_link + j];
-            if (s->number[link.atom] == AT_NONE)
-                hydrogens += molecule->bonds[link.bond].order;
-            else
-                degree++;
+            int halves = at_bond_halves(&molecule->bonds[link.bond], s->atom[i]);
+            if (s->number[link.atom] == AT_NONE) {
+                lost += halves / 2;
+                continue;
+            }
+            kept += halves / 2;
+            degree++;
         }
+        if (lost)
+            hydrogens =
+                (uint64_t)(atom->aromatic ? atom->hydrogens + lost : at_valence_hydrogens(atom, kept));
         s->label[i] = atom->element | (uint64_t)(uint8_t)atom->charge << 8 | (uint64_t)atom->aromatic << 16 |
                       (hydrogens & 0xff) << 24 | (degree & 0xff) << 32;
     }

@@ -32,7 +32,7 @@ typedef struct at_atom {
     uint8_t aromatic;       /* after perception */
     uint8_t aromatic_read;  /* written in lower case */
     uint8_t hydrogens;      /* attached and no atoms of the graph: written in brackets, or by valence */
-    uint8_t hydrogens_read; /* those in brackets */
+    uint8_t hydrogens_read; /* those in brackets, or written as atoms */
     uint8_t radicals;       /* unpaired electrons: what its valence lacks in brackets */
     uint8_t in_bracket;
     uint8_t in_ring;
