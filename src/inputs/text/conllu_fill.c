@@ -39,21 +39,6 @@ static int place_of(const char *name, const char **key) {
     return MISC;
 }
 
-void at_put_raw(at_writer *writer, const char *text, size_t length) {
-    if (!writer->terminal) {
-        at_put(writer, text, length);
-        return;
-    }
-    for (size_t i = 0; i < length;) {
-        char part[128];
-        int taken = at_clip(text + i, length - i, sizeof part - 1);
-        memcpy(part, text + i, (size_t)taken);
-        part[taken] = 0;
-        at_put_text(writer, part);
-        i += (size_t)taken;
-    }
-}
-
 static void put_entry(at_writer *writer, const entry *one, int *first) {
     if (one->value.count == 0 || strcmp(one->value.bytes, "_") == 0) return; /* none of several labels, too */
     if (!*first) at_put_char(writer, '|');

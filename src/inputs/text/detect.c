@@ -29,8 +29,6 @@ static const char *const text_names[] = {
 static const char *const label_names[] = {"label",     "labels",   "class", "target", "category", "tag",
                                           "sentiment", "polarity", "score", "rating", "stars",    NULL};
 
-static const char *const id_names[] = {"id", "guid", "uid", "uuid", "sent_id", "doc_id", "text_id", NULL};
-
 static int is_among(const char *const *names, const char *name, size_t length) {
     for (int i = 0; names[i]; i++) {
         if (at_same_name(names[i], strlen(names[i]), name, length)) return i + 1;
@@ -40,15 +38,6 @@ static int is_among(const char *const *names, const char *name, size_t length) {
 
 int at_is_text_name(const char *name, size_t length) { return is_among(text_names, name, length); }
 int at_is_label_name(const char *name, size_t length) { return is_among(label_names, name, length); }
-int at_is_id_name(const char *name, size_t length) { return is_among(id_names, name, length); }
-
-int at_name_ends(const char *name, const char *ending) {
-    size_t length = strlen(name), ending_length = strlen(ending);
-    if (length > 3 && at_same_name(name + length - 3, 3, ".gz", 3)) length -= 3;
-    return length > ending_length &&
-           at_same_name(name + length - ending_length, ending_length, ending, ending_length);
-}
-
 static int64_t count_byte(const at_line *line, char byte) {
     int64_t count = 0;
     for (size_t i = 0; i < line->length; i++) count += line->text[i] == byte;

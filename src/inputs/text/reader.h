@@ -7,6 +7,7 @@
 #include <attn/dataset.h>
 
 #include "data/file.h"
+#include "data/lines.h"
 #include "data/strings.h"
 #include "inputs/text/texts.h"
 
@@ -52,10 +53,6 @@ __attribute__((format(printf, 2, 3)))
 attn_status
 at_reader_fail(at_reader *reader, const char *format, ...);
 
-/* The end of a path that is too long to be shown whole, with *before "..." then, else "": the end is what
- * tells files apart, and the reason must have room beside it. */
-const char *at_name_end(const char *name, const char **before);
-
 /* Fails as above where bytes, which begin in line `line`, are not UTF-8 or have a 0 among them. */
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line);
 
@@ -79,15 +76,6 @@ attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text,
 /* Whether all targets of the token (or text) that was added last are missing, though they must be there. */
 int at_reader_unlabelled(const at_reader *reader);
 
-/* The length of at most `limit` bytes of `text` that cut no character, for "%.*s". */
-int at_clip(const char *text, size_t length, size_t limit);
-/* Text without the spaces around it. */
-void at_trim(const char **text, size_t *length);
-/* Whether two texts are the same but for the case of ASCII letters. */
-int at_same_name(const char *a, size_t a_length, const char *b, size_t b_length);
-/* A column's number, 1 and up, if `text` is one; else 0. */
-int64_t at_column_number(const char *text, size_t length);
-
 /* The readers: each fills reader->dataset, which has no columns yet. */
 attn_status at_read_conllu(at_reader *reader);
 attn_status at_read_columns(at_reader *reader);
@@ -110,8 +98,6 @@ attn_status at_parse_parallel(attn_context *context, at_content sources, at_cont
 
 /* The format, from the name and the content; AUTO if it cannot be told. */
 attn_format at_detect_format(const at_reader *reader);
-/* The file's name ends in `ending` (".csv"), perhaps with .gz after it. */
-int at_name_ends(const char *name, const char *ending);
 /* What parts the columns of a table, from its name and first line; and what parts the names in its first
  * line, 0 if that is no header. */
 char at_table_delimiter(const at_reader *reader);
@@ -119,8 +105,6 @@ char at_header_delimiter(const at_reader *reader, const at_line *line);
 /* Whether a header may have such a column of texts, or of labels. */
 int at_is_text_name(const char *name, size_t length);
 int at_is_label_name(const char *name, size_t length);
-/* Whether a column of this name tells examples apart. */
-int at_is_id_name(const char *name, size_t length);
 /* Whether text is a line of JSON that may be an object. */
 int at_looks_like_object(const char *text, size_t length);
 

@@ -32,23 +32,6 @@ int at_line_is_blank(const at_line *line) {
     return 1;
 }
 
-int at_clip(const char *text, size_t length, size_t limit) {
-    if (length <= limit) return (int)length;
-    while (limit > 0 && ((unsigned char)text[limit] & 0xc0) == 0x80) limit--;
-    return (int)limit;
-}
-
-const char *at_name_end(const char *name, const char **before) {
-    enum { LONGEST_NAME = 180 };
-    size_t length = strlen(name);
-    *before = "";
-    if (length <= LONGEST_NAME) return name;
-    *before = "...";
-    name += length - LONGEST_NAME;
-    while (((unsigned char)*name & 0xc0) == 0x80) name++;
-    return name;
-}
-
 static attn_status fail_with_reason(at_reader *reader, int64_t line, char *reason) {
     const char *before, *name = at_name_end(reader->name, &before);
     for (char *p = reason; *p; p++) {
@@ -86,19 +69,8 @@ static void pass_over_mark(at_reader *reader) {
 }
 
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line) {
-    size_t place = at_unicode_check(text, length);
-    if (place == length) return ATTN_OK;
-    size_t begin = 0;
-    for (size_t i = 0; i < place; i++) {
-        if (text[i] == '\n') {
-            begin = i + 1;
-            line++;
-        }
-    }
-    if (text[place] == 0)
-        return at_reader_bad(reader, line, "byte %zu is 0: this is no text", place - begin + 1);
-    return at_reader_bad(reader, line, "byte %zu (0x%02x) is not UTF-8: convert the file with iconv",
-                         place - begin + 1, (unsigned)(unsigned char)text[place]);
+    char reason[160];
+    return at_is_text(text, length, &line, reason) ? ATTN_OK : at_reader_bad(reader, line, "%s", reason);
 }
 
 /* The value of the comment "# sent_id = ..." among the lines of a sentence; NULL if there is none. */
@@ -187,14 +159,6 @@ attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text,
     return at_strings_add(reader->context, list, text, length);
 }
 
-void at_trim(const char **text, size_t *length) {
-    while (*length > 0 && (*text)[0] == ' ') {
-        (*text)++;
-        (*length)--;
-    }
-    while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
-}
-
 attn_status at_reader_one_line(at_reader *reader, const char *text, size_t length, int64_t line) {
     if (!memchr(text, '\n', length) || reader->options.label_separator == '\n') return ATTN_OK;
     return at_reader_bad(reader, line,
@@ -222,19 +186,7 @@ attn_status at_reader_target(at_reader *reader, const char *text, size_t length)
     char separator = reader->options.label_separator;
     if (separator == 0) return at_reader_add(reader, &reader->dataset->targets, text, length);
     at_bytes *joined = &reader->joined;
-    joined->count = 0;
-    attn_status status = ATTN_OK;
-    const char *end = text + length;
-    while (status == ATTN_OK && text < end) {
-        const char *stop = memchr(text, separator, (size_t)(end - text));
-        if (stop == NULL) stop = end;
-        const char *label = text;
-        size_t label_length = (size_t)(stop - text);
-        at_trim(&label, &label_length);
-        if (label_length > 0 && joined->count > 0) status = at_bytes_append(reader->context, joined, "\n", 1);
-        if (status == ATTN_OK) status = at_bytes_append(reader->context, joined, label, label_length);
-        text = stop < end ? stop + 1 : end;
-    }
+    attn_status status = at_join_labels(reader->context, text, length, separator, joined);
     if (status != ATTN_OK) return status;
     return at_reader_add(reader, &reader->dataset->targets, joined->count ? joined->data : "",
                          (size_t)joined->count);
@@ -247,27 +199,6 @@ int at_reader_unlabelled(const at_reader *reader) {
         if (at_string_length(&dataset->targets, dataset->targets.count - c) > 0) return 0;
     }
     return 1;
-}
-
-int at_same_name(const char *a, size_t a_length, const char *b, size_t b_length) {
-    if (a_length != b_length) return 0;
-    for (size_t i = 0; i < a_length; i++) {
-        int x = (unsigned char)a[i], y = (unsigned char)b[i];
-        if (x >= 'A' && x <= 'Z') x += 'a' - 'A';
-        if (y >= 'A' && y <= 'Z') y += 'a' - 'A';
-        if (x != y) return 0;
-    }
-    return 1;
-}
-
-int64_t at_column_number(const char *text, size_t length) {
-    int64_t number = 0;
-    if (length == 0 || length > 9) return 0;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') return 0;
-        number = number * 10 + (text[i] - '0');
-    }
-    return number;
 }
 
 /* ---- the whole ---- */
@@ -346,44 +277,13 @@ static attn_status read_format(at_reader *reader) {
     }
 }
 
-/* Files that are no text, by their first bytes, with what to do about it. */
-static attn_status check_kind(at_reader *reader, size_t count) {
-    static const struct {
-        size_t length;
-        const char *bytes, *advice;
-    } kinds[] = {
-        {2, "\xff\xfe", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
-        {2, "\xfe\xff", "is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
-        {6,
-         "\xfd"
-         "7zXZ",
-         "is compressed with xz: expand it (xz -d), or compress it with gzip"},
-        {4, "\x28\xb5\x2f\xfd", "is compressed with zstd: expand it (zstd -d), or compress it with gzip"},
-        {4, "BZh9", "is compressed with bzip2: expand it (bzip2 -d), or compress it with gzip"},
-        {4, "PK\x03\x04", "is a zip archive: unpack it; a spreadsheet is to be saved as CSV"},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (count >= kinds[i].length && memcmp(reader->next, kinds[i].bytes, kinds[i].length) == 0)
-            return at_reader_fail(reader, "%s", kinds[i].advice);
-    }
-    return ATTN_OK;
-}
-
-/* Lines that CR alone ends, as they did on old Macs, would all be one line. */
-static attn_status check_line_ends(at_reader *reader) {
-    size_t count = (size_t)(reader->end - reader->next);
-    const char *cr = memchr(reader->next, '\r', count);
-    if (!cr || cr + 1 == reader->end || memchr(reader->next, '\n', count)) return ATTN_OK;
-    return at_reader_fail(reader, "has lines that end in CR alone: convert it (tr '\\r' '\\n' < OLD > NEW)");
-}
-
 /* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
 static attn_status open_text(at_reader *reader) {
     if (reader->line > 1) return ATTN_OK;
     pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
-    attn_status status = check_kind(reader, (size_t)(reader->end - reader->next));
-    return status == ATTN_OK ? check_line_ends(reader) : status;
+    const char *advice = at_not_text(reader->next, (size_t)(reader->end - reader->next));
+    return advice ? at_reader_fail(reader, "%s", advice) : ATTN_OK;
 }
 
 /* `targets` is NULL, but for pairs from two texts. */

@@ -18,152 +18,46 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/table.h"
 #include "inputs/text/reader.h"
 
 typedef struct table {
     at_reader *reader;
-    char delimiter;
-    int64_t split_limit; /* a row is split into so many fields at most; 0: no limit */
-    at_strings fields;   /* of the row that was read last */
-    int64_t line;        /* where it begins */
-    int64_t width;       /* columns */
-    int64_t text;        /* which is the text */
-    int64_t id;          /* which tells rows apart; -1: none */
+    at_table rows;
+    int64_t text; /* which column is the text */
+    int64_t id;   /* which tells rows apart; -1: none */
     int64_t *targets;
-    at_bytes field;    /* a quoted field without its quotes */
-    int64_t reread;    /* bytes that were looked at again after a broken quote */
-    const char *limit; /* what must not be read again so often */
 } table;
 
 /* ---- rows ---- */
 
-static attn_status split_line(table *file, const at_line *line) {
-    at_strings *fields = &file->fields;
-    const char *at = line->text, *end = line->text + line->length;
-    for (;;) {
-        const char *stop = memchr(at, file->delimiter, (size_t)(end - at));
-        if (file->split_limit && fields->count + 1 == file->split_limit) stop = NULL;
-        attn_status status =
-            at_strings_add(file->reader->context, fields, at, (size_t)((stop ? stop : end) - at));
-        if (status != ATTN_OK || stop == NULL) return status;
-        at = stop + 1;
-    }
-}
-
-/* A quoted field, *at after its opening quote; on return after the closing one. Line ends inside are LF. */
-static attn_status read_quoted(table *file, const char **at) {
-    at_reader *reader = file->reader;
-    const char *end = reader->end;
-    file->field.count = 0;
-    for (;;) {
-        const char *quote = memchr(*at, '"', (size_t)(end - *at));
-        if (quote == NULL) return at_reader_bad(reader, file->line, "a quoted field that does not end");
-        for (const char *from = *at; from < quote;) { /* CRLF becomes LF */
-            const char *stop = memchr(from, '\r', (size_t)(quote - from));
-            size_t length = (size_t)((stop ? stop : quote) - from);
-            int alone = stop && !(stop + 1 < end && stop[1] == '\n');
-            attn_status status = at_bytes_append(reader->context, &file->field, from, length + (size_t)alone);
-            if (status != ATTN_OK) return status;
-            from = stop ? stop + 1 : quote;
-        }
-        *at = quote + 1;
-        if (*at == end || **at != '"') return ATTN_OK;
-        attn_status status = at_bytes_append(reader->context, &file->field, "\"", 1);
-        if (status != ATTN_OK) return status;
-        ++*at;
-    }
-}
-
-/* A row of quoted or plain fields; *at is at its begin, then after its end. */
-static attn_status split_quoted(table *file, const char **at) {
-    at_reader *reader = file->reader;
-    const char *end = reader->end;
-    for (;;) {
-        attn_status status;
-        if (*at < end && **at == '"') {
-            ++*at;
-            status = read_quoted(file, at);
-            if (status == ATTN_OK && *at < end && **at == '\r' && (*at + 1 == end || (*at)[1] == '\n')) ++*at;
-            if (status == ATTN_OK && *at < end && **at != file->delimiter && **at != '\n')
-                status = at_reader_bad(reader, file->line,
-                                       "text after a quote that closes a field (inside a field "
-                                       "it must be doubled)");
-            if (status == ATTN_OK)
-                status = at_strings_add(reader->context, &file->fields,
-                                        file->field.count ? file->field.data : "", (size_t)file->field.count);
-        } else {
-            const char *stop = *at;
-            while (stop < end && *stop != file->delimiter && *stop != '\n') stop++;
-            size_t length = (size_t)(stop - *at);
-            if ((stop == end || *stop == '\n') && length > 0 && stop[-1] == '\r') length--;
-            status = at_strings_add(reader->context, &file->fields, *at, length);
-            *at = stop;
-        }
-        if (status != ATTN_OK) return status;
-        if (file->width > 0 && file->fields.count > file->width)
-            return at_reader_bad(reader, file->line, "more than %" PRId64 " columns, the header has %" PRId64,
-                                 file->width, file->width);
-        if (*at == end) return ATTN_OK;
-        if (*(*at)++ == '\n') return ATTN_OK;
-    }
-}
-
-/* The next row, into file->fields; *more 0: there is none. After a bad row it goes on at the line after that
- * where the row began, as a quote too many would swallow the rest of the file otherwise. */
+/* The next row; *more 0: there is none. */
 static attn_status read_row(table *file, int *more) {
     at_reader *reader = file->reader;
-    at_line line;
-    at_strings_clear(&file->fields);
-    const char *begin = reader->next, *at = begin;
-    file->line = reader->line;
-    *more = at_reader_line(reader, &line);
-    if (!*more) return ATTN_OK;
-    attn_status status;
-    if (file->delimiter == '\t' || memchr(line.text, '"', line.length) == NULL) {
-        status = at_reader_check(reader, line.text, line.length, line.number);
-        return status == ATTN_OK ? split_line(file, &line) : status;
-    }
-    status = split_quoted(file, &at);
-    if (status == ATTN_OK) status = at_reader_check(reader, begin, (size_t)(at - begin), file->line);
-    if (status == ATTN_OK) {
-        for (const char *p = reader->next; p < at; p++) reader->line += *p == '\n';
-        reader->next = at;
-    } else if (reader->bad && at > reader->next) {
-        file->reread += at - reader->next;
-        if (file->reread > 16 * (int64_t)(reader->end - file->limit) + (1 << 20)) {
-            reader->bad = 0;
-            return at_reader_fail(reader, "too many quoted fields that do not end: is this CSV?");
-        }
-    }
-    return status;
+    at_table *rows = &file->rows;
+    rows->next = reader->next;
+    rows->end = reader->end;
+    rows->line = reader->line;
+    attn_status status = at_table_row(rows, more);
+    reader->next = rows->next;
+    reader->line = rows->line;
+    if (status == ATTN_OK || !rows->problem[0]) return status;
+    return rows->problem_line ? at_reader_bad(reader, rows->problem_line, "%s", rows->problem)
+                              : at_reader_fail(reader, "%s", rows->problem);
 }
 
 /* ---- columns ---- */
 
 static attn_status fail_no_column(table *file, const char *what, const char *name) {
-    char list[161] = "";
-    size_t used = 0;
-    int64_t i = 0;
-    for (; i < file->fields.count && used + 50 < sizeof list; i++) {
-        const char *column = at_string(&file->fields, i);
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
-                                 at_clip(column, at_string_length(&file->fields, i), 40), column);
-    }
-    return at_reader_fail(file->reader, "%s%.*s; its first line names the columns %s%s", what,
-                          at_clip(name, strlen(name), 60), name, list, i < file->fields.count ? ", ..." : "");
+    char list[AT_COLUMN_LIST];
+    at_list_columns(&file->rows.fields, list);
+    return at_reader_fail(file->reader, "%s%.*s; its first line names the columns %s", what,
+                          at_clip(name, strlen(name), 60), name, list);
 }
 
-/* The column of a name: the same, else the same but for case; -1 if there is none. */
+/* The column of a name in the row that was read last. */
 static int64_t find_column(const table *file, const char *name, size_t length) {
-    const at_strings *fields = &file->fields;
-    for (int64_t i = 0; i < fields->count; i++) {
-        if (at_string_length(fields, i) == length && memcmp(at_string(fields, i), name, length) == 0)
-            return i;
-    }
-    for (int64_t i = 0; i < fields->count; i++) {
-        if (at_same_name(at_string(fields, i), at_string_length(fields, i), name, length)) return i;
-    }
-    return -1;
+    return at_find_column(&file->rows.fields, name, length);
 }
 
 static int is_target(const table *file, int64_t column) {
@@ -177,8 +71,8 @@ static int is_target(const table *file, int64_t column) {
 static int64_t find_usual(const table *file, int (*rank)(const char *, size_t)) {
     int64_t best = -1;
     int best_rank = 0;
-    for (int64_t i = 0; i < file->fields.count; i++) {
-        int found = rank(at_string(&file->fields, i), at_string_length(&file->fields, i));
+    for (int64_t i = 0; i < file->rows.fields.count; i++) {
+        int found = rank(at_string(&file->rows.fields, i), at_string_length(&file->rows.fields, i));
         if (found == 0 || is_target(file, i) || i == file->text) continue;
         if (best >= 0 && found >= best_rank) continue;
         best = i;
@@ -190,7 +84,7 @@ static int64_t find_usual(const table *file, int (*rank)(const char *, size_t)) 
 /* The only column that is neither text nor target; -1 if there is none or more than one. */
 static int64_t find_only_other(const table *file) {
     int64_t other = -1;
-    for (int64_t i = 0; i < file->width; i++) {
+    for (int64_t i = 0; i < file->rows.width; i++) {
         if (i == file->text || is_target(file, i)) continue;
         if (other >= 0) return -1;
         other = i;
@@ -205,8 +99,8 @@ static attn_status add_target(table *file, int64_t column, const char *name, siz
 }
 
 static attn_status add_named_target(table *file, int64_t column) {
-    return add_target(file, column, at_string(&file->fields, column),
-                      at_string_length(&file->fields, column));
+    return add_target(file, column, at_string(&file->rows.fields, column),
+                      at_string_length(&file->rows.fields, column));
 }
 
 /* The columns, by the names in the header, which was just read. */
@@ -236,7 +130,7 @@ static attn_status resolve_names(table *file, const char *text_column) {
         open = 0;
     }
     if (file->text < 0 && !open) file->text = find_only_other(file);
-    if (file->text < 0 && file->width == 1 && !reader->options.labelled) file->text = 0;
+    if (file->text < 0 && file->rows.width == 1 && !reader->options.labelled) file->text = 0;
     if (file->text < 0) return fail_no_column(file, "cannot tell which column is the text: name it", "");
     if (open) label = find_only_other(file);
     if (open && label < 0 && reader->options.labelled)
@@ -253,21 +147,22 @@ static attn_status resolve_numbers(table *file, const char *text_column) {
     for (int64_t i = 0; status == ATTN_OK && i < reader->wanted.count; i++) {
         const char *name = at_string(&reader->wanted, i);
         int64_t column = at_column_number(name, at_string_length(&reader->wanted, i)) - 1;
-        if (column >= file->width && reader->options.labelled)
-            return at_reader_fail(reader, "has no column %s: its first row has %" PRId64, name, file->width);
-        if (column < file->width) status = add_target(file, column, name, strlen(name));
+        if (column >= file->rows.width && reader->options.labelled)
+            return at_reader_fail(reader, "has no column %s: its first row has %" PRId64, name,
+                                  file->rows.width);
+        if (column < file->rows.width) status = add_target(file, column, name, strlen(name));
     }
     if (status != ATTN_OK) return status;
     if (file->text < 0) file->text = find_only_other(file);
-    if (file->text < 0 || file->text >= file->width)
+    if (file->text < 0 || file->text >= file->rows.width)
         return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the text",
-                              file->width);
+                              file->rows.width);
     if (reader->wanted.count > 0) return ATTN_OK;
     int64_t label = find_only_other(file);
     if (label < 0) {
         if (!reader->options.labelled) return ATTN_OK;
         return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the label",
-                              file->width);
+                              file->rows.width);
     }
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, label + 1);
@@ -277,13 +172,13 @@ static attn_status resolve_numbers(table *file, const char *text_column) {
 /* label TAB text, or just text. */
 static attn_status resolve_pair(table *file) {
     at_reader *reader = file->reader;
-    if (file->width >= 2) {
-        file->width = file->split_limit = 2;
+    if (file->rows.width >= 2) {
+        file->rows.width = file->rows.split_limit = 2;
         file->text = 1;
         return add_target(file, 0, "label", 5);
     }
     if (reader->options.labelled)
-        return at_reader_bad(reader, file->line,
+        return at_reader_bad(reader, file->rows.begin,
                              "one column: a row is label TAB text, or the first line names the "
                              "columns");
     file->text = 0;
@@ -293,7 +188,7 @@ static attn_status resolve_pair(table *file) {
 /* A number, and not a name in the first row that is too large for the number of a column, such as a year. */
 static int is_number(const table *file, const char *text) {
     int64_t number = at_column_number(text, strlen(text));
-    return number > 0 && (number <= file->width || find_column(file, text, strlen(text)) < 0);
+    return number > 0 && (number <= file->rows.width || find_column(file, text, strlen(text)) < 0);
 }
 
 /* Whether columns are asked for, and all by numbers. */
@@ -311,7 +206,7 @@ static int asked_by_number(const table *file, const char *text_column) {
  * there are no names does not make it one. */
 static int has_header(const table *file, const char *text_column) {
     const at_strings *wanted = &file->reader->wanted;
-    if (file->delimiter != '\t') return 1;
+    if (file->rows.delimiter != '\t') return 1;
     if (text_column && (strcmp(text_column, "text") != 0 || find_column(file, "text", 4) >= 0)) return 1;
     for (int64_t i = 0; i < wanted->count; i++) {
         int found = find_column(file, at_string(wanted, i), at_string_length(wanted, i)) >= 0;
@@ -339,14 +234,14 @@ char at_table_delimiter(const at_reader *reader) {
 static attn_status trim_names(table *file) {
     at_strings names = {0};
     attn_status status = ATTN_OK;
-    for (int64_t i = 0; status == ATTN_OK && i < file->fields.count; i++) {
-        const char *name = at_string(&file->fields, i);
-        size_t length = at_string_length(&file->fields, i);
+    for (int64_t i = 0; status == ATTN_OK && i < file->rows.fields.count; i++) {
+        const char *name = at_string(&file->rows.fields, i);
+        size_t length = at_string_length(&file->rows.fields, i);
         at_trim(&name, &length);
         status = at_reader_add(file->reader, &names, name, length);
     }
-    at_strings_free(file->reader->context, &file->fields);
-    file->fields = names;
+    at_strings_free(file->reader->context, &file->rows.fields);
+    file->rows.fields = names;
     return status;
 }
 
@@ -357,8 +252,8 @@ static attn_status begin(void *user) {
     at_placement *layout = &reader->dataset->placement;
     const char *text_column = reader->options.text_column;
     if (text_column && text_column[0] == 0) text_column = NULL;
-    file->delimiter = at_table_delimiter(reader);
-    file->limit = reader->next;
+    file->rows.delimiter = at_table_delimiter(reader);
+    file->rows.limit = reader->next;
     file->text = file->id = -1;
     const char *first_row;
     int64_t first_line;
@@ -369,11 +264,11 @@ static attn_status begin(void *user) {
         attn_status status = read_row(file, &more);
         if (status != ATTN_OK) return status;
         if (!more) return reader->options.piece ? ATTN_OK : at_reader_fail(reader, "has no examples");
-    } while (file->fields.count == 1 && at_string_length(&file->fields, 0) == 0);
+    } while (file->rows.fields.count == 1 && at_string_length(&file->rows.fields, 0) == 0);
     attn_status status = trim_names(file);
     if (status != ATTN_OK) return status;
-    file->width = file->fields.count;
-    layout->delimiter = file->delimiter;
+    file->rows.width = file->rows.fields.count;
+    layout->delimiter = file->rows.delimiter;
     if (!reader->options.head) layout->head = (size_t)(reader->next - reader->begin);
     int64_t targets = reader->wanted.count ? reader->wanted.count : 1;
     file->targets = at_allocate(reader->context, targets, sizeof *file->targets, "target columns");
@@ -381,8 +276,9 @@ static attn_status begin(void *user) {
     int numbers = asked_by_number(file, text_column);
     if (!numbers && has_header(file, text_column)) {
         status = resolve_names(file, text_column);
-        for (int64_t i = file->width - 1; i >= 0; i--)
-            if (at_is_id_name(at_string(&file->fields, i), at_string_length(&file->fields, i))) file->id = i;
+        for (int64_t i = file->rows.width - 1; i >= 0; i--)
+            if (at_is_id_name(at_string(&file->rows.fields, i), at_string_length(&file->rows.fields, i)))
+                file->id = i;
         layout->header = layout->head;
         if (!reader->options.head) reader->good = reader->next; /* it stands before whatever is bad */
     } else {
@@ -400,20 +296,21 @@ static attn_status begin(void *user) {
 
 static attn_status add_row(table *file) {
     at_reader *reader = file->reader;
-    const at_strings *fields = &file->fields;
-    if (fields->count != file->width)
-        return at_reader_bad(reader, file->line, "%" PRId64 " column%s, the first row has %" PRId64 "%s",
-                             fields->count, fields->count == 1 ? "" : "s", file->width,
-                             file->split_limit && !reader->options.labelled
+    const at_strings *fields = &file->rows.fields;
+    if (fields->count != file->rows.width)
+        return at_reader_bad(reader, file->rows.begin,
+                             "%" PRId64 " column%s, the first row has %" PRId64 "%s", fields->count,
+                             fields->count == 1 ? "" : "s", file->rows.width,
+                             file->rows.split_limit && !reader->options.labelled
                                  ? " (if lines are texts as they are, say that the format is lines)"
                                  : "");
     attn_status status = at_reader_token(reader, at_string(fields, file->text),
-                                         at_string_length(fields, file->text), file->line, 0);
+                                         at_string_length(fields, file->text), file->rows.begin, 0);
     for (int64_t i = 0; status == ATTN_OK && i < reader->dataset->columns.count; i++) {
         const char *value = at_string(fields, file->targets[i]);
         size_t length = at_string_length(fields, file->targets[i]);
         at_trim(&value, &length);
-        status = at_reader_one_line(reader, value, length, file->line);
+        status = at_reader_one_line(reader, value, length, file->rows.begin);
         if (status == ATTN_OK) status = at_reader_target(reader, value, length);
     }
     if (status != ATTN_OK) return status;
@@ -425,8 +322,8 @@ static attn_status add_row(table *file) {
     if (reader->dataset->columns.count == 1 && reader->options.label_separator == 0 &&
         at_reader_unlabelled(reader)) {
         const char *name = at_string(&reader->dataset->columns, 0);
-        return at_reader_bad(reader, file->line, "no label in column %.*s", at_clip(name, strlen(name), 80),
-                             name);
+        return at_reader_bad(reader, file->rows.begin, "no label in column %.*s",
+                             at_clip(name, strlen(name), 80), name);
     }
     return at_texts_end(reader->dataset, "", 0);
 }
@@ -437,20 +334,20 @@ static attn_status read_rows(table *file) {
     while (status == ATTN_OK) {
         status = read_row(file, &more);
         if (!more) break;
-        int blank = status == ATTN_OK && file->fields.count == 1 && at_string_length(&file->fields, 0) == 0;
-        if (status == ATTN_OK && !(blank && file->width > 1)) status = add_row(file);
+        int blank =
+            status == ATTN_OK && file->rows.fields.count == 1 && at_string_length(&file->rows.fields, 0) == 0;
+        if (status == ATTN_OK && !(blank && file->rows.width > 1)) status = add_row(file);
         status = at_reader_settle(file->reader, status);
     }
     return status;
 }
 
 attn_status at_read_table(at_reader *reader) {
-    table file = {.reader = reader};
+    table file = {.reader = reader, .rows.context = reader->context};
     attn_status status = at_reader_head(reader, begin, &file);
-    file.limit = reader->next;
-    if (status == ATTN_OK && file.width > 0) status = read_rows(&file);
+    file.rows.limit = reader->next;
+    if (status == ATTN_OK && file.rows.width > 0) status = read_rows(&file);
     at_release(reader->context, file.targets);
-    at_bytes_free(reader->context, &file.field);
-    at_strings_free(reader->context, &file.fields);
+    at_table_free(&file.rows);
     return status;
 }

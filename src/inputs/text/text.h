@@ -156,8 +156,6 @@ attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, c
                             size_t length, const at_cells *cells, at_writer *writer, int *filled);
 attn_status at_conllu_fill(const attn_dataset *dataset, const char *lines, size_t length,
                            const at_cells *cells, at_writer *writer, int *filled);
-/* Text of a file as it is; for a terminal escaped. */
-void at_put_raw(at_writer *writer, const char *text, size_t length);
 
 /* bmes.c: characters whose labels say where in a word they stand. */
 enum { AT_BMES_LABELS = 4 };
