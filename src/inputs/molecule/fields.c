@@ -1,0 +1,43 @@
+/* fields.c: what can be configured of molecules, and what of it depends on the task. */
+#include "inputs/molecule/reader.h"
+
+const at_field at_molecule_fields[] = {
+    AT_NODE_FIELDS("molecule.", at_molecule_values, "false"),
+    AT_SWITCH("molecule.stereo", at_molecule_values, stereo, "false",
+              "atoms know their chirality and isotope, double bonds whether they are cis or trans"),
+};
+_Static_assert(sizeof at_molecule_fields / sizeof at_molecule_fields[0] == AT_MOLECULE_FIELDS,
+               "AT_MOLECULE_FIELDS");
+
+const at_flag at_molecule_flags[] = {
+    {"stereo", "molecule.stereo", NULL, "molecules: chirality, isotopes, and cis or trans count"},
+};
+_Static_assert(sizeof at_molecule_flags / sizeof at_molecule_flags[0] == AT_MOLECULE_FLAGS,
+               "AT_MOLECULE_FLAGS");
+
+/* Data sets of measured molecules are small: hundreds or thousands of them, of 20 or 30 atoms. */
+const at_default at_molecule_defaults[] = {
+    {NULL, NULL, 0, "encoder.position", "none"},
+    {NULL, NULL, 0, "encoder.columns", "128"},
+    {NULL, NULL, 0, "encoder.heads", "8"},
+    {NULL, NULL, 0, "encoder.layers", "3"},
+    {NULL, NULL, 0, "encoder.inner", "256"},
+    {NULL, NULL, 0, "encoder.dropout", "0.1"},
+    {NULL, NULL, 0, "output.dropout", "0.1"},
+    {NULL, NULL, 0, "output.pool", "mean-max"},
+    {NULL, NULL, 0, "training.batch_units", "1200"},
+    {NULL, NULL, 0, "training.beta2", "0.98"},
+    {NULL, NULL, 0, "training.learning_rate", "0.0005"},
+    {NULL, NULL, 0, "training.epochs", "30"},
+    {NULL, NULL, 20000, "training.epochs", "10"},
+    {"classify", NULL, 0, "encoder.dropout", "0.2"},
+    {"classify", NULL, 0, "output.dropout", "0.2"},
+    {"regress", NULL, 0, "training.epochs", "60"},
+    {"regress", NULL, 20000, "training.epochs", "15"},
+};
+_Static_assert(sizeof at_molecule_defaults / sizeof at_molecule_defaults[0] == AT_MOLECULE_DEFAULTS,
+               "AT_MOLECULE_DEFAULTS");
+
+attn_status at_molecule_check(attn_context *context, const void *values, const at_input_use *use) {
+    return at_nodes_check(context, &((const at_molecule_values *)values)->nodes, use);
+}
