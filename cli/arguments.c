@@ -113,7 +113,7 @@ const char *arguments_nearest(const char *given, const char *const *names, size_
 void arguments_complain(const char *command, const char *before, const char *given, const char *after,
                         const char *nearest) {
     fprintf(stderr, "attn%s%s: %s", *command != '\0' ? " " : "", command, before);
-    text_print(stderr, given);
+    text_print_error(stderr, given);
     fputs(after, stderr);
     if (nearest != NULL) fprintf(stderr, "; did you mean %s?", nearest);
     fputc('\n', stderr);

@@ -1,6 +1,9 @@
 /* text.c: text in the terminal and in JSON (see text.h). */
 #include "text.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include <attn/text.h>
 
 int text_width(const char *text) { return attn_text_cells(text); }
@@ -10,6 +13,15 @@ void text_print(FILE *file, const char *text) {
     while (*text != '\0') {
         attn_text_glyph(&text, shown);
         fputs(shown, file);
+    }
+}
+
+void text_print_error(FILE *file, const char *text) {
+    char shown[ATTN_GLYPH_BYTES];
+    while (*text != '\0') {
+        bool breaks = strncmp(text, "\n  ", 3) == 0;
+        attn_text_glyph(&text, shown);
+        fputs(breaks ? "\n" : shown, file);
     }
 }
 

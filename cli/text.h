@@ -16,7 +16,11 @@ int text_width(const char *text);
 /* Prints `text`, escaped. */
 void text_print(FILE *file, const char *text);
 
-/* The same, with spaces after (before) it up to `width` cells. */
+/* The same of an error of the library, which may go on in lines that are
+ * indented by two spaces: these line breaks stay. */
+void text_print_error(FILE *file, const char *text);
+
+/* As text_print, with spaces after (before) it up to `width` cells. */
 void text_print_left(FILE *file, const char *text, int width);
 void text_print_right(FILE *file, const char *text, int width);
 

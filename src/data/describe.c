@@ -7,6 +7,8 @@
 
 #include <attn/text.h>
 
+#include "data/lines.h"
+
 enum {
     CLASSES_SHOWN = 20,
     ONCE_CELLS = 40, /* names of classes that occur once, about so many cells of them */
@@ -83,15 +85,26 @@ void at_describe_begin(const attn_dataset *dataset, const char *format, const at
              options->unlabelled ? "false" : "true", dataset->examples);
 }
 
+/* A problem may go on in lines that are indented by two spaces. */
+static void put_problem(at_writer *writer, const char *text) {
+    const char *stop;
+    for (; (stop = strstr(text, "\n  ")) != NULL; text = stop + 1) {
+        put(writer, "  ");
+        at_put_raw(writer, text, (size_t)(stop - text));
+        at_put_char(writer, '\n');
+    }
+    put(writer, "  ");
+    at_put_text(writer, text);
+    at_put_char(writer, '\n');
+}
+
 static void put_problems(const attn_dataset *dataset, at_writer *writer) {
     int64_t wrong = dataset->skipped;
     if (wrong == 0) return;
     at_print(writer, "\n%s %s left out:\n", at_grouped(wrong).text,
              wrong == 1 ? "example is wrong and" : "examples are wrong and");
     for (int64_t i = 0; i < PROBLEMS_SHOWN && i < dataset->problems.count; i++) {
-        put(writer, "  ");
-        at_put_text(writer, at_string(&dataset->problems, i));
-        at_put_char(writer, '\n');
+        put_problem(writer, at_string(&dataset->problems, i));
     }
     if (wrong > PROBLEMS_SHOWN) at_print(writer, "  and %s more\n", at_grouped(wrong - PROBLEMS_SHOWN).text);
 }
