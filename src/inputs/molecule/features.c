@@ -106,7 +106,6 @@ attn_status at_molecule_add(at_molecule_reader *reader, const char *text, size_t
         status = at_graphs_edge(dataset, bond->from, bond->to, numbers);
         if (status == ATTN_OK) status = at_graphs_edge(dataset, bond->to, bond->from, numbers);
     }
-    at_graphs_of(dataset)->feature_columns = AT_ATOM_COLUMNS;
     if (status != ATTN_OK) return status;
     return at_strings_add(reader->context, &at_graphs_of(dataset)->texts, text, length);
 }

@@ -25,13 +25,13 @@ const at_default at_molecule_defaults[] = {
     {NULL, NULL, 0, "encoder.dropout", "0.1"},
     {NULL, NULL, 0, "output.dropout", "0.1"},
     {NULL, NULL, 0, "output.pool", "mean-max"},
-    {NULL, NULL, 0, "training.batch_units", "1200"},
+    {NULL, NULL, 0, "training.batch_units", "600"},
     {NULL, NULL, 0, "training.beta2", "0.98"},
-    {NULL, NULL, 0, "training.learning_rate", "0.0005"},
     {NULL, NULL, 0, "training.epochs", "30"},
     {NULL, NULL, 20000, "training.epochs", "10"},
-    {"classify", NULL, 0, "encoder.dropout", "0.2"},
-    {"classify", NULL, 0, "output.dropout", "0.2"},
+    {NULL, NULL, 20000, "training.batch_units", "1200"},
+    {"regress", NULL, 0, "encoder.dropout", "0"}, /* numbers are hard to tell where rows are half hidden */
+    {"regress", NULL, 0, "output.dropout", "0"},
     {"regress", NULL, 0, "training.epochs", "60"},
     {"regress", NULL, 20000, "training.epochs", "15"},
 };

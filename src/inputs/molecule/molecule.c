@@ -9,8 +9,10 @@ static attn_status choose(const void *values, const attn_dataset *examples, at_s
 
 static attn_status create(attn_context *context, const void *values, const at_input_use *use,
                           at_input **input) {
-    return at_nodes_create(context, &at_molecule_kind, &((const at_molecule_values *)values)->nodes, use,
-                           input);
+    const at_molecule_values *own = values;
+    at_node_values nodes = own->nodes;
+    nodes.optional = own->stereo;
+    return at_nodes_create(context, &at_molecule_kind, &nodes, use, input);
 }
 
 /* A table gets columns; lines of SMILES have no room for answers. */

@@ -280,7 +280,11 @@ static attn_status read_all(at_molecule_reader *reader) {
         status = at_graphs_dataset(reader->context, reader->name, &at_molecule_content, reader->format,
                                    &reader->dataset);
     if (status != ATTN_OK) return status;
-    at_graphs_of(reader->dataset)->edge_columns = AT_BOND_COLUMNS;
+    at_graphs *graphs = at_graphs_of(reader->dataset);
+    graphs->feature_columns = AT_ATOM_COLUMNS;
+    graphs->optional_features = AT_ATOM_COLUMNS - AT_ATOM_PLAIN;
+    graphs->edge_columns = AT_BOND_COLUMNS;
+    graphs->optional_numbers = AT_BOND_COLUMNS - AT_BOND_PLAIN;
     status = reader->format == AT_MOLECULE_TABLE ? at_molecule_read_table(reader) : read_lines(reader);
     const attn_dataset *dataset = reader->dataset;
     if (status != ATTN_OK || dataset->examples > 0 || dataset->stopped != ATTN_OK || options->piece)
