@@ -76,7 +76,7 @@ static attn_status refuse(at_molecule *molecule, const at_atom *atom, int valenc
     const at_element *row = &at_elements[is_hypervalent(atom, effective) ? atom->element : effective];
     return at_molecule_refuse(
         molecule, position, atom->position,
-        "%s%s has a valence of %d (%u neighbours and %d hydrogens, double bonds twice); it allows %s%d",
+        "%s%s has a valence of %d (neighbours: %u, hydrogens: %d, double bonds count twice); it allows %s%d",
         element->symbol, charge, valence, (unsigned)atom->degree, atom->hydrogens,
         row->valence_count > 1 ? "up to " : "", row->valences[row->valence_count - 1]);
 }

@@ -11,7 +11,8 @@
 #include "base/memory.h"
 #include "inputs/molecule/perceive.h"
 
-#define EXACT_MOST 1000 /* atoms; larger scaffolds have a hash of their ranks as their text */
+#define ROUNDS_LARGE 16 /* of mixing in those */
+#define EXACT_MOST 500  /* atoms; larger scaffolds have a hash of their ranks as their text */
 #define CHOICES_MOST 12 /* equal atoms that are tried one after another */
 
 typedef struct scaffold {
@@ -123,8 +124,9 @@ static int64_t count_colours(scaffold *s) {
 /* Mixes the colours of the neighbours in until no more of them are told apart. */
 static int64_t refine(scaffold *s) {
     const at_molecule *molecule = s->molecule;
-    int64_t colours = count_colours(s);
-    for (;;) {
+    int large = s->count > EXACT_MOST;
+    int64_t most = large ? ROUNDS_LARGE : s->count, colours = large ? 0 : count_colours(s);
+    for (int64_t round = 0; round < most; round++) {
         for (int64_t i = 0; i < s->count; i++) {
             const at_atom *atom = &molecule->atoms[s->atom[i]];
             uint64_t sum = 0;
@@ -137,10 +139,12 @@ static int64_t refine(scaffold *s) {
             s->mixed[i] = mix(s->colour[i] * 3 + sum);
         }
         memcpy(s->colour, s->mixed, (size_t)s->count * sizeof *s->colour);
+        if (large) continue;
         int64_t now = count_colours(s);
-        if (now <= colours) return now;
+        if (now <= colours) break;
         colours = now;
     }
+    return colours;
 }
 
 /* The smallest colour that several atoms have (mixed is sorted); its atoms are equal so far. */
