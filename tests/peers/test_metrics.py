@@ -1,9 +1,9 @@
 """ROC-AUC, PR-AUC, log loss and errors of numbers against scikit-learn.
 
-Cases are made up: sets of all sizes from one example on, scores with many ties or with none, of float32 and of
-double, close to each other and far apart, probabilities of 0 and 1 and next to them, and any share of examples
-without a truth, which scikit-learn is not shown. Then the same metrics of a trained model's report, from the
-probabilities and numbers that it predicts.
+Cases are made up: sets of all sizes from one example on, scores with many ties or with none, of float32 and
+of double, close to each other and far apart, probabilities of 0 and 1 and next to them, and any share of
+examples without a truth, which scikit-learn is not shown. Then the same metrics of a trained model's report,
+from the probabilities and numbers that it predicts.
 """
 
 import ctypes
@@ -231,7 +231,9 @@ def reports(random, folder):
         toxic = str(int(("old" in text) != (random.random() < 0.3)))
         kind = "abc"[int("blue" in text) + int("new" in text)]
         gaps = random.random(3) < 0.3
-        row = [" ".join(text)] + ["" if gap else v for gap, v in zip(gaps, (active, toxic, kind), strict=True)]
+        row = [" ".join(text)] + [
+            "" if gap else v for gap, v in zip(gaps, (active, toxic, kind), strict=True)
+        ]
         lines.append(",".join([*row, f"{len(set(text)) + random.normal():.4f}"]))
     table = folder / "table.csv"
     table.write_text("\n".join(lines) + "\n")
@@ -241,12 +243,16 @@ def reports(random, folder):
     program("train", "classify", str(table), "--column", ",".join(names), "--text-column", "text",
             "-o", model, *SMALL)  # fmt: skip
     report = json.loads(program("eval", model, str(table), "--json"))
-    said = [json.loads(line) for line in program("predict", model, str(table), "--json", "--probs").splitlines()]
+    said = [
+        json.loads(line) for line in program("predict", model, str(table), "--json", "--probs").splitlines()
+    ]
     means = {}
     for column, (name, positive) in enumerate(zip(names, ("yes", "1", None), strict=True)):
         own = report if column == 0 else report["outputs"][name]
         labels = sorted(said[0]["probabilities"][name])
-        rows = [(row[column + 1], answer["probabilities"][name]) for row, answer in zip(truth, said, strict=True)]
+        rows = [
+            (row[column + 1], answer["probabilities"][name]) for row, answer in zip(truth, said, strict=True)
+        ]
         rows = [row for row in rows if row[0]]
         matrix = np.array([[p[label] for label in labels] for _, p in rows])
         theirs = {"log_loss": metrics.log_loss([row[0] for row in rows], matrix, labels=labels)}
@@ -258,13 +264,19 @@ def reports(random, folder):
         else:
             check("three classes have no areas", "roc_auc" not in own and "pr_auc" not in own)
         for metric, value in theirs.items():  # probabilities are written with six digits: ties may come of it
-            check(f"report: {name} {metric}: {own[metric]!r}, scikit-learn {value!r}", abs(own[metric] - value) < 1e-4)
+            check(
+                f"report: {name} {metric}: {own[metric]!r}, scikit-learn {value!r}",
+                abs(own[metric] - value) < 1e-4,
+            )
             means.setdefault(metric, []).append(own[metric])
     for metric, values in means.items():
         near("report: mean " + metric, report["mean"][metric], sum(values) / len(values))
     program("train", "regress", str(table), "--column", "size", "--text-column", "text", "-o", model, *SMALL)
     report = json.loads(program("eval", model, str(table), "--json"))
-    said = [json.loads(line)["outputs"]["size"] for line in program("predict", model, str(table), "--json").splitlines()]
+    said = [
+        json.loads(line)["outputs"]["size"]
+        for line in program("predict", model, str(table), "--json").splitlines()
+    ]
     right = [float(np.float32(row[4])) for row in truth]
     for name, function in (
         ("mean_squared_error", metrics.mean_squared_error),
