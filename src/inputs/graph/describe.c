@@ -79,6 +79,7 @@ static void measure_graph(const at_graphs *graphs, int64_t graph, sorted_edges w
     int64_t first = graphs->first_edge[graph], count = graphs->first_edge[graph + 1] - first;
     int64_t node = graphs->first_node[graph], nodes = graphs->first_node[graph + 1] - node;
     sorted_edges *edges = &with[1];
+    if (count == 0) return;
     sort_edges(graphs->from + first, graphs->to + first, count, nodes, &with[0], edges);
     for (int64_t e = 0; e < count; e++) {
         int32_t from = edges->from[e], to = edges->to[e];
