@@ -78,8 +78,8 @@ static void test_ogb_nodes(void **state) {
     remove_folder();
 }
 
-static void test_ogb_graphs(void **state) {
-    (void)state;
+/* Two graphs. */
+static void make_molecules(void) {
     make_ogb();
     write_text("raw/num-node-list.csv.gz", "2\n1\n");
     write_text("raw/num-edge-list.csv.gz", "2\n0\n");
@@ -88,6 +88,11 @@ static void test_ogb_graphs(void **state) {
     write_text("raw/node-feat.csv.gz", "1\n2\n3\n");
     write_text("raw/graph-label.csv.gz", "0,nan\n1,0\n");
     write_split("time", "0\n", "", "1\n");
+}
+
+static void test_ogb_graphs(void **state) {
+    (void)state;
+    make_molecules();
     check_graphs(read_path(folder, labelled(0)), "0(1) 1(2) 0>1(5,6) 1>0(7,8) /0/@train;2(3) /1/0@test;");
     attn_reader_options options = labelled(-1);
     options.column = "label1";
@@ -101,6 +106,12 @@ static void test_ogb_graphs(void **state) {
         folder, labelled(1),
         ": has no node-label.csv: there are no labels of nodes to learn, but some of graphs (task classify, "
         "regress)");
+    remove_folder();
+}
+
+/* Files that do not agree with each other. */
+static void test_ogb_errors(void **state) {
+    (void)state;
     static const struct {
         const char *name, *text, *restored, *error;
     } bad[] = {
@@ -126,6 +137,7 @@ static void test_ogb_graphs(void **state) {
          "graph-label.csv.gz:2: 1 columns, the first line has 2"},
         {"graph-label.csv.gz", "nan,0\nnan,0\n", "0,nan\n1,0\n", NULL},
     };
+    make_molecules();
     for (size_t i = 0; i < COUNT(bad); i++) {
         char name[60], error[200];
         snprintf(name, sizeof name, "raw/%s", bad[i].name);
@@ -135,6 +147,12 @@ static void test_ogb_graphs(void **state) {
                    bad[i].error ? error : ": label0 has no value in any graph: there is nothing to learn");
         write_text(name, bad[i].restored);
     }
+    remove_folder();
+}
+
+static void test_ogb_missing(void **state) {
+    (void)state;
+    make_molecules();
     assert_int_equal(unlink(path_of("raw/num-edge-list.csv.gz")), 0);
     path_fails(
         folder, labelled(0),
@@ -251,7 +269,7 @@ static void add_array(const char *name, const char *descr, const char *shape, co
     put_bytes(&made, dict, strlen(dict));
     int size = descr[2] - '0', is_float = descr[1] == 'f';
     for (int i = 0; i < count && !raw; i++) {
-        uint64_t bits = (uint64_t)(int64_t)numbers[i];
+        uint64_t bits = is_float ? 0 : (uint64_t)(int64_t)numbers[i];
         float single = (float)numbers[i];
         uint32_t half;
         memcpy(&half, &single, 4);
@@ -416,6 +434,12 @@ static void test_npz_errors(void **state) {
     begin_matrix(0, "<f4", 1);
     add_array("node_names", "|S1", "(2,)", NULL, 2, "pq");
     zip_fails(unlabelled, "a.npz: array node_names: has shape (2,), and there are 3 to be named");
+}
+
+/* Sparse matrices whose parts do not agree, and edges to nodes that are not there. */
+static void test_npz_edge_errors(void **state) {
+    (void)state;
+    attn_reader_options options = labelled(1), unlabelled = reader_options_unlabelled();
     static const struct {
         double indices[2], begins[3], shape[2];
         const char *error;
@@ -453,8 +477,7 @@ static void test_npz_errors(void **state) {
     zip_fails(unlabelled,
               "a.npz: has an array adj_indices and none adj_indptr: a sparse matrix (CSR) has indices, "
               "indptr and shape");
-    begin_pairs();
-    zip.directory.count = zip.file.count = 0, zip.members = 0;
+    zip_begin(0);
     add_array("edges", "<i4", "(1, 2)", NUMBERS(0, 3));
     add_array("node_labels", "<i8", "(3,)", NUMBERS(0, 1, 1));
     zip_fails(options, "a.npz: array edges: row 0 leads to a node that is not there: they are 0 to 2");
@@ -663,9 +686,10 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ogb_nodes),    cmocka_unit_test(test_ogb_graphs),
+        cmocka_unit_test(test_ogb_errors),   cmocka_unit_test(test_ogb_missing),
         cmocka_unit_test(test_npz_matrices), cmocka_unit_test(test_npz_pairs),
-        cmocka_unit_test(test_npz_errors),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_npz_errors),   cmocka_unit_test(test_npz_edge_errors),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
