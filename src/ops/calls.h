@@ -310,6 +310,7 @@ typedef struct at_attention_backward_call {
     const attn_pattern *pattern;
     const attn_attention_options *options;
     const attn_tensor *query, *key, *value, *output, *log_sum_exp, *d_output;
+    /* On a graph gradients of query, key and value may be the same view, which then becomes their sum. */
     const attn_attention_gradients *gradients;
 } at_attention_backward_call;
 

@@ -485,16 +485,22 @@ void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient) {
     gradient->data = NULL;
 }
 
+int at_gradient_take(attn_tape *tape, attn_variable *x, attn_variable *output) {
+    if (!at_wanted(x) || tape->status != ATTN_OK || x->gradient || x->whole || x->parameter ||
+        !output->gradient_bytes || output->kept || x->rows != output->rows || x->columns != output->columns) {
+        return 0;
+    }
+    x->gradient = output->gradient;
+    x->gradient_bytes = output->gradient_bytes;
+    x->gradient_stride = output->gradient_stride;
+    x->mixed = 1;
+    output->gradient_bytes = 0;
+    return 1;
+}
+
 void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, int steal) {
     if (!at_wanted(x) || tape->status != ATTN_OK) return;
-    if (steal && !x->gradient && !x->whole && !x->parameter && output->gradient_bytes && !output->kept) {
-        x->gradient = output->gradient;
-        x->gradient_bytes = output->gradient_bytes;
-        x->gradient_stride = output->gradient_stride;
-        x->mixed = 1;
-        output->gradient_bytes = 0;
-        return;
-    }
+    if (steal && at_gradient_take(tape, x, output)) return;
     int fresh = gradient_is_fresh(tape, x);
     if (fresh < 0) return;
     copy_rows(tape, at_gradient_of(output), at_gradient_of(x), !fresh);

@@ -153,6 +153,10 @@ void at_gradient_end(attn_tape *tape, attn_variable *x, at_gradient *gradient);
  * *adds is 0 and else to be added to. There is nothing to end. */
 at_gradient at_gradient_adding(attn_tape *tape, attn_variable *x, int *adds);
 
+/* The memory of the gradient of a node's output, which nobody reads after this call, as that of x: for an
+ * operation that can then make dx of it in place. Whether it could be had; else nothing has changed. */
+int at_gradient_take(attn_tape *tape, attn_variable *x, attn_variable *output);
+
 /* dx += g where x is as wide as g: takes g's memory over if it may (steal: g is
  * the gradient of a node's output that nobody reads after this call). */
 void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, int steal);

@@ -334,7 +334,7 @@ static void forward_edge_row(const edge_row *row, const edge_task *t, const edge
     }
     finish_edge_heads(row, s);
     write_heads(query_rows(&call->output, row->sequence, row->own, row->head), call->output.head, s->y,
-                s->y_width, row->heads, call->d_v, s->y_part, s->rescale);
+                s->y_width, row->heads, call->d_v, s->y_part, s->rescale, 0);
 }
 
 /* The rows that the edges some way on will read. */

@@ -12,7 +12,8 @@
  *     GATV2      dq, dk += ds a leaky'(x)     da += ds leaky(x),  x = q + k
  *     GAT        u = ds leaky'(inner):        dq += u a, da += u q;  dk += u b, db += u k
  *
- * A hub's pieces leave their sums, which are added in order.
+ * A hub's pieces leave their sums, which are added in order. Gradients that are
+ * one memory, because queries, keys or values are one tensor, become their sum.
  */
 #include "kernels/impl/edges.h"
 
@@ -386,6 +387,15 @@ VEC_INLINE void backward_edge_row(const int by_column, const edge_row *given, co
     if (call->score == ATTN_SCORE_GAT) add_own_gradients(row, s, vector_of, fresh);
 }
 
+/* Whether what comes by column is added: to what came by row, or of the value to the key's. */
+static int adds_key(const at_attention *call) {
+    return call->d_query.data && call->d_key.data == call->d_query.data;
+}
+static int adds_value(const at_attention *call) {
+    const float *data = call->d_value.data;
+    return data && (data == call->d_key.data || data == call->d_query.data);
+}
+
 /* The sums of heads (or key/value heads) from `head` on to where they belong:
  * the gradient itself, or a hub's partial result. */
 static void write_edge_sums(const at_attention *call, const edge_task *t, int by_column, int64_t own,
@@ -396,20 +406,20 @@ static void write_edge_sums(const at_attention *call, const edge_task *t, int by
             numbers = heads * call->d_k;
     if (t->piece && t->piece->partial >= 0) {
         float *partial = call->partials + t->piece->partial * (numbers + (y ? heads * call->d_v : 0));
-        write_heads(partial, call->d_k, s->x, s->x_width, (int)heads, call->d_k, s->x_part, factors);
+        write_heads(partial, call->d_k, s->x, s->x_width, (int)heads, call->d_k, s->x_part, factors, 0);
         if (y) {
             write_heads(partial + numbers, call->d_v, s->y, s->y_width, (int)heads, call->d_v, s->y_part,
-                        NULL);
+                        NULL, 0);
         }
         return;
     }
     if (x->data) {
         write_heads(rows_at(x, t->sequence, first_row, own, head), x->head, s->x, s->x_width, (int)heads,
-                    call->d_k, s->x_part, factors);
+                    call->d_k, s->x_part, factors, by_column && adds_key(call));
     }
     if (y && y->data) {
         write_heads(rows_at(y, t->sequence, first_row, own, head), y->head, s->y, s->y_width, (int)heads,
-                    call->d_v, s->y_part, NULL);
+                    call->d_v, s->y_part, NULL, adds_value(call));
     }
 }
 
@@ -486,6 +496,10 @@ static int64_t attention_edges_partial(const at_attention *call, int backward, i
     return by_column ? call->kv_heads * (call->d_k + call->d_v) : call->heads * call->d_k;
 }
 
+static void put_numbers(int count, const float *x, float *target, int adds) {
+    for (int c = 0; c < count; c++) target[c] = adds ? target[c] + x[c] : x[c];
+}
+
 static void merge_backward(const at_attention *call, int by_column, const at_graph_hub *hub) {
     int64_t numbers = attention_edges_partial(call, 1, by_column),
             heads = by_column ? call->kv_heads : call->heads;
@@ -494,15 +508,15 @@ static void merge_backward(const at_attention *call, int by_column, const at_gra
         const float *partial = call->partials + (hub->first_partial + p) * numbers;
         for (int64_t x = 0; x < numbers; x++) sum[x] += partial[x];
     }
-    const at_rows *x = by_column ? &call->d_key : &call->d_query;
+    const at_rows *x = by_column ? &call->d_key : &call->d_query, *y = &call->d_value;
     for (int64_t h = 0; h < heads; h++) {
         if (x->data) {
-            memcpy(x->data + hub->row * x->row + h * x->head, sum + h * call->d_k,
-                   (size_t)call->d_k * sizeof(float));
+            put_numbers(call->d_k, sum + h * call->d_k, x->data + hub->row * x->row + h * x->head,
+                        by_column && adds_key(call));
         }
-        if (by_column && call->d_value.data) {
-            memcpy(call->d_value.data + hub->row * call->d_value.row + h * call->d_value.head,
-                   sum + heads * call->d_k + h * call->d_v, (size_t)call->d_v * sizeof(float));
+        if (by_column && y->data) {
+            put_numbers(call->d_v, sum + heads * call->d_k + h * call->d_v,
+                        y->data + hub->row * y->row + h * y->head, adds_value(call));
         }
     }
 }

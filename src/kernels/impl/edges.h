@@ -216,29 +216,31 @@ VEC_INLINE vec spread_heads(const int part, const float *numbers, veci index) {
 
 /* The same for heads that share vectors, in a place of whole vectors. */
 VEC_INLINE void write_shared_heads(const int part, float *target, const float *source, int numbers,
-                                   const float *factors) {
+                                   const float *factors, int adds) {
     const veci index = spread_index(part);
     for (int x = 0; x < numbers; x += VEC_WIDTH) {
         vec y = vec_load(source + x);
-        vec_store(target + x, factors ? vec_mul(y, spread_heads(part, factors + x / part, index)) : y);
+        if (factors) y = vec_mul(y, spread_heads(part, factors + x / part, index));
+        vec_store(target + x, adds ? vec_add(vec_load(target + x), y) : y);
     }
 }
 
-/* target[h] = factors[h] source[h], or without factors. */
+/* target[h] = factors[h] source[h], or without factors; or (adds) target[h] += that. */
 static void write_heads(float *target, int64_t target_head, const float *source, int width, int heads,
-                        int channels, int part, const float *factors) {
+                        int channels, int part, const float *factors, int adds) {
     if (VEC_PART <= VEC_WIDTH / 2 && part == VEC_WIDTH / 2 && target_head == channels) {
-        write_shared_heads(VEC_WIDTH / 2, target, source, heads * channels, factors);
+        write_shared_heads(VEC_WIDTH / 2, target, source, heads * channels, factors, adds);
         return;
     }
     if (VEC_PART <= VEC_WIDTH / 4 && part == VEC_WIDTH / 4 && target_head == channels) {
-        write_shared_heads(VEC_WIDTH / 4, target, source, heads * channels, factors);
+        write_shared_heads(VEC_WIDTH / 4, target, source, heads * channels, factors, adds);
         return;
     }
     for (int h = 0; h < heads; h++, target += target_head, source += width) {
         const vec factor = vec_set(factors ? factors[h] : 1.0f);
         for (int c = 0; c < channels; c += VEC_WIDTH) {
             vec x = vec_mul(vec_load(source + c), factor);
+            if (adds) x = vec_add(load_channels(target, c, channels), x);
             if (c + VEC_WIDTH <= channels) {
                 vec_store(target + c, x);
             } else {

@@ -6,9 +6,15 @@
 static void activation_backward(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0], *y = node->output;
     const attn_activation *activation = node->state;
+    at_view d = at_gradient_of(y);
+    if (at_gradient_take(tape, x, y)) { /* in place */
+        at_activation_backward_call call = {*activation, d, at_data_of(x), d};
+        at_tape_did(tape, at_tape_run(tape)->activation_backward(at_tape_context(tape), &call));
+        return;
+    }
     at_gradient dx = at_gradient_begin(tape, x);
     if (!dx.data) return;
-    at_activation_backward_call call = {*activation, at_gradient_of(y), at_data_of(x), at_place_of(&dx, x)};
+    at_activation_backward_call call = {*activation, d, at_data_of(x), at_place_of(&dx, x)};
     at_tape_did(tape, at_tape_run(tape)->activation_backward(at_tape_context(tape), &call));
     at_gradient_end(tape, x, &dx);
 }

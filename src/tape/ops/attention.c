@@ -76,6 +76,12 @@ static void attention_backward(attn_tape *tape, at_node *node) {
     int values_only = s->options.score == ATTN_SCORE_NONE && x[0] == x[2] && x[1] == x[2];
     for (int i = 0; i < 3; i++) {
         input[i] = heads_of(x[i]->data, x[i]->rows, x[i]->columns, x[i]->stride, heads[i]);
+        int first = x[i] == x[0] ? 0 : x[i] == x[1] ? 1 : 2; /* of those that are this variable */
+        if (first < i && s->pattern.graph && g[first].data && !g[first].adds) {
+            *target[i] = *target[first]; /* the operator adds them up */
+            g[i] = (at_gradient){NULL, 0, 0, 0};
+            continue;
+        }
         g[i] = at_gradient_begin(tape, values_only && i < 2 ? NULL : x[i]);
         if (g[i].data) *target[i] = heads_of(g[i].data, x[i]->rows, x[i]->columns, g[i].stride, heads[i]);
     }

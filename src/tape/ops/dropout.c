@@ -11,9 +11,14 @@ static void drop(attn_tape *tape, const at_dropout *dropout, at_view x, at_view 
 
 static void dropout_backward(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0];
+    at_view d = at_gradient_of(node->output);
+    if (at_gradient_take(tape, x, node->output)) { /* in place */
+        drop(tape, node->state, d, d);
+        return;
+    }
     at_gradient dx = at_gradient_begin(tape, x);
     if (!dx.data) return;
-    drop(tape, node->state, at_gradient_of(node->output), at_place_of(&dx, x));
+    drop(tape, node->state, d, at_place_of(&dx, x));
     at_gradient_end(tape, x, &dx);
 }
 
