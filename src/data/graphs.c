@@ -54,6 +54,8 @@ attn_status at_graphs_create(attn_context *context, const void *like, void **con
         made->feature_columns = from->feature_columns;
         made->dense_columns = from->dense_columns;
         made->edge_columns = from->edge_columns;
+        made->optional_features = from->optional_features;
+        made->optional_numbers = from->optional_numbers;
         made->listed_once = from->listed_once;
         status = add_all(context, &from->feature_names, 0, from->feature_names.count, &made->feature_names);
     }

@@ -30,6 +30,10 @@ typedef struct at_graphs {
     float *edge_numbers;                  /* [edges][edge_columns] */
     int64_t from_room, to_room, edge_columns, edge_number_room;
 
+    /* So many of the last columns, of the sparse features and of the numbers of edges, a view may leave out.
+     */
+    int64_t optional_features, optional_numbers;
+
     at_strings names;         /* [nodes]: what the data calls them; none at all: their numbers from 0 */
     at_strings texts;         /* [graphs]: what each was written as (SMILES); or none at all */
     at_strings feature_names; /* of the dense columns, or none at all */

@@ -139,6 +139,14 @@ static attn_status learn_names(at_node_input *input, const at_graphs *graphs, co
     return status;
 }
 
+/* The columns that the view has of the data. */
+static int64_t features_of(const at_node_input *input, const at_graphs *graphs) {
+    return graphs->feature_columns - (input->values.optional ? 0 : graphs->optional_features);
+}
+static int64_t numbers_of(const at_node_input *input, const at_graphs *graphs) {
+    return graphs->edge_columns - (input->values.optional ? 0 : graphs->optional_numbers);
+}
+
 attn_status at_nodes_learn(at_input *input, const at_learning *from) {
     at_node_input *nodes = own(input);
     const at_graphs *graphs = at_graphs_of(from->examples);
@@ -151,9 +159,9 @@ attn_status at_nodes_learn(at_input *input, const at_learning *from) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has no nodes to learn from",
                        attn_dataset_name(from->examples));
     forget(nodes);
-    nodes->feature_columns = graphs->feature_columns;
+    nodes->feature_columns = features_of(nodes, graphs);
     nodes->dense_columns = graphs->dense_columns;
-    nodes->edge_numbers = graphs->edge_columns;
+    nodes->edge_numbers = numbers_of(nodes, graphs);
     attn_status status = measure(context, graphs->dense, graphs->nodes, graphs->dense_columns,
                                  nodes->values.normalize, &nodes->mean, &nodes->deviation);
     if (status == ATTN_OK)
@@ -298,12 +306,12 @@ static attn_status check_columns(const at_node_input *input, attn_context *conte
                        "%.200s: has nodes with %" PRId64
                        " numbers, the model learned from nodes with %" PRId64,
                        attn_dataset_name(dataset), graphs->dense_columns, input->dense_columns);
-    if (graphs->edge_columns != input->edge_numbers)
+    if (numbers_of(input, graphs) != input->edge_numbers)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.200s: has edges with %" PRId64
                        " numbers, the model learned from edges with %" PRId64,
-                       attn_dataset_name(dataset), graphs->edge_columns, input->edge_numbers);
-    if (given && graphs->feature_columns > input->feature_columns)
+                       attn_dataset_name(dataset), numbers_of(input, graphs), input->edge_numbers);
+    if (given && features_of(input, graphs) > input->feature_columns)
         return fail_feature(input, context, dataset);
     if (given || graphs->feature_columns == 0 || input->values.features == AT_NODES_DEGREE) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,

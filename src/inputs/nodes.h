@@ -39,7 +39,8 @@ typedef struct at_node_values {
     int pattern;  /* at_node_pattern */
     int features; /* at_node_source */
     int normalize, norm;
-    int few; /* at_node_choice */
+    int optional; /* what the data says can be left out is not */
+    int few;      /* at_node_choice */
 } at_node_values;
 
 /* The rows of a kind's table. prefix: "graph." and so on; type: its struct of values, which begins with the

@@ -85,16 +85,18 @@ static int64_t put_features(const at_node_input *input, const at_node_encoded *e
         return at + 1;
     }
     int64_t first = graphs->first_feature[node], count = graphs->first_feature[node + 1] - first;
+    int64_t kept = 0;
     double sum = 0;
     for (int64_t f = 0; f < count; f++) {
         float value = graphs->values ? graphs->values[first + f] : 1;
-        batch->features[at + f] = graphs->features[first + f];
-        batch->values[at + f] = value;
+        if (graphs->features[first + f] >= input->feature_columns) continue; /* the view leaves it out */
+        batch->features[at + kept] = graphs->features[first + f];
+        batch->values[at + kept++] = value;
         sum += value < 0 ? -(double)value : (double)value;
     }
-    for (int64_t f = 0; input->values.normalize && sum > 0 && f < count; f++)
+    for (int64_t f = 0; input->values.normalize && sum > 0 && f < kept; f++)
         batch->values[at + f] = (float)((double)batch->values[at + f] / sum);
-    return at + count;
+    return at + kept;
 }
 
 static void put_dense(const at_node_input *input, const at_graphs *graphs, int64_t node, float *to) {

@@ -96,7 +96,7 @@ static attn_status list_edges(const at_node_input *input, const at_graphs *graph
 
 /* The numbers of an edge of the data. */
 static void put_numbers(const at_node_input *input, const at_graphs *graphs, int64_t edge, float *to) {
-    const float *from = edge >= 0 ? graphs->edge_numbers + edge * input->edge_numbers : NULL;
+    const float *from = edge >= 0 ? graphs->edge_numbers + edge * graphs->edge_columns : NULL;
     for (int64_t c = 0; c < input->edge_numbers; c++)
         to[c] = from ? (from[c] - input->edge_mean[c]) / input->edge_deviation[c] : 0;
 }
