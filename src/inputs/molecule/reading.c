@@ -54,10 +54,9 @@ attn_status at_molecule_parse(at_molecule_reader *reader, const char *text, size
     const char *reason = "", *before, *name = at_name_end(reader->name, &before);
     char shown[80], escaped[160];
     int cells = 0;
+    if (length == 0) return at_molecule_fail(reader, line, "there is no SMILES");
     attn_status status = at_smiles_read(reader->context, text, length, &reader->molecule, &position, &reason);
-    if (status == ATTN_OK && reader->molecule.atom_count > 0) return ATTN_OK;
-    if (status == ATTN_OK) return at_molecule_fail(reader, line, "there is no SMILES");
-    if (status != ATTN_INVALID_ARGUMENT) return status;
+    if (status != ATTN_INVALID_ARGUMENT) return status; /* OK, too */
     if (position > length) position = length;
     snprintf(escaped, sizeof escaped, "%.150s", reason);
     for (char *p = escaped; *p; p++) {
