@@ -75,7 +75,7 @@ static void test_ogb_nodes(void **state) {
     assert_int_equal(unlink(path_of("split/random/test.csv.gz")), 0);
     path_fails(folder, options,
                "/split/random: has no test.csv: a split has train.csv, valid.csv and test.csv");
-    remove_folder();
+    graph_files_remove();
 }
 
 /* Two graphs. */
@@ -106,7 +106,7 @@ static void test_ogb_graphs(void **state) {
         folder, labelled(1),
         ": has no node-label.csv: there are no labels of nodes to learn, but some of graphs (task classify, "
         "regress)");
-    remove_folder();
+    graph_files_remove();
 }
 
 /* Files that do not agree with each other. */
@@ -147,7 +147,7 @@ static void test_ogb_errors(void **state) {
                    bad[i].error ? error : ": label0 has no value in any graph: there is nothing to learn");
         write_text(name, bad[i].restored);
     }
-    remove_folder();
+    graph_files_remove();
 }
 
 static void test_ogb_missing(void **state) {
@@ -165,7 +165,7 @@ static void test_ogb_missing(void **state) {
         folder, ogb,
         ": has no edge.csv (or edge.csv.gz), neither in raw/ nor itself: OGB has edge.csv, node-feat.csv, "
         "node-label.csv or graph-label.csv, num-node-list.csv and num-edge-list.csv there");
-    remove_folder();
+    graph_files_remove();
     make_folder(); /* a number alone makes no nodes */
     assert_int_equal(mkdir(path_of("raw"), 0700), 0);
     write_text("raw/edge.csv", "0,1\n");
@@ -173,7 +173,7 @@ static void test_ogb_missing(void **state) {
     path_fails(folder, reader_options_unlabelled(),
                "/raw/num-node-list.csv: says 2147483647 nodes, most without edges, features or labels: it is "
                "damaged");
-    remove_folder();
+    graph_files_remove();
 }
 
 /* ---- arrays of NumPy ---- */
@@ -655,7 +655,7 @@ static void test_round_trip(void **state) {
         check_same(from_tables, from_arrays);
         attn_dataset_destroy(from_arrays);
         attn_dataset_destroy(from_tables);
-        remove_folder();
+        graph_files_remove();
     }
 }
 
@@ -680,7 +680,7 @@ static void test_no_memory(void **state) {
     write_text("raw/node-label.csv.gz", "7\nnan\n\n");
     write_split("time", "0\n", "2\n", "1\n");
     refuse_memory(try_folder, 1);
-    remove_folder();
+    graph_files_remove();
 }
 
 int main(void) {

@@ -262,7 +262,7 @@ static void test_graph_labels(void **state) {
         folder, labelled(0),
         "/nodes.tsv: has no column graph, and there is a graphs.tsv; its first line names the columns node, "
         "label");
-    remove_folder();
+    graph_files_remove();
 }
 
 /* ---- files and folders ---- */
@@ -318,7 +318,7 @@ static void test_folders(void **state) {
                "/nodes.tsv: is a file: OGB has a folder, with raw/ and split/ in it");
     attn_dataset *none = NULL;
     assert_int_equal(try_path(path_of("missing"), &options, &none), ATTN_SYSTEM_ERROR);
-    remove_folder();
+    graph_files_remove();
 }
 
 /* ---- large, and without memory ---- */

@@ -148,7 +148,7 @@ static void write_bytes(const char *name, const char *bytes, size_t count) {
 
 void write_text(const char *name, const char *text) { write_bytes(name, text, strlen(text)); }
 
-void remove_folder(void) {
+void graph_files_remove(void) {
     char command[200];
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);

@@ -28,7 +28,7 @@ void check_graphs(attn_dataset *dataset, const char *expected);
 /* A folder for files of a test; those named .gz are compressed. path_of is good until the next call. */
 extern char folder[64];
 void make_folder(void);
-void remove_folder(void);
+void graph_files_remove(void);
 const char *path_of(const char *name);
 void write_text(const char *name, const char *text);
 
