@@ -79,8 +79,8 @@ EXPLAINED = {
 def build_program(folder):
     program = Path(folder) / "smiles"
     build = ROOT / os.environ.get("BUILD", "build/release")
-    command = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", f"-I{ROOT}/src", f"-I{ROOT}/include", "-o", program]
-    command += [ROOT / "tests/peers/smiles.c", build / "libattn.a"]
+    command = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", f"-I{ROOT}/src", f"-I{ROOT}/include"]
+    command += ["-o", program, ROOT / "tests/peers/smiles.c", build / "libattn.a"]
     subprocess.run(command + ["-ljansson", "-lutf8proc", "-lz", "-lpthread", "-lm"], check=True)
     return program
 
@@ -101,7 +101,14 @@ def written_by_rdkit(smiles):
     if molecule is None:
         return None
     atoms = [
-        (a.GetAtomicNum(), a.GetFormalCharge(), a.GetIsotope(), a.GetNumExplicitHs(), a.GetAtomMapNum(), int(a.GetIsAromatic()))
+        (
+            a.GetAtomicNum(),
+            a.GetFormalCharge(),
+            a.GetIsotope(),
+            a.GetNumExplicitHs(),
+            a.GetAtomMapNum(),
+            int(a.GetIsAromatic()),
+        )
         for a in molecule.GetAtoms()
     ]
     return atoms, sorted((*ends(b), ORDERS[b.GetBondType()]) for b in molecule.GetBonds())
@@ -154,15 +161,12 @@ def read_ours(program, folder, smiles):
     result = []
     for line in lines:
         written, perceived, scaffold = line.split("\t")
-        refusal = perceived[6:] if perceived.startswith("error") else None
-        result.append(
-            (
-                None if written == "error" else parse_graph(written),
-                None if refusal else [([a for a in g[0]], [(*b[:5], int(b[5] > 0)) for b in g[1]]) for g in [parse_graph(perceived)]][0],
-                refusal,
-                scaffold,
-            )
-        )
+        refusal = perceived.removeprefix("error ") if perceived.startswith("error ") else None
+        graph = None
+        if not refusal:
+            atoms, bonds = parse_graph(perceived)
+            graph = atoms, [(*bond[:5], int(bond[5] > 0)) for bond in bonds]
+        result.append((None if written == "error" else parse_graph(written), graph, refusal, scaffold))
     return result
 
 
@@ -217,7 +221,8 @@ class Score:
         self.total += 1
         theirs = written_by_rdkit(smiles), perceived_by_rdkit(smiles)
         if (perceived is None) != (theirs[1] is None):
-            self.classes["refused by libattn" if refusal else "refused by RDKit"].append(f"{smiles} {refusal or ''}")
+            side = "refused by libattn" if refusal else "refused by RDKit"
+            self.classes[side].append(f"{smiles} {refusal or ''}")
             return
         if written != theirs[0] and written and theirs[0]:
             self.classes["as written"].append(smiles)
@@ -261,7 +266,8 @@ def judge_made(program, folder):
         if bool(one.classes) != (smiles in EXPLAINED):
             failed += 1
             print(f"failed: {smiles}: {dict(one.classes) or 'explained, but the same'}")
-    print(f"made: {score.total} SMILES, {score.accepted} accepted by both, {len(EXPLAINED)} explained, {failed} failed")
+    counts = f"{score.accepted} accepted by both, {len(EXPLAINED)} explained, {failed} failed"
+    print(f"made: {score.total} SMILES, {counts}")
     same = score.same_scaffold()
     if same != len(score.groups):
         print(f"failed: scaffold groups of {len(score.groups) - same} differ")
