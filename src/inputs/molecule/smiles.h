@@ -83,9 +83,10 @@ attn_status at_smiles_read(attn_context *context, const char *text, size_t lengt
 void at_molecule_free(attn_context *context, at_molecule *molecule);
 
 /* The Bemis-Murcko scaffold (rings and what links them, with atoms that are doubly bonded to those), appended
- * to `key` as a text (no SMILES) that is the same for two molecules if and only if their scaffolds are the
- * same graph, without chirality and isotopes. Of more than 500 atoms it is a hash of the graph. Nothing is
- * appended for molecules without rings. */
+ * to `key` as a text (no SMILES) that names its graph, without chirality and isotopes, in a canonical order:
+ * different graphs have different texts, and equal ones the same; but for rare graphs with atoms that look
+ * alike from everywhere and are not symmetric, which may get two. Of more than 500 atoms it is a hash.
+ * Nothing is appended for molecules without rings. */
 attn_status at_molecule_scaffold(attn_context *context, const at_molecule *molecule, at_writer *key);
 
 #endif
