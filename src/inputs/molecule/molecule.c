@@ -35,6 +35,19 @@ static attn_status fill_in(const attn_dataset *dataset, const void *settings, co
     return writer->status;
 }
 
+/* Which columns were found to be learned, so that the user can say otherwise. */
+static void note(const attn_dataset *dataset, at_writer *writer) {
+    enum { SHOWN = 12 };
+    const at_strings *columns = &dataset->columns;
+    at_print(writer, "%lld molecules, %lld atoms; to be learned: ", (long long)dataset->examples,
+             (long long)dataset->rows);
+    for (int64_t c = 0; c < columns->count && c < SHOWN; c++) {
+        if (c > 0) at_put(writer, ", ", 2);
+        at_put_text(writer, at_string(columns, c));
+    }
+    if (columns->count > SHOWN) at_print(writer, " and %lld more", (long long)(columns->count - SHOWN));
+}
+
 const at_input_kind at_molecule_kind = {
     .name = "molecule",
     .help = "molecules as graphs of atoms: SMILES in tables (CSV, TSV) or one a line (.smi)",
@@ -52,6 +65,7 @@ const at_input_kind at_molecule_kind = {
     .quotes = at_molecule_quotes,
     .judge = at_molecule_judge,
     .describe = at_molecule_describe,
+    .note = note,
     .grouping = "scaffold",
     .groups = at_molecule_groups,
     .fill_in = fill_in,
