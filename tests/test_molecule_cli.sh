@@ -91,7 +91,7 @@ run train classify made.csv --input molecule --column alcohol --split scaffold -
     --columns 16 --heads 2 --quiet
 check "scaffold split: exit status" exits_with 0
 run eval split.safetensors made.csv
-check "scaffold split: the test molecules are evaluated" says "on made.csv: 9 examples"
+check "scaffold split: the test molecules are evaluated" says "on made.csv: 30 examples"
 run train regress made.csv --input molecule --column oxygen -o number.safetensors --steps 5 --columns 16 \
     --heads 2 --pattern all --stereo --quiet
 check "numbers: exit status" exits_with 0
