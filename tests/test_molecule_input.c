@@ -406,6 +406,37 @@ static void test_describe(void **state) {
     attn_dataset_destroy(dataset);
 }
 
+/* ---- without memory ---- */
+
+static void fail_everywhere(const char *name, const char *text, const attn_reader_options *options) {
+    for (int64_t n = 1;; n++) {
+        attn_dataset *dataset = NULL;
+        int64_t live = group_counter.live, failures = group_counter.failures;
+        group_counter.fail_at = n;
+        attn_status status =
+            attn_dataset_parse(group_context, name, 1, text, strlen(text), options, &dataset);
+        group_counter.fail_at = 0;
+        if (group_counter.failures == failures) { /* it needed fewer */
+            expect_ok(group_context, status);
+            attn_dataset_destroy(dataset);
+            return;
+        }
+        assert_int_equal(status, ATTN_OUT_OF_MEMORY);
+        assert_null(dataset);
+        assert_int_equal(group_counter.live, live);
+    }
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    attn_reader_options options = labelled();
+    options.split_column = "part";
+    options.skip_bad = 1;
+    fail_everywhere("a.csv", "id,drug,y,part\n\"1\",CO,1,train\n2,c1ccccc1C,3\n2,c1ccccc1C,,val\n", &options);
+    options = unlabelled();
+    fail_everywhere("a.smi", "CO a\nc1ccccc1 b\n", &options);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),      cmocka_unit_test(test_targets),
@@ -414,7 +445,7 @@ int main(void) {
         cmocka_unit_test(test_bad_rows),    cmocka_unit_test(test_skip_bad),
         cmocka_unit_test(test_stop_at_bad), cmocka_unit_test(test_split_column),
         cmocka_unit_test(test_scaffolds),   cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
