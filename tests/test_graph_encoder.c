@@ -286,6 +286,8 @@ static attn_encoder_options small_encoder(attn_mixer_kind kind) {
     return o;
 }
 
+static float amplitude = 1.0f; /* of the input */
+
 static void check_list(const char *name, const attn_encoder_options *o, const edge_list *list, int graph) {
     encoder_case e = {.options = *o, .list = *list};
     attn_context *context = NULL; /* of its own: contexts of the tests come and go */
@@ -296,18 +298,18 @@ static void check_list(const char *name, const attn_encoder_options *o, const ed
                          ATTN_OK);
     }
     int edges = o->block.mixer.attention.edge_columns != 0;
-    operation_case c = {
-        .name = name,
-        .inputs = 1 + edges,
-        .input = {{.rows = list->nodes, .columns = COLUMNS}, {.rows = list->count, .columns = EDGE_COLUMNS}},
-        .rows = list->nodes,
-        .columns = o->jump == ATTN_JUMP_CONCAT ? (o->layers + 1) * COLUMNS : COLUMNS,
-        .seed = 3,
-        .user = &e,
-        .build = build,
-        .run = apply,
-        .reference = oracle,
-        .checked = 40};
+    operation_case c = {.name = name,
+                        .inputs = 1 + edges,
+                        .input = {{.rows = list->nodes, .columns = COLUMNS, .amplitude = amplitude},
+                                  {.rows = list->count, .columns = EDGE_COLUMNS}},
+                        .rows = list->nodes,
+                        .columns = o->jump == ATTN_JUMP_CONCAT ? (o->layers + 1) * COLUMNS : COLUMNS,
+                        .seed = 3,
+                        .user = &e,
+                        .build = build,
+                        .run = apply,
+                        .reference = oracle,
+                        .checked = 40};
     operation_check(&c);
     attn_graph_destroy(e.graph);
     attn_context_destroy(context);
@@ -391,8 +393,8 @@ static void test_forms(void **state) {
 
 static void test_activation_after(void **state) {
     (void)state;
-    static const attn_activation activations[] = {ATTN_ELU, ATTN_GELU, ATTN_TANH};
-    for (int a = 0; a < 3; a++) {
+    static const attn_activation activations[] = {ATTN_ELU, ATTN_GELU, ATTN_TANH, ATTN_RELU};
+    for (int a = 0; a < 4; a++) {
         attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
         o.block.mixer.attention.form = ATTN_HEADS_SHARED;
         o.block.mixer.attention.score = a ? ATTN_SCORE_GATV2 : ATTN_SCORE_GAT;
@@ -401,6 +403,92 @@ static void test_activation_after(void **state) {
         o.block.residual = 0;
         o.block.norm = ATTN_NORM_NONE;
         check("activation after the mixer, nothing else", &o);
+    }
+    attn_encoder_options o = small_encoder(ATTN_MIXER_MEAN); /* ELU of numbers far below 0, which is -1 */
+    edge_list list = one_graph(11);
+    o.layers = 1;
+    o.block.norm = ATTN_NORM_NONE;
+    o.block.mixed_activation = ATTN_ELU;
+    o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+    amplitude = 40.0f;
+    check_list("ELU of large numbers", &o, &list, 1);
+    amplitude = 1.0f;
+}
+
+/* Hubs, by row and by column, whose edges are shared out: the same bits with any number of threads, and with
+ * an activation apart from the attention the same numbers. */
+enum { MANY = 5000 };
+
+static void run_hubs(int threads, int apart, float *result, float *gradient, double *weights) {
+    attn_context *context = test_best_context(threads);
+    int64_t *ends = malloc(4 * MANY * sizeof *ends), *row = ends, *column = ends + 2 * MANY;
+    float *x = malloc(MANY * COLUMNS * sizeof *x);
+    attn_graph *graph;
+    attn_parameters *set;
+    attn_tape *tape;
+    assert_true(ends && x);
+    for (int64_t i = 0; i < MANY; i++) {
+        row[i] = column[MANY + i] = 3; /* node 3 sees all, and all see it */
+        column[i] = row[MANY + i] = i;
+    }
+    for (int64_t i = 0; i < MANY * COLUMNS; i++) x[i] = sinf((float)i);
+    assert_int_equal(attn_graph_from_edges(context, MANY, MANY, 2 * MANY, row, column, &graph), ATTN_OK);
+    assert_int_equal(attn_parameters_create(context, 1, &set), ATTN_OK);
+    assert_int_equal(attn_tape_create(context, &tape), ATTN_OK);
+    attn_encoder_options o = small_encoder(ATTN_MIXER_ATTENTION);
+    o.layers = 1;
+    o.block.norm = ATTN_NORM_NONE;
+    o.block.residual = 0;
+    o.block.mixer.attention.score = ATTN_SCORE_GAT;
+    o.block.mixer.attention.form = ATTN_HEADS_SHARED;
+    o.block.mixed_activation = apart ? ATTN_IDENTITY : ATTN_ELU;
+    attn_encoder *encoder = attn_encoder_create(set, "encoder", &o);
+    attn_places places;
+    attn_places_init(&places);
+    places.graph = graph;
+    attn_tape_begin(tape, ATTN_TAPE_GRADIENT, 0);
+    attn_variable *in = attn_tape_input(tape, x, MANY, COLUMNS, 1);
+    attn_variable *y = attn_encoder_apply(tape, encoder, in, &places);
+    if (apart) y = attn_tape_activation(tape, y, ATTN_ELU);
+    if (attn_tape_backward(tape, attn_tape_multiply(tape, y, y), NULL) != ATTN_OK)
+        fail_msg("%s", attn_tape_error(tape));
+    assert_int_equal(attn_variable_read(y, result), ATTN_OK);
+    assert_int_equal(attn_variable_read_gradient(in, gradient), ATTN_OK);
+    attn_tensor d = attn_parameter_gradient(attn_parameters_find(set, "encoder.0.attention.score"));
+    *weights = d.data ? (double)((const float *)d.data)[1] : 0.0;
+    attn_tape_destroy(tape);
+    attn_parameters_destroy(set);
+    attn_graph_destroy(graph);
+    free(ends);
+    free(x);
+}
+
+static void test_hubs(void **state) {
+    (void)state;
+    enum { NUMBERS = MANY * COLUMNS, RUNS = 4 };
+    static const int threads[RUNS] = {1, 2, 7, 1};
+    float *result[RUNS], *gradient[RUNS];
+    double weights[RUNS], largest = 0.0;
+    for (int r = 0; r < RUNS; r++) {
+        result[r] = malloc(NUMBERS * sizeof(float));
+        gradient[r] = malloc(NUMBERS * sizeof(float));
+        assert_true(result[r] && gradient[r]);
+        run_hubs(threads[r], r == 3, result[r], gradient[r], &weights[r]);
+    }
+    for (int i = 0; i < NUMBERS; i++) largest = fmax(largest, fabs((double)gradient[0][i]));
+    for (int r = 1; r < RUNS; r++) {
+        assert_memory_equal(result[0], result[r], NUMBERS * sizeof(float));
+        if (r < 3) {
+            assert_memory_equal(gradient[0], gradient[r], NUMBERS * sizeof(float));
+            assert_true(weights[0] == weights[r]);
+        }
+        for (int i = 0; i < NUMBERS; i++)
+            assert_true(fabs((double)gradient[0][i] - (double)gradient[r][i]) <= 1e-5 * largest);
+    }
+    assert_true(largest > 0.0);
+    for (int r = 0; r < RUNS; r++) {
+        free(result[r]);
+        free(gradient[r]);
     }
 }
 
@@ -585,6 +673,7 @@ int main(void) {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_shared_maps),
         cmocka_unit_test(test_activation_after),
+        cmocka_unit_test(test_hubs),
         cmocka_unit_test(test_initial),
         cmocka_unit_test(test_jump),
         cmocka_unit_test(test_refused),

@@ -186,7 +186,9 @@ typedef struct attn_attention_inputs {
     attn_variable *score_vector, *key_score_vector; /* heads x d_k */
     attn_variable *edge_bias;                       /* edges x heads */
     attn_variable *edge_key, *edge_value;           /* edges x (heads * d_k), edges x (heads * d_v) */
-    float *weights; /* NULL, or attn_attention_weights_count() numbers to fill */
+    float *weights;             /* NULL, or attn_attention_weights_count() numbers to fill */
+    attn_activation activation; /* of the result; IDENTITY after init. On a graph RELU and ELU here keep one
+                                   array of the result's size less than attn_tape_activation after it */
 } attn_attention_inputs;
 ATTN_API void attn_attention_inputs_init(attn_attention_inputs *inputs); /* 1 head */
 

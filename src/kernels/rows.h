@@ -45,6 +45,9 @@ typedef struct at_row_kernels {
     /* y = act(x) and slope = act'(x); slope may be x. */
     void (*activation_and_slope)(attn_activation activation, int64_t count, const float *x, float *y,
                                  float *slope);
+    /* From y = act(x) of RELU or ELU: dx = d * act'(x), and x (any number where dx is 0); dx may be d. */
+    void (*activation_undo)(attn_activation activation, int64_t count, const float *y, const float *d,
+                            float *dx, float *x);
     void (*add_product)(int64_t count, const float *a, const float *b, float *y); /* y += a * b */
     /* For i = 0 .. count - 1 in order, y[to[i]] += factor[i] * x[from[i]], rows of `columns`
      * numbers; a negative to[i]: nothing. from NULL: i; factor NULL: 1. */

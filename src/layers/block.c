@@ -65,11 +65,14 @@ static attn_variable *branch(attn_tape *tape, const attn_block *block, int which
                              const attn_places *places, attn_mixer_state *state) {
     const attn_block_options *o = &block->options;
     attn_variable *y = o->norm_first ? attn_norm_apply(tape, block->norm[which], x) : x;
-    y = which   ? attn_feedforward_apply(tape, block->feed, y)
-        : state ? attn_mixer_step(tape, block->mixer, state, y)
-                : attn_mixer_apply(tape, block->mixer, y, places);
-    if (!which && o->mixed_activation != ATTN_IDENTITY)
-        y = attn_tape_activation(tape, y, o->mixed_activation);
+    if (which) {
+        y = attn_feedforward_apply(tape, block->feed, y);
+    } else if (!state) {
+        y = at_mixer_activated(tape, block->mixer, y, places, o->mixed_activation);
+    } else {
+        y = attn_mixer_step(tape, block->mixer, state, y);
+        if (o->mixed_activation != ATTN_IDENTITY) y = attn_tape_activation(tape, y, o->mixed_activation);
+    }
     if (o->residual) {
         y = at_tape_residual(tape, x, y, o->dropout);
     } else if (o->dropout > 0.0f) {

@@ -54,6 +54,12 @@ attn_variable *at_multihead_step(attn_tape *tape, const attn_multihead *layer, a
 attn_variable *at_multihead_operator(attn_tape *tape, const attn_multihead *layer,
                                      attn_attention_options *options);
 
+/* attn_multihead_apply and attn_mixer_apply with an activation of the result. */
+attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                      const attn_places *places, attn_activation activation);
+attn_variable *at_mixer_activated(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                  const attn_places *places, attn_activation activation);
+
 /* A block's mixer, and the block on the next rows of the sequence that the state of its mixer holds. */
 const attn_mixer *at_block_mixer(const attn_block *block);
 attn_variable *at_block_step(attn_tape *tape, const attn_block *block, attn_mixer_state *state,

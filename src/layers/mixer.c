@@ -181,6 +181,14 @@ attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
     return at_parameters_ready(parameters) ? mixer : NULL;
 }
 
+attn_variable *at_mixer_activated(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                  const attn_places *places, attn_activation activation) {
+    if (mixer && mixer->attention && at_places_ready(tape, "mixer", places))
+        return at_multihead_activated(tape, mixer->attention, x, places, activation);
+    attn_variable *y = attn_mixer_apply(tape, mixer, x, places);
+    return activation == ATTN_IDENTITY ? y : attn_tape_activation(tape, y, activation);
+}
+
 attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                 const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;

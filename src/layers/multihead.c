@@ -405,6 +405,11 @@ static int project_self(attn_tape *tape, const attn_multihead *layer, attn_varia
 
 attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                                     const attn_places *places) {
+    return at_multihead_activated(tape, layer, x, places, ATTN_IDENTITY);
+}
+
+attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
+                                      const attn_places *places, attn_activation activation) {
     if (!at_tape_ready(tape) || !check_places(tape, layer, x, places)) return NULL;
     const attn_multihead_options *o = &layer->options;
     attn_variable *query, *key, *value;
@@ -426,6 +431,7 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
     inputs.distance_bias = at_multihead_operator(tape, layer, &options);
     inputs.options = &options;
     inputs.weights = places->weights;
+    if (!layer->output) inputs.activation = activation;
     if (layer->score) inputs.score_vector = attn_tape_parameter(tape, layer->score);
     if (layer->key_score) inputs.key_score_vector = attn_tape_parameter(tape, layer->key_score);
     if (layer->fixed) {
@@ -439,7 +445,9 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
         inputs.edge_value = map_edges(tape, places->edges, layer->edge_value);
     }
     attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
-    return layer->output ? at_multihead_output(tape, layer, y) : y;
+    if (!layer->output) return y;
+    y = at_multihead_output(tape, layer, y);
+    return activation == ATTN_IDENTITY ? y : attn_tape_activation(tape, y, activation);
 }
 
 /* ---- the next rows of a sequence ---- */

@@ -54,6 +54,20 @@ attn_status at_cpu_activation_backward(attn_context *context, const at_activatio
     return ATTN_OK;
 }
 
+static void undo_numbers(int64_t row, int64_t count, float *const *p, const void *argument) {
+    const activation_run *run = argument;
+    (void)row;
+    run->row_kernels->activation_undo(run->activation, count, p[0], p[1], p[2], p[3]);
+}
+
+attn_status at_cpu_activation_undo(attn_context *context, const at_activation_undo_call *call) {
+    activation_run run = run_of(context, call->activation);
+    at_operand operands[4] = {at_operand_of(call->y), at_operand_of(call->d), at_operand_of(call->dx),
+                              at_operand_of(call->x)};
+    at_each_element(context, 24.0, call->d.rows, call->d.columns, 4, operands, undo_numbers, &run);
+    return ATTN_OK;
+}
+
 static void gate_numbers(int64_t row, int64_t count, float *const *p, const void *argument) {
     const activation_run *run = argument;
     (void)row;

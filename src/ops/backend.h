@@ -36,6 +36,7 @@ typedef struct at_backend_operators {
     attn_status (*column_sums)(attn_context *, const at_column_sums_call *);
     attn_status (*activation)(attn_context *, const at_activation_call *);
     attn_status (*activation_backward)(attn_context *, const at_activation_backward_call *);
+    attn_status (*activation_undo)(attn_context *, const at_activation_undo_call *);
     attn_status (*gate)(attn_context *, const at_gate_call *);
     attn_status (*gate_backward)(attn_context *, const at_gate_backward_call *);
     attn_status (*dropout)(attn_context *, const at_dropout_call *);

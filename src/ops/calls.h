@@ -67,6 +67,12 @@ typedef struct at_activation_backward_call { /* dx = d * act'(x) */
     at_view d, x, dx;
 } at_activation_backward_call;
 
+/* From y = act(x), for RELU and ELU: dx = d * act'(x), and x itself, or where dx is 0 any number. */
+typedef struct at_activation_undo_call {
+    attn_activation activation;
+    at_view y, d, dx, x; /* dx may be d */
+} at_activation_undo_call;
+
 typedef struct at_gate_call { /* y = act(gate) * value */
     attn_activation activation;
     at_view gate, value, y;
@@ -310,7 +316,8 @@ typedef struct at_attention_backward_call {
     const attn_pattern *pattern;
     const attn_attention_options *options;
     const attn_tensor *query, *key, *value, *output, *log_sum_exp, *d_output;
-    /* On a graph gradients of query, key and value may be the same view, which then becomes their sum. */
+    /* On a graph gradients of query, key and value may be the same view, which then becomes their sum; and
+     * output may stand in the memory of one of them: it is read before they are written. */
     const attn_attention_gradients *gradients;
 } at_attention_backward_call;
 

@@ -15,6 +15,7 @@ attn_status at_cpu_scale(attn_context *context, const at_scale_call *call);
 attn_status at_cpu_column_sums(attn_context *context, const at_column_sums_call *call);
 attn_status at_cpu_activation(attn_context *context, const at_activation_call *call);
 attn_status at_cpu_activation_backward(attn_context *context, const at_activation_backward_call *call);
+attn_status at_cpu_activation_undo(attn_context *context, const at_activation_undo_call *call);
 attn_status at_cpu_gate(attn_context *context, const at_gate_call *call);
 attn_status at_cpu_gate_backward(attn_context *context, const at_gate_backward_call *call);
 attn_status at_cpu_dropout(attn_context *context, const at_dropout_call *call);

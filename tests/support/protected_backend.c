@@ -134,6 +134,7 @@ GUARDED(scale, at_scale_call)
 GUARDED(column_sums, at_column_sums_call)
 GUARDED(activation, at_activation_call)
 GUARDED(activation_backward, at_activation_backward_call)
+GUARDED(activation_undo, at_activation_undo_call)
 GUARDED(gate, at_gate_call)
 GUARDED(gate_backward, at_gate_backward_call)
 GUARDED(dropout, at_dropout_call)
@@ -194,6 +195,7 @@ static const at_backend protected_backend = {
         .column_sums = guarded_column_sums,
         .activation = guarded_activation,
         .activation_backward = guarded_activation_backward,
+        .activation_undo = guarded_activation_undo,
         .gate = guarded_gate,
         .gate_backward = guarded_gate_backward,
         .dropout = guarded_dropout,

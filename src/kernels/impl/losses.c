@@ -61,6 +61,25 @@ VEC_INLINE vec vec_logarithm(vec x) {
     return vec_select(vec_less(x, vec_set(INFINITY)), y, x); /* inf and NaN stay */
 }
 
+/* Of ELU below 0 the slope is y + 1 and x its logarithm; the two are then multiplied, so that what y has lost
+ * of x by being rounded near -1 is lost from nothing. */
+static void activation_undo(attn_activation activation, int64_t count, const float *y, const float *d,
+                            float *dx, float *x) {
+    const vec zero = vec_set(0.0f), one = vec_set(1.0f), least = vec_set(1e-9f);
+    for (int64_t c = 0; c < count; c += VEC_WIDTH) {
+        int64_t left = count - c;
+        vec result = load_some(y + c, left), given = load_some(d + c, left);
+        vecb above = vec_less(zero, result);
+        vec slope = zero, before = result;
+        if (activation == ATTN_ELU) {
+            slope = vec_add(result, one);
+            before = vec_select(above, result, vec_logarithm(vec_max(least, slope)));
+        }
+        store_some(dx + c, vec_select(above, given, vec_mul(given, slope)), left);
+        store_some(x + c, before, left);
+    }
+}
+
 static void logarithm(int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         store_some(y + c, vec_logarithm(load_some(x + c, count - c)), count - c);

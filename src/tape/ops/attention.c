@@ -3,8 +3,11 @@
  * A row holds its heads side by side, so the variables are seen as rows x heads
  * x channels without a copy, slices too. For the walk back the log-sum-exp of
  * each (row, head) is kept, and a copy of pattern and options.
+ *
+ * An activation of the result that can be undone is applied in place: the walk back
+ * makes of it, and of the gradient that arrives, what the operator gave and wants.
  */
-#include "tape/tape.h"
+#include "tape/ops/checks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,6 +26,7 @@ typedef struct attention_state {
     attn_attention_options options;
     attn_variable *extra[EXTRAS];
     float *log_sum_exp;
+    attn_activation activation; /* in place; IDENTITY: none */
 } attention_state;
 
 void attn_attention_inputs_init(attn_attention_inputs *inputs) {
@@ -64,6 +68,25 @@ static attn_tensor *gradient_of(attn_attention_gradients *g, int which) {
     return places[which];
 }
 
+/* Output and gradient before the activation. place: of the query's gradient, which is written after the
+ * output is read; it serves if it is as large. */
+static void undo_activation(attn_tape *tape, attn_variable *y, const attn_variable *query, at_gradient place,
+                            attention_state *s, attn_tensor *output, attn_tensor *d_output) {
+    at_view x, dx = at_gradient_of(y);
+    if (place.data && query->rows == y->rows && query->columns == y->columns) {
+        x = at_place_of(&place, query);
+    } else {
+        x = at_view_of(at_scratch_numbers(tape, y->rows * y->columns), y->rows, y->columns, y->columns);
+    }
+    if (y->kept || !y->gradient_bytes) /* what arrived is read by others, too */
+        dx = at_view_of(at_scratch_numbers(tape, y->rows * y->columns), y->rows, y->columns, y->columns);
+    if (!at_tape_ready(tape)) return;
+    at_activation_undo_call call = {s->activation, at_data_of(y), at_gradient_of(y), dx, x};
+    at_tape_did(tape, at_tape_run(tape)->activation_undo(at_tape_context(tape), &call));
+    *output = heads_of(x.data, y->rows, y->columns, x.stride, s->heads);
+    *d_output = heads_of(dx.data, y->rows, y->columns, dx.stride, s->heads);
+}
+
 static void attention_backward(attn_tape *tape, at_node *node) {
     attention_state *s = node->state;
     attn_variable *y = node->output, **x = node->input;
@@ -89,14 +112,17 @@ static void attention_backward(attn_tape *tape, at_node *node) {
         extra[e] = at_gradient_begin(tape, s->extra[e]);
         if (extra[e].data) *gradient_of(&gradients, e) = extra_tensor(s, e, extra[e].data, extra[e].stride);
     }
+    at_scratch mark = at_scratch_mark(tape);
+    attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
+    attn_tensor d_output = heads_of(y->gradient, y->rows, y->columns, y->gradient_stride, s->heads);
+    if (s->activation != ATTN_IDENTITY) undo_activation(tape, y, x[0], g[0], s, &output, &d_output);
     if (attn_tape_status(tape) == ATTN_OK) {
-        attn_tensor output = heads_of(y->data, y->rows, y->columns, y->stride, s->heads);
-        attn_tensor d_output = heads_of(y->gradient, y->rows, y->columns, y->gradient_stride, s->heads);
         attn_tensor log_sum_exp = attn_tensor_matrix(s->log_sum_exp, y->rows, s->heads);
         at_attention_backward_call call = {&s->pattern, &s->options,  &input[0], &input[1], &input[2],
                                            &output,     &log_sum_exp, &d_output, &gradients};
         at_tape_did(tape, at_tape_run(tape)->attention_backward(at_tape_context(tape), &call));
     }
+    at_scratch_release(tape, mark);
     for (int i = 0; i < 3; i++) at_gradient_end(tape, x[i], &g[i]);
     for (int e = 0; e < EXTRAS; e++) at_gradient_end(tape, s->extra[e], &extra[e]);
 }
@@ -187,6 +213,11 @@ static int check_bias(attn_tape *tape, const attn_attention_inputs *inputs) {
     return 0;
 }
 
+/* Whether the activation is applied to the result in place. */
+static int in_place(const attention_state *s, attn_activation activation) {
+    return s->pattern.graph && (activation == ATTN_RELU || activation == ATTN_ELU);
+}
+
 attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_variable *key,
                                    attn_variable *value, const attn_attention_inputs *inputs) {
     if (!at_tape_ready(tape)) return NULL;
@@ -199,7 +230,8 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     inputs = &own;
     if (!check_heads(tape, "query", query, inputs->heads) ||
         !check_heads(tape, "key", key, inputs->kv_heads) ||
-        !check_heads(tape, "value", value, inputs->kv_heads) || !check_bias(tape, inputs)) {
+        !check_heads(tape, "value", value, inputs->kv_heads) || !check_bias(tape, inputs) ||
+        !at_tape_has_activation(tape, "attention", inputs->activation)) {
         return NULL;
     }
     attention_state *s = at_tape_memory(tape, 1, sizeof *s);
@@ -209,6 +241,7 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     memcpy(s->bias_shape, inputs->bias_shape, sizeof s->bias_shape);
     if (!keep_pattern(tape, inputs->pattern, &s->pattern) || !keep_options(tape, inputs, s)) return NULL;
 
+    s->activation = in_place(s, inputs->activation) ? inputs->activation : ATTN_IDENTITY;
     attn_variable *y = at_result(tape, query->rows, value->columns / s->kv_heads * s->heads);
     s->log_sum_exp = at_recording(tape) ? at_tape_numbers(tape, query->rows * s->heads) : NULL;
     if (!y || attn_tape_status(tape) != ATTN_OK) return NULL;
@@ -234,8 +267,13 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
         status = at_tape_run(tape)->attention(context, &call);
     }
     if (status != ATTN_OK) return at_tape_failed(tape, status);
+    if (s->activation != ATTN_IDENTITY) {
+        at_activation_call call = {.activation = s->activation, .x = at_data_of(y), .y = at_data_of(y)};
+        at_tape_did(tape, at_tape_run(tape)->activation(context, &call));
+    }
     int extras = 0;
     for (int e = 0; e < EXTRAS; e++) extras |= at_wanted(s->extra[e]);
     at_record(tape, y, attention_backward, s, extras, query, key, value);
-    return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+    if (attn_tape_status(tape) != ATTN_OK) return NULL;
+    return s->activation == inputs->activation ? y : attn_tape_activation(tape, y, inputs->activation);
 }
