@@ -117,7 +117,7 @@ static attn_status train_step(void *argument) {
     attn_places_init(&places);
     places.graph = with->graph;
     attn_tape_begin(tape, ATTN_TAPE_TRAIN, ++with->step);
-    attn_variable *x = attn_tape_input(tape, with->features, with->nodes, FEATURES, 0);
+    attn_variable *x = attn_tape_constant(tape, with->features, with->nodes, FEATURES);
     x = attn_linear_apply(tape, with->input, x);
     x = attn_encoder_apply(tape, with->encoder, x, &places);
     x = attn_linear_apply(tape, with->output, x);

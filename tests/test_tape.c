@@ -423,6 +423,7 @@ static void test_sticky_errors(void **state) {
     assert_null(attn_tape_embedding_bag(b.tape, gain, NULL, offsets, 0, ATTN_BAG_SUM));
     assert_null(attn_tape_linear(b.tape, y, gain, NULL, ATTN_IDENTITY));
     assert_null(attn_tape_input(b.tape, NULL, 1, 1, 0));
+    assert_null(attn_tape_constant(b.tape, NULL, 1, 1));
     assert_null(attn_tape_parameter(b.tape, gain));
     assert_int_equal(attn_tape_backward(b.tape, good, NULL), ATTN_SHAPE_MISMATCH);
     assert_non_null(strstr(attn_tape_error(b.tape), first));
@@ -440,6 +441,30 @@ static void test_sticky_errors(void **state) {
     attn_tape_destroy(NULL);
     assert_int_equal(attn_variable_rows(NULL), 0);
     assert_null(attn_variable_data(NULL));
+    bench_destroy(&b);
+}
+
+/* Numbers that are not copied give what copied ones give, and get no gradient. */
+static void test_constant(void **state) {
+    (void)state;
+    bench b = bench_create(test_best_context(1));
+    float data[] = {1.0f, -2.0f, 3.0f, 4.0f, 5.0f, -6.0f}, same[6], result[6];
+    attn_variable *x = attn_tape_constant(b.tape, data, 3, 2);
+    attn_variable *input = attn_tape_input(b.tape, data, 3, 2, 1);
+    assert_true(attn_variable_data(x) == NULL || attn_variable_data(x) == data);
+    attn_variable *y = attn_tape_multiply(b.tape, attn_tape_scale(b.tape, x, 2.0f), input);
+    assert_int_equal(attn_tape_backward(b.tape, y, NULL), ATTN_OK);
+    assert_int_equal(attn_variable_read(x, same), ATTN_OK);
+    assert_memory_equal(same, data, sizeof data);
+    assert_int_equal(attn_variable_read_gradient(x, result), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_variable_read_gradient(input, result), ATTN_OK);
+    for (int i = 0; i < 6; i++) assert_true(result[i] == 2.0f * data[i]);
+    attn_tape_begin(b.tape, ATTN_TAPE_TRAIN, 0);
+    assert_null(attn_tape_constant(b.tape, NULL, 3, 2));
+    assert_non_null(strstr(attn_tape_error(b.tape), "data is NULL"));
+    attn_tape_begin(b.tape, ATTN_TAPE_TRAIN, 0);
+    assert_null(attn_tape_constant(b.tape, data, 3, 0));
+    assert_null(attn_tape_constant(NULL, data, 3, 2));
     bench_destroy(&b);
 }
 
@@ -630,12 +655,13 @@ static void test_no_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs),        cmocka_unit_test(test_fan_out),
-        cmocka_unit_test(test_handed_on),       cmocka_unit_test(test_handed_on_slices),
-        cmocka_unit_test(test_start),           cmocka_unit_test(test_parameter_many_ways),
-        cmocka_unit_test(test_modes),           cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_sticky_errors),   cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_no_allocation),   cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_network_threads), cmocka_unit_test(test_no_rows)};
+        cmocka_unit_test(test_programs),      cmocka_unit_test(test_fan_out),
+        cmocka_unit_test(test_handed_on),     cmocka_unit_test(test_handed_on_slices),
+        cmocka_unit_test(test_start),         cmocka_unit_test(test_parameter_many_ways),
+        cmocka_unit_test(test_modes),         cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_sticky_errors), cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_constant),      cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_network_threads),
+        cmocka_unit_test(test_no_rows)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -80,6 +80,10 @@ ATTN_API attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable
 ATTN_API attn_variable *attn_tape_input(attn_tape *tape, const float *data, int64_t rows, int64_t columns,
                                         int needs_gradient);
 
+/* The same without a gradient, and without a copy where numbers are in the host's memory: data must stay as
+ * it is until the next attn_tape_begin. For large inputs, such as the features of all nodes of a graph. */
+ATTN_API attn_variable *attn_tape_constant(attn_tape *tape, const float *data, int64_t rows, int64_t columns);
+
 /* The value of a parameter as a variable; what arrives at it is added to the
  * parameter's gradient. Operations that take an attn_parameter do without. */
 ATTN_API attn_variable *attn_tape_parameter(attn_tape *tape, attn_parameter *parameter);

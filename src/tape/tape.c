@@ -262,6 +262,14 @@ attn_variable *attn_tape_input(attn_tape *tape, const float *data, int64_t rows,
     return v;
 }
 
+attn_variable *attn_tape_constant(attn_tape *tape, const float *data, int64_t rows, int64_t columns) {
+    if (!at_tape_ready(tape)) return NULL;
+    if (!tape->backend->memory.on_host || rows <= 0 || columns < 1 || !data)
+        return attn_tape_input(tape, data, rows, columns, 0);
+    return new_variable(tape, (float *)data, rows,
+                        columns); /* nothing writes to a variable that it did not make */
+}
+
 attn_variable *attn_tape_parameter(attn_tape *tape, attn_parameter *parameter) {
     if (!at_tape_ready(tape) || !at_tape_has_parameter(tape, "parameter", "parameter", parameter, -1, -1)) {
         return NULL;
