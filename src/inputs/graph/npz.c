@@ -365,7 +365,6 @@ static int marks_missing(const at_npy *npy) {
     return found;
 }
 
-/* Column `column` of `labels` is one more target, of that name. */
 static attn_status check_labels(npz *file, const array *labels) {
     const at_npy *npy = &labels->npy;
     if (npy->rank >= 1 && npy->rank <= 2 && npy->shape[0] == file->nodes &&
@@ -393,6 +392,7 @@ typedef struct label_array {
     int missing; /* -1 is missing */
 } label_array;
 
+/* The names of the targets in an array: its own, with a number behind it if it has columns. */
 static attn_status add_columns(npz *file, const char *name, const at_npy *npy) {
     attn_dataset *dataset = file->reader->dataset;
     attn_status status = ATTN_OK;
