@@ -1,7 +1,7 @@
 """Training on graphs: PyTorch Geometric's networks at their best, and attn on the same files.
 
     python bench/graphs.py cora PATH [--seeds 10]       GAT as published, 200 epochs, full batch
-    python bench/graphs.py random [--layer GATConv]     one training step on a large random graph, time and memory
+    python bench/graphs.py random [--layer GATConv]     a training step on a large random graph: time, memory
     python bench/graphs.py write PATH                   that random graph, as a folder of tables or as PATH.npz
 
 PATH is a folder with nodes.tsv (header; node, label, split, and either one
@@ -11,8 +11,10 @@ of Shchur et al. (adj_*, attr_*, labels, *_mask).
 
 Every measurement is a process of its own, with two threads; variants take
 turns, and the best of the rounds counts. Variants are the forms in which
-PyTorch Geometric takes a graph, eager or compiled, with malloc as it is or
-told to keep its memory. A variant that does not run here is left out by name.
+PyTorch Geometric takes a graph, eager or compiled. Times are with a malloc
+that keeps its memory, peaks of the random graph with malloc as it is. A variant
+that does not run here (SparseTensor needs torch_sparse, which is no part of
+tests/peers/environment) is left out by name.
 This file imports torch in those processes only: a process inherits the peak
 memory of the one that starts it.
 
@@ -79,7 +81,9 @@ def sorted_graph(source, target, features, labels, masks):
 
 def symmetric(graph):
     """Both directions of every edge, each once."""
-    pairs = np.concatenate([graph.source * graph.nodes + graph.target, graph.target * graph.nodes + graph.source])
+    pairs = np.concatenate(
+        [graph.source * graph.nodes + graph.target, graph.target * graph.nodes + graph.source]
+    )
     source, target = np.divmod(np.unique(pairs), graph.nodes)
     return sorted_graph(source, target, graph.features, graph.labels, graph.masks)
 
@@ -111,7 +115,11 @@ def random_graph(nodes, degree, columns, classes):
 
 def open_text(folder, name):
     packed = folder / f"{name}.gz"
-    return gzip.open(packed, "rt", encoding="utf-8") if packed.exists() else open(folder / name, encoding="utf-8")
+    return (
+        gzip.open(packed, "rt", encoding="utf-8")
+        if packed.exists()
+        else open(folder / name, encoding="utf-8")
+    )
 
 
 def read_nodes(folder):
@@ -241,7 +249,9 @@ def sparse_product(kind, features, fan_out, dropout):
     import torch.nn.functional as F
     from torch import nn
 
-    offsets, columns = (torch.from_numpy(part.astype(np.int64)) for part in (features.indptr, features.indices))
+    offsets, columns = (
+        torch.from_numpy(part.astype(np.int64)) for part in (features.indptr, features.indices)
+    )
     values, shape = torch.from_numpy(features.data), features.shape
 
     class Product(nn.Module):
@@ -257,7 +267,12 @@ def sparse_product(kind, features, fan_out, dropout):
             kept = F.dropout(values, dropout, self.training)
             if kind == "bag":
                 return F.embedding_bag(
-                    columns, self.weight, offsets, mode="sum", per_sample_weights=kept, include_last_offset=True
+                    columns,
+                    self.weight,
+                    offsets,
+                    mode="sum",
+                    per_sample_weights=kept,
+                    include_last_offset=True,
                 )
             return torch.sparse_csr_tensor(offsets, columns, kept, shape) @ self.weight
 
@@ -340,7 +355,9 @@ class Published:
         self.x, self.model = published_gat(graph, job["features"], job["output_heads"])
         self.call = self.torch.compile(self.model, dynamic=False) if job["compiled"] else self.model
         self.labels = self.torch.from_numpy(graph.labels)
-        self.rows = {split: self.torch.from_numpy(np.flatnonzero(mask)) for split, mask in graph.masks.items()}
+        self.rows = {
+            split: self.torch.from_numpy(np.flatnonzero(mask)) for split, mask in graph.masks.items()
+        }
 
     def accuracy(self, logits, split):
         rows = self.rows[split]
@@ -390,7 +407,11 @@ def random_job(job):
     if job["loops"]:
         graph = with_loops(graph)
     torch = prepared_torch()
-    edges, x, labels = edges_in(job["form"], graph), torch.from_numpy(graph.features), torch.from_numpy(graph.labels)
+    edges, x, labels = (
+        edges_in(job["form"], graph),
+        torch.from_numpy(graph.features),
+        torch.from_numpy(graph.labels),
+    )
     model = deep_gat(graph, job["layer"], job["heads"], job["d"])
     call = torch.compile(model, dynamic=False) if job["compiled"] else model
     optimizer = torch.optim.Adam(model.parameters(), lr=0.005, fused=True)
@@ -422,7 +443,9 @@ def environment(keep):
 def run_job(script, job):
     """A measurement in a process of its own; None, said on stderr, where the variant does not run here."""
     command = [sys.executable, "-B", str(script), "job", json.dumps(job)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(job.get("keep")))
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment(job.get("keep"))
+    )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         print(f"  {describe(job)} does not run: {reason[:150]}", file=sys.stderr, flush=True)
@@ -477,6 +500,12 @@ def mebibytes(count):
     return f"{count / 2**20:,.0f} MiB"
 
 
+def print_best(rows):
+    for name, text in (("seconds", "fastest"), ("peak", "smallest")):
+        if rows:
+            print(f"{text}: {min(rows, key=lambda row: row[name])['variant']}", flush=True)
+
+
 def cora(arguments):
     common = {"what": "cora", "path": str(arguments.path), "epochs": arguments.epochs, "keep": True}
     common["output_heads"] = arguments.output_heads
@@ -489,7 +518,9 @@ def cora(arguments):
     own = results.pop("attn", [])
     rows = []
     for feature in arguments.features:
-        named = {describe(job): job for job in jobs if job["features"] == feature and describe(job) in results}
+        named = {
+            describe(job): job for job in jobs if job["features"] == feature and describe(job) in results
+        }
         if not named:
             continue
         name = min(named, key=lambda name: min(result["seconds"] for result in results[name]))
@@ -511,12 +542,19 @@ def cora(arguments):
             f"{100 * row['deviation']:.2f} % over {arguments.seeds} seeds; peak memory {mebibytes(row['peak'])}",
             flush=True,
         )
+    print_best(rows)
     return {"rivals": rows, "attn": own}
 
 
 def random_steps(arguments):
     graph = [arguments.nodes, arguments.degree, arguments.columns, 8]
-    common = {"what": "random", "path": None, "graph": graph, "layer": arguments.layer, "loops": arguments.loops}
+    common = {
+        "what": "random",
+        "path": None,
+        "graph": graph,
+        "layer": arguments.layer,
+        "loops": arguments.loops,
+    }
     common.update(heads=8, d=16, steps=arguments.steps)
     jobs = [
         {**common, "form": form, "compiled": flag, "keep": True}
@@ -538,16 +576,17 @@ def random_steps(arguments):
             continue
         seconds = min(min(result["seconds"]) for result in results[describe(job)])
         small = run_job(__file__, {**job, "keep": False, "steps": 1})
-        small = small or {"peak": None, "before": None}
-        loss = results[describe(job)][0]["losses"][0]
-        row = {"variant": describe(job), "seconds": seconds, "loss": loss}
-        row.update(peak=small["peak"], before=small["before"], edges=results[describe(job)][0]["edges"])
+        if small is None:
+            continue
+        row = {"variant": describe(job), "seconds": seconds, "loss": small["losses"][0]}
+        row.update({name: small[name] for name in ("peak", "before", "edges")})
         rows.append(row)
         print(
             f"PyTorch Geometric, {row['variant']}: one step {seconds:.2f} s; peak memory of one step "
             f"{mebibytes(row['peak'])}, {mebibytes(row['before'])} before it",
             flush=True,
         )
+    print_best(rows)
     return {"rivals": rows, "attn": own}
 
 
@@ -569,7 +608,9 @@ def parse():
     command.add_argument("path", type=Path)
     command.add_argument("--epochs", type=int, default=200)
     command.add_argument("--seeds", type=int, default=10)
-    command.add_argument("--features", nargs="+", choices=FEATURES, default=FEATURES, help="dense as published, or sparse")
+    command.add_argument(
+        "--features", nargs="+", choices=FEATURES, default=FEATURES, help="dense as published, or sparse"
+    )
     command.add_argument("--output-heads", type=int, default=1, help="heads of the second layer, averaged")
     command = commands.add_parser("random", parents=[race, size])
     command.add_argument("--layer", choices=("GATConv", "GATv2Conv", "TransformerConv"), default="GATConv")

@@ -1,4 +1,4 @@
-"""Training on molecules: one epoch of a graph attention network in PyTorch Geometric, and how fast RDKit reads SMILES.
+"""Training on molecules: an epoch of graph attention in PyTorch Geometric; and RDKit's speed with SMILES.
 
     python bench/molecules.py FOLDER [--layer TransformerConv] [--layers 3] [--columns 128] [--heads 8]
     python bench/molecules.py FOLDER --smiles
@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from graphs import attn_side, describe, mebibytes, prepared_torch, resident, take_turns
+from graphs import attn_side, describe, mebibytes, prepared_torch, print_best, resident, take_turns
 
 ELEMENTS = "C N O S Cl F Br I P Na Si Sn B K As Ca Se Cu Zn Hg Al Pt Co Cr Mn Fe Li Ti".split()
 BOND_COLUMNS = 10  # also of a lone atom, which has no bond
@@ -36,7 +36,11 @@ TABLES_OF_SMILES = ("tox21", "lipo", "bbbp")
 
 def read_table(folder, name):
     path = folder / f"{name}.csv"
-    opened = open(path, newline="", encoding="utf-8") if path.exists() else gzip.open(f"{path}.gz", "rt", newline="")
+    opened = (
+        open(path, newline="", encoding="utf-8")
+        if path.exists()
+        else gzip.open(f"{path}.gz", "rt", newline="")
+    )
     with opened as file:
         return list(csv.DictReader(file))
 
@@ -63,7 +67,10 @@ def atom_columns(atom):
 def bond_columns(bond):
     from rdkit.Chem import BondStereo, BondType
 
-    kinds = [bond.GetBondType() == kind for kind in (BondType.SINGLE, BondType.DOUBLE, BondType.TRIPLE, BondType.AROMATIC)]
+    kinds = [
+        bond.GetBondType() == kind
+        for kind in (BondType.SINGLE, BondType.DOUBLE, BondType.TRIPLE, BondType.AROMATIC)
+    ]
     stereo = one_hot(bond.GetStereo(), (BondStereo.STEREONONE, BondStereo.STEREOZ, BondStereo.STEREOE))
     return kinds + [bond.GetIsConjugated(), bond.IsInRing()] + stereo
 
@@ -82,7 +89,9 @@ def graph_of(molecule, labels):
     return Data(
         x=torch.tensor([atom_columns(atom) for atom in molecule.GetAtoms()], dtype=torch.float32),
         edge_index=torch.from_numpy(pairs.T.copy()),
-        edge_attr=torch.from_numpy(np.array([bond[2] for bond in bonds], np.float32).reshape(-1, BOND_COLUMNS)),
+        edge_attr=torch.from_numpy(
+            np.array([bond[2] for bond in bonds], np.float32).reshape(-1, BOND_COLUMNS)
+        ),
         y=torch.tensor([labels], dtype=torch.float32),
     )
 
@@ -152,7 +161,8 @@ def batches_of(graphs, way, size):
     if way == "ready":
         order = torch.randperm(len(graphs)).tolist()
         ready = [
-            Batch.from_data_list([graphs[i] for i in order[first : first + size]]) for first in range(0, len(order), size)
+            Batch.from_data_list([graphs[i] for i in order[first : first + size]])
+            for first in range(0, len(order), size)
         ]
         return lambda: ready
     workers = 1 if way == "worker" else 0
@@ -197,7 +207,12 @@ def train_job(job):
 
 
 def training(arguments):
-    common = {"path": str(arguments.folder), "layer": arguments.layer, "layers": arguments.layers, "keep": True}
+    common = {
+        "path": str(arguments.folder),
+        "layer": arguments.layer,
+        "layers": arguments.layers,
+        "keep": True,
+    }
     common.update(columns=arguments.columns, heads=arguments.heads, batch=arguments.batch)
     common.update(projection=arguments.projection, epochs=arguments.epochs)
     jobs = [
@@ -212,7 +227,9 @@ def training(arguments):
         if not turns:
             continue
         row = {"variant": describe(job), "seconds": min(min(turn["seconds"]) for turn in turns)}
-        row.update({name: turns[0][name] for name in ("molecules", "atoms", "edges", "parameters", "columns")})
+        row.update(
+            {name: turns[0][name] for name in ("molecules", "atoms", "edges", "parameters", "columns")}
+        )
         row["peak"] = min(turn["peak"] for turn in turns)
         rows.append(row)
         print(
@@ -220,8 +237,11 @@ def training(arguments):
             f"({row['molecules'] / row['seconds']:,.0f} molecules a second); peak memory {mebibytes(row['peak'])}",
             flush=True,
         )
+    print_best(rows)
     if rows:
-        print("{molecules} molecules, {atoms} atoms, {edges} edges; {parameters} parameters".format(**rows[0]))
+        print(
+            "{molecules} molecules, {atoms} atoms, {edges} edges; {parameters} parameters".format(**rows[0])
+        )
     return {"rivals": rows, "attn": own}
 
 
@@ -238,7 +258,9 @@ def smiles(arguments):
             start = time.perf_counter()
             read = sum(Chem.MolFromSmiles(text, sanitize=sanitize) is not None for text in texts)
             best = min(best, time.perf_counter() - start)
-        rows.append({"sanitize": sanitize, "texts": len(texts), "read": read, "per_second": len(texts) / best})
+        rows.append(
+            {"sanitize": sanitize, "texts": len(texts), "read": read, "per_second": len(texts) / best}
+        )
         print(
             f"RDKit {__version__}, MolFromSmiles{'' if sanitize else ', sanitize=False'}: {len(texts) / best:,.0f} a "
             f"second, one thread ({read} of {len(texts)} read)"
@@ -253,7 +275,9 @@ def parse():
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--smiles", action="store_true", help="RDKit's reading alone")
-    parser.add_argument("--layer", choices=("TransformerConv", "GATv2Conv", "GATConv"), default="TransformerConv")
+    parser.add_argument(
+        "--layer", choices=("TransformerConv", "GATv2Conv", "GATConv"), default="TransformerConv"
+    )
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--columns", type=int, default=128)
     parser.add_argument("--heads", type=int, default=8)
