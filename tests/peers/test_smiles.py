@@ -30,6 +30,7 @@ ORDERS = {
     Chem.BondType.QUADRUPLE: 4,
     Chem.BondType.AROMATIC: AROMATIC,
     Chem.BondType.DATIVE: 1,
+    Chem.BondType.UNSPECIFIED: 0,
 }
 HYBRIDIZATIONS = {"SP": 1, "SP2": 2, "SP3": 3, "SP2D": 4, "SP3D": 4, "SP3D2": 4}
 
@@ -73,6 +74,18 @@ c1cc2cc3ccc(cc4ccc(cc5ccc(cc1n2)[nH]5)n4)[nH]3 C12C3C4C1C5C2C3C45 C1CC2CCC1CC2 C
 
 # SMILES of MADE that differ, and why; everything else must be the same.
 EXPLAINED = {
+    "C(.C)C": "OpenSMILES lets a branch begin with a dot, RDKit does not",
+    "C%01CC1": "OpenSMILES: %01 is ring number 1",
+    "[CH3:01]C": "OpenSMILES: a class is a number, with or without zeros in front",
+    "[013CH4]": "so is an isotope",
+    "C=1CC-1": "an error in OpenSMILES; RDKit takes the first of two ring bonds that disagree",
+    "C~C": "a pattern, not a molecule",
+    "C->[Fe]": "RDKit's own; dative bonds are perceived where a metal is bonded",
+    "C:C": "an aromatic bond outside of rings",
+    "*1:*:*:*:*:*1": "RDKit leaves aromatic bonds between atoms that are not aromatic",
+    "[C+10]": "carbon has six electrons",
+    "[C+15]": "carbon has six electrons",
+    "[C+16]": "carbon has six electrons",
 }
 
 
