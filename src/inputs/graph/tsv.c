@@ -267,6 +267,7 @@ static attn_status read_single(tsv *file) {
         if (status == ATTN_OK) status = add_node(file, NULL, 0, part);
         status = at_graph_settle(reader, status);
     }
+    if (status == ATTN_OK) status = at_graph_ids_ready(reader->context, &file->ids);
     if (status == ATTN_OK) status = at_graph_read_edges(reader, &file->files->edges, &edges);
     if (status == ATTN_OK && file->ids.named) { /* the list changes its owner */
         at_graphs_of(reader->dataset)->names = file->ids.known.strings;
@@ -379,6 +380,7 @@ static attn_status read_many(tsv *file) {
     attn_status status = note_nodes(file);
     if (status == ATTN_OK) status = order_nodes(file);
     at_graph_edges edges = {.ids = &file->ids, .apart = 1, .graph_of = file->graph_of};
+    if (status == ATTN_OK) status = at_graph_ids_ready(context, &file->ids);
     if (status == ATTN_OK) status = at_graph_read_edges(file->reader, &file->files->edges, &edges);
     int64_t graphs = file->graph_names.strings.count, *order = NULL;
     int64_t *begins = at_allocate(context, graphs + 1, sizeof *begins, "the edges of graphs");
@@ -436,7 +438,7 @@ static void release(tsv *file) {
     attn_context *context = file->reader->context;
     at_graph_table_free(&file->table);
     at_graph_list_free(context, &file->graphs);
-    at_vocabulary_free(context, &file->ids.known);
+    at_graph_ids_free(context, &file->ids);
     at_release(context, file->dense);
     at_release(context, file->features);
     at_release(context, file->values);

@@ -79,8 +79,17 @@ typedef struct at_graph_ids {
     at_vocabulary known;
     int64_t count;
     int named; /* they are in `known` */
+    /* Then, when all are there: slots with the upper half of a name's hash and, in the lower half, one more
+     * than its number; 0 is free. Names that only share a slot are told apart without a look at them. */
+    uint64_t *slots;
+    int64_t slot_count; /* a power of two */
 } at_graph_ids;
 
+/* All ids are there, and edges are looked up from now on. */
+attn_status at_graph_ids_ready(attn_context *context, at_graph_ids *ids);
+void at_graph_ids_free(attn_context *context, at_graph_ids *ids);
+/* The number of a node that has this hash, and most likely this name; -1: there is none. */
+int64_t at_graph_id_likely(const at_graph_ids *ids, uint64_t hash);
 /* The number of a node; -1: there is none of that name. */
 int64_t at_graph_id_find(const at_graph_ids *ids, const char *text, size_t length);
 /* *number = ids->count before; or that of the node which is called so already. */

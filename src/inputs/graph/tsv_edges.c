@@ -123,6 +123,47 @@ static attn_status read_edge(edge_file *file) {
                         : at_graphs_edge(reader->dataset, from, to, file->columns ? file->numbers : NULL);
 }
 
+/* ---- looking ahead ---- */
+
+#if defined(__GNUC__)
+#define FETCH(address) __builtin_prefetch(address)
+#else
+#define FETCH(address) ((void)(address))
+#endif
+enum { AHEAD = 32 };
+
+/* Asks for what the names of the next lines will be looked up in. With a million nodes each name is three
+ * accesses far from the last ones, one after another; so they are on their way together. */
+static void look_ahead(const edge_file *file) {
+    at_graph_lines lines = file->lines;
+    const at_graph_ids *ids = file->edges->ids;
+    const at_strings *names = &ids->known.strings;
+    uint64_t hashes[2 * AHEAD];
+    int64_t found[2 * AHEAD], count = 0;
+    const char *text;
+    size_t length;
+    for (int i = 0; i < AHEAD && at_graph_line(&lines, &text, &length); i++) {
+        const char *end = text + length;
+        char delimiter = memchr(text, '\t', length) ? '\t' : ' ';
+        for (int f = 0; f < 2; f++) {
+            while (text < end && (*text == ' ' || *text == '\t')) text++;
+            const char *begin = text;
+            while (text < end && *text != delimiter) text++;
+            hashes[count] = at_hash(begin, (size_t)(text - begin), 0);
+            FETCH(&ids->slots[hashes[count] & (uint64_t)(ids->slot_count - 1)]);
+            count++;
+        }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        found[i] = at_graph_id_likely(ids, hashes[i]);
+        if (found[i] >= 0) FETCH(&names->offsets[found[i]]);
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (found[i] >= 0) FETCH(at_string(names, found[i]));
+}
+
+/* ---- all of it ---- */
+
 static attn_status reserve(edge_file *file, int64_t count) {
     attn_context *context = file->reader->context;
     at_graph_edges *edges = file->edges;
@@ -140,7 +181,9 @@ attn_status at_graph_read_edges(at_graph_reader *reader, const at_graph_file *so
     size_t length;
     int first = 1;
     attn_status status = reserve(&file, at_graph_count_lines(source));
-    while (status == ATTN_OK && at_graph_line(&file.lines, &text, &length)) {
+    for (int64_t i = 0; status == ATTN_OK; i++) {
+        if (edges->ids->slots && i % AHEAD == 0) look_ahead(&file);
+        if (!at_graph_line(&file.lines, &text, &length)) break;
         if (at_graph_blank(text, length) || *text == '#') continue;
         char delimiter = memchr(text, '\t', length) ? '\t' : ' ';
         status = at_graph_split(reader->context, text, length, delimiter, &file.fields);

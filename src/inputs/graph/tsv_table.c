@@ -195,13 +195,66 @@ void at_graph_table_free(at_graph_table *table) {
 
 /* ---- ids ---- */
 
+#define UPPER_HALF UINT64_C(0xffffffff00000000)
+
 /* The number that text is, written as it usually is; -1: it is something else. */
 static int64_t plain_number(const char *text, size_t length) {
     if (length == 0 || length > 10 || (length > 1 && *text == '0')) return -1;
     return at_graph_integer(text, length);
 }
 
+attn_status at_graph_ids_ready(attn_context *context, at_graph_ids *ids) {
+    if (!ids->named) return ATTN_OK;
+    ids->slot_count = 64;
+    while (ids->slot_count < 2 * ids->count) ids->slot_count *= 2;
+    ids->slots = at_allocate(context, ids->slot_count, sizeof *ids->slots, "the names of nodes");
+    if (!ids->slots) return ATTN_OUT_OF_MEMORY;
+    const at_strings *names = &ids->known.strings;
+    for (int64_t i = 0; i < ids->count; i++) {
+        uint64_t hash = at_hash(at_string(names, i), at_string_length(names, i), 0);
+        uint64_t slot = hash & (uint64_t)(ids->slot_count - 1);
+        while (ids->slots[slot]) slot = (slot + 1) & (uint64_t)(ids->slot_count - 1);
+        ids->slots[slot] = (hash & UPPER_HALF) | (uint64_t)(i + 1);
+    }
+    return ATTN_OK;
+}
+
+void at_graph_ids_free(attn_context *context, at_graph_ids *ids) {
+    at_vocabulary_free(context, &ids->known);
+    at_release(context, ids->slots);
+    ids->slots = NULL;
+}
+
+/* The next slot from `slot` on with that hash; a free one if there is none. */
+static uint64_t next_slot(const at_graph_ids *ids, uint64_t slot, uint64_t hash) {
+    uint64_t mask = (uint64_t)(ids->slot_count - 1);
+    for (slot &= mask; ids->slots[slot]; slot = (slot + 1) & mask)
+        if (((ids->slots[slot] ^ hash) & UPPER_HALF) == 0) break;
+    return slot;
+}
+
+static int64_t number_in(const at_graph_ids *ids, uint64_t slot) {
+    return (int64_t)(ids->slots[slot] & ~UPPER_HALF) - 1;
+}
+
+int64_t at_graph_id_likely(const at_graph_ids *ids, uint64_t hash) {
+    return number_in(ids, next_slot(ids, hash, hash));
+}
+
+static int64_t find_name(const at_graph_ids *ids, const char *text, size_t length) {
+    const at_strings *names = &ids->known.strings;
+    uint64_t hash = at_hash(text, length, 0);
+    for (uint64_t slot = next_slot(ids, hash, hash); ids->slots[slot];
+         slot = next_slot(ids, slot + 1, hash)) {
+        int64_t number = number_in(ids, slot);
+        if (at_string_length(names, number) == length && !memcmp(at_string(names, number), text, length))
+            return number;
+    }
+    return -1;
+}
+
 int64_t at_graph_id_find(const at_graph_ids *ids, const char *text, size_t length) {
+    if (ids->slots) return find_name(ids, text, length);
     if (ids->named) return at_vocabulary_find(&ids->known, text, length);
     int64_t number = plain_number(text, length);
     return number < ids->count ? number : -1;
