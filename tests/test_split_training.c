@@ -656,7 +656,7 @@ static void test_lies(void **state) {
         {.key = config, .part = "does not name: splitter."},
         {.key = config, .from = "{", .to = "[", .part = ":"},
         {.key = config, .from = "\"columns\": 64", .to = "\"columns\": 32", .part = "splitter.features"},
-        {.key = config, .from = "\"split\"", .to = "\"bmes\"", .part = "not that of a splitter"},
+        {.key = config, .from = "\"scheme\":\"split\"", .to = "\"scheme\":\"bmes\"", .part = "not that of a splitter"},
         {.key = config, .from = "\"split\"", .to = "\"none\"", .part = "text.unit"},
         {.key = config,
          .from = "\"chars\",\n    \"scheme\": \"split\"",
