@@ -87,7 +87,7 @@ static void expect_same(const char *name, const char *encoder, const outcome *cp
 
 /* ---- the life of a model ---- */
 
-typedef enum corpus { CONLLU, CLASSES, LABELS, NUMBERS, PAIRS, RUNNING } corpus;
+typedef enum corpus { CONLLU, CLASSES, LABELS, NUMBERS, PAIRS, RUNNING, MOLECULES } corpus;
 
 typedef struct life {
     const char *name;
@@ -96,6 +96,20 @@ typedef struct life {
     int pretrained, stopped;
 } life;
 
+/* Chains of atoms with and without a ring; the second target is missing now and then. */
+static char *corpus_molecules(uint64_t seed, int examples) {
+    static const char *const parts[] = {"C", "N", "C(=O)", "c1ccc(cc1)", "O"};
+    test_random random = {seed * 2 + 1};
+    char *text = calloc((size_t)examples + 1, 80), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "smiles,a,b\n");
+    for (int i = 0; i < examples; i++) {
+        int64_t first = random_between(&random, 0, 4), second = random_between(&random, 0, 4);
+        at += sprintf(at, "C%s%sC,%d,%s\n", parts[first], parts[second], first > 2, i % 3 ? "1" : "");
+    }
+    return text;
+}
+
 static char *corpus_of(corpus data, uint64_t seed, int examples) {
     switch (data) {
     case CONLLU: return corpus_conllu(seed, examples);
@@ -103,6 +117,7 @@ static char *corpus_of(corpus data, uint64_t seed, int examples) {
     case LABELS: return corpus_labels(seed, examples);
     case NUMBERS: return corpus_numbers(seed, examples);
     case PAIRS: return corpus_pairs(seed, examples, 0);
+    case MOLECULES: return corpus_molecules(seed, examples);
     default: return corpus_running(seed, examples);
     }
 }
@@ -166,10 +181,11 @@ static void ask(attn_context *context, attn_model *model, attn_predictor *predic
 /* own: the predictor has a context of its own. */
 static outcome live(const at_backend *backend, int threads, const life *l, const char *encoder, int own) {
     attn_context *context = new_context(backend, threads);
-    attn_config *config = tiny_config(context, l->sets);
+    attn_config *config = tiny_config_of(context, l->data == MOLECULES ? "molecule" : "text", l->sets);
     static const char *const more[][2] = {
         {"training.steps", "3"}, {"encoder.dropout", "0.1"}, {"text.unit_dropout", "0.1"}};
-    for (int i = 0; i < 3; i++) expect_ok(context, attn_config_set(config, more[i][0], more[i][1]));
+    for (int i = 0; i < (l->data == MOLECULES ? 2 : 3); i++)
+        expect_ok(context, attn_config_set(config, more[i][0], more[i][1]));
     expect_ok(context, attn_config_set(config, "encoder.kind", encoder));
     char path[2][80], *text = corpus_of(l->data, 3, 30), *dev = corpus_of(l->data, 4, 6);
     snprintf(path[0], sizeof path[0], "%s/model.safetensors", folder);
@@ -247,6 +263,22 @@ static void test_ways(void **state) {
     for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
         for (int threads = 1; threads <= 2; threads++)
             check_life(&lives[i], encoders[i % 2], threads, threads == 1);
+}
+
+/* Rows that are nodes of graphs. */
+static void test_graphs(void **state) {
+    (void)state;
+    static const life lives[] = {
+        {"molecules", MOLECULES, {"task", "classify", "molecule.dropout", "0.1"}, 0, 1},
+        {"molecules, all atoms",
+         MOLECULES,
+         {"task", "regress", "molecule.pattern", "all", "molecule.stereo", "true", "encoder.score", "gatv2"},
+         0,
+         0},
+    };
+    static const char *const kinds[] = {"attention", "mean", "fc"};
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
+        for (int e = 0; e < 3; e++) check_life(&lives[i], kinds[e], 1 + (int)i, 0);
 }
 
 /* ---- rows one after another ---- */
@@ -330,6 +362,6 @@ static void test_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tasks), cmocka_unit_test(test_ways),
-                                       cmocka_unit_test(test_steps)};
+                                       cmocka_unit_test(test_graphs), cmocka_unit_test(test_steps)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

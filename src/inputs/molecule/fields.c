@@ -18,6 +18,7 @@ _Static_assert(sizeof at_molecule_flags / sizeof at_molecule_flags[0] == AT_MOLE
 /* Data sets of measured molecules are small: hundreds or thousands of them, of 20 or 30 atoms. */
 const at_default at_molecule_defaults[] = {
     {NULL, NULL, 0, "encoder.position", "none"},
+    {NULL, NULL, 0, "encoder.width", "1"}, /* of fc: an atom alone */
     {NULL, NULL, 0, "encoder.columns", "128"},
     {NULL, NULL, 0, "encoder.heads", "8"},
     {NULL, NULL, 0, "encoder.layers", "3"},
