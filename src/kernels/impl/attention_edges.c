@@ -83,12 +83,33 @@ static void plain_weights(const edge_row *row, int edges, const edge_scratch *s)
     }
 }
 
+/* The weights of an edge of a graph: it has one key, and a word of that for each head. */
+static void drop_heads(const edge_row *row, int64_t number, float *weights) {
+    const at_attention *call = row->call;
+    const at_row_key key = at_random_row(call->seed, call->first_sequence + number, 0, 0);
+    const veci a = veci_set(key.a), b = veci_set(key.b), threshold = veci_set(call->dropout_threshold);
+    const vec scale = vec_set(call->dropout_scale);
+    for (int t = 0; t < row->heads; t += VEC_WIDTH) {
+        int lanes = row->heads - t < VEC_WIDTH ? row->heads - t : VEC_WIDTH;
+        vecb keep =
+            dropout_keeps(a, b, veci_add(veci_set((uint32_t)(row->head + t)), veci_lanes()), threshold);
+        vec p = vec_mul(vec_load_part(weights + t, lanes), scale);
+        vec_store_part(weights + t, vec_select(keep, p, vec_set(0.0f)), lanes);
+    }
+}
+
 static void drop_edges(const edge_row *row, int64_t e0, int edges, float *weights) {
     const at_attention *call = row->call;
     for (int e = 0; e < edges; e++) {
+        float *p = weights + e * row->stride;
+        if (row->numbers) {
+            drop_heads(row, row->numbers[e0 + e], p);
+            continue;
+        }
         for (int t = 0; t < row->heads; t++) {
-            float *p = weights + e * row->stride + t;
-            *p = edge_is_kept(row, e0 + e, t) ? *p * call->dropout_scale : 0.0f;
+            at_row_key key = dropout_row(call, row->sequence, row->head + t, query_of(row, e0 + e));
+            int kept = at_random_word(key, (uint32_t)key_of(row, e0 + e)) >= call->dropout_threshold;
+            p[t] = kept ? p[t] * call->dropout_scale : 0.0f;
         }
     }
 }

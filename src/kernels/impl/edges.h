@@ -582,18 +582,6 @@ static void edge_scores(const edge_row *row, int64_t e0, int edges, const edge_s
     if (!padded) pad_tile(row, edges, s->scores, -INFINITY);
 }
 
-/* Whether the weight of (edge, head t) is kept by the dropout. */
-static inline int edge_is_kept(const edge_row *row, int64_t e, int t) {
-    const at_attention *call = row->call;
-    int64_t head = row->head + t;
-    if (row->numbers) {
-        at_row_key key = at_random_row(call->seed, call->first_sequence + row->numbers[e], head, 0);
-        return at_random_word(key, 0) >= call->dropout_threshold;
-    }
-    at_row_key key = dropout_row(call, row->sequence, head, query_of(row, e));
-    return at_random_word(key, (uint32_t)key_of(row, e)) >= call->dropout_threshold;
-}
-
 /* The number of neighbours that head t of the row sees. */
 static int64_t edges_seen(const edge_row *row, int t) {
     if (!edges_may_be_unseen(row)) return row->count;

@@ -276,8 +276,8 @@ static void score_edges(const ref_attention *call, int64_t h, int64_t i, query_r
         r->score[j] = pair_score(call, r, q, h, j);
         if (call->edge_bias.data && options->score != ATTN_SCORE_GAT)
             r->score[j] = rounded(call, r->score[j] + edge_bias(call, r, h, j));
-        at_row_key random = at_random_row(options->seed, options->first_sequence + r->edge[j], h, 0);
-        r->keep[j] = keep_of(options, random, 0);
+        at_row_key random = at_random_row(options->seed, options->first_sequence + r->edge[j], 0, 0);
+        r->keep[j] = keep_of(options, random, h);
     }
 }
 
