@@ -57,6 +57,8 @@ attn_status at_nodes_choose(const char *prefix, const at_node_values *values, co
         status = set_one(prefix, "undirected", graphs->listed_once ? "true" : "false", set, user);
     if (values->features == AT_NODES_FOUND && status == ATTN_OK)
         status = set_one(prefix, "features", source, set, user);
+    if (values->numbers == AT_NODES_AUTO && status == ATTN_OK)
+        status = set_one(prefix, "edge_numbers", graphs->edge_columns ? "true" : "false", set, user);
     if (values->few != AT_NODES_AUTO || status != ATTN_OK) return status;
     return set_one(prefix, "few", count_labels(examples) < FEW_LABELS ? "true" : "false", set, user);
 }

@@ -41,6 +41,7 @@ typedef struct at_node_values {
     int normalize, norm;
     int optional; /* what the data says can be left out is not */
     int few;      /* at_node_choice */
+    int numbers;  /* at_node_choice: edges have numbers */
 } at_node_values;
 
 /* The rows of a kind's table. prefix: "graph." and so on; type: its struct of values, which begins with the
@@ -59,8 +60,10 @@ typedef struct at_node_values {
                   "sparse features of a node have the sum 1, other columns mean 0 and deviation 1"),         \
         AT_SWITCH(prefix "norm", type, nodes.norm, "true", "a norm after the input's map"),                  \
         AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
-                  "there are few labels, and other defaults; found from the data")
-enum { AT_NODE_FIELD_COUNT = 8 };
+                  "there are few labels, and other defaults; found from the data"),                          \
+        AT_CHOICE(prefix "edge_numbers", type, nodes.numbers, at_node_choices, "auto",                       \
+                  "edges have numbers, and other defaults; found from the data")
+enum { AT_NODE_FIELD_COUNT = 9 };
 /* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
 #define AT_NODE_FLAGS                                                                                        \
     {"undirected", "*.undirected", NULL, "graphs: every edge also leads back"},                              \

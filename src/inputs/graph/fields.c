@@ -46,6 +46,9 @@ const at_default at_graph_defaults[] = {
     {NULL, FEW, 0, "training.epochs", "200"},
     {NULL, FEW, 0, "training.least_steps", "200"},
     {NULL, FEW, 0, "training.evaluations", "50"},
+    /* Heads without maps have no place for the numbers of edges. */
+    {NULL, "graph.pattern=all", 0, "encoder.form", "standard"},
+    {NULL, "graph.edge_numbers=true", 0, "encoder.form", "standard"},
 };
 _Static_assert(sizeof at_graph_defaults / sizeof at_graph_defaults[0] == AT_GRAPH_DEFAULTS,
                "AT_GRAPH_DEFAULTS");
