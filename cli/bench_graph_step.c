@@ -17,7 +17,7 @@
 
 #include "bench.h"
 
-enum { NEIGHBOURS = 16, FEATURES = 64, COLUMNS = 128, HEADS = 8, LAYERS = 2, CLASSES = 8 };
+enum { NEIGHBOURS = 16, FEATURES = 64, COLUMNS = 128, HEADS = 8, LAYERS = 2, CLASSES = 8, ROUNDS = 3 };
 
 typedef struct step_case {
     attn_context *context;
@@ -156,7 +156,11 @@ static bool measure_lane(const bench *run, const bench_lane *lane, bench_result 
         result->parameters = attn_parameters_size(with.parameters);
         result->graph_seconds = with.graph_seconds;
         result->work = 6 * weights * (double)with.nodes + 6.0 * LAYERS * COLUMNS * (double)result->edges;
-        done = bench_ok(context, measure(train_step, &with, run->seconds, &result->time));
+        for (int round = 0; done && round < ROUNDS; round++) { /* long calls are made once a round */
+            timing time;
+            done = bench_ok(context, measure(train_step, &with, run->seconds, &time));
+            if (done) result->time = round > 0 ? measure_better(result->time, time) : time;
+        }
         result->memory = peak_memory();
         destroy_case(&with);
     }
