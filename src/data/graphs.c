@@ -289,6 +289,9 @@ attn_status at_graphs_reserve_edges(attn_dataset *dataset, int64_t edges) {
 
 attn_status at_graphs_edge(attn_dataset *dataset, int64_t from, int64_t to, const float *numbers) {
     at_graphs *graphs = at_graphs_of(dataset);
+    if (graphs->edges >= INT32_MAX - 2)
+        return at_fail(dataset->context, ATTN_OVERFLOW, "%.200s: more than %d edges",
+                       attn_dataset_name(dataset), INT32_MAX - 2);
     attn_status status = grow_edges(dataset->context, graphs, graphs->edges + 1);
     if (status != ATTN_OK) return status;
     graphs->from[graphs->edges] = (int32_t)from;

@@ -487,7 +487,7 @@ attn_variable *at_nodes_apply(const at_input *input, const void *built, attn_tap
         x = attn_tape_weighted_bag(tape, layer->table, rows->features, rows->values, rows->bags, batch->rows);
     if (layer->map) {
         attn_variable *dense =
-            attn_tape_input(tape, rows->dense, batch->rows, at_node_input_of(input)->dense_columns, 0);
+            attn_tape_constant(tape, rows->dense, batch->rows, at_node_input_of(input)->dense_columns);
         dense = attn_linear_apply(tape, layer->map, dense);
         x = x ? attn_tape_add(tape, x, dense) : dense;
     }

@@ -19,16 +19,20 @@ enum { EDGE_MARKS = 2, PAIR_MARKS = 5, FARTHEST = 3, KEPT_EDGES = 1 << 18 };
 /* One edge of a batch: `row` sees `column`. */
 typedef struct seen_edge {
     int32_t row, column;
-    int64_t edge; /* of the data; -1: a self-loop that was added */
-    int back;     /* it leads back */
+    int32_t
+        edge; /* of the data; LOOP: a self-loop that was added; below that: BACK - edge, which leads back */
 } seen_edge;
+enum { LOOP = -1, BACK = -2 };
+
+static int leads_back(const seen_edge *edge) { return edge->edge <= BACK; }
+static int64_t number_of(const seen_edge *edge) { return leads_back(edge) ? BACK - edge->edge : edge->edge; }
 
 struct at_node_edges {
-    seen_edge *list;
-    int64_t list_room, count;
+    seen_edge *list, *sorted; /* sorted: room to sort in */
+    int64_t list_room, sorted_room, count;
     int64_t *row_of, *column_of; /* as a graph is made of them */
     int64_t row_room, column_room;
-    int64_t *first, first_room; /* pattern all: where the edges of each node begin in the list */
+    int64_t *first, first_room; /* where the edges of each node of a graph begin in the list */
     int32_t *distance, *queue;
     int64_t distance_room, queue_room;
 };
@@ -36,6 +40,7 @@ struct at_node_edges {
 void at_nodes_free_edges(attn_context *context, struct at_node_edges *work) {
     if (!work) return;
     at_release(context, work->list);
+    at_release(context, work->sorted);
     at_release(context, work->row_of);
     at_release(context, work->column_of);
     at_release(context, work->first);
@@ -51,23 +56,47 @@ int64_t at_nodes_edge_columns(const at_node_input *input) {
 
 /* ---- the edges of one graph ---- */
 
-/* By row, then by column; of equal ones the edge itself before one that leads back. */
-static int by_place(const void *a, const void *b) {
+/* By column; of equal ones the edge itself before one that leads back. */
+static int by_column(const void *a, const void *b) {
     const seen_edge *x = a, *y = b;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
     if (x->column != y->column) return x->column < y->column ? -1 : 1;
-    if (x->back != y->back) return x->back - y->back;
-    return (x->edge > y->edge) - (x->edge < y->edge);
+    if (leads_back(x) != leads_back(y)) return leads_back(x) - leads_back(y);
+    return (number_of(x) > number_of(y)) - (number_of(x) < number_of(y));
+}
+
+/* Brings the edges from `begin` of the list on, which are those of a graph, into the order of their rows and
+ * columns; work->first says where those of each row begin. */
+static attn_status sort_edges(attn_context *context, struct at_node_edges *work, int64_t begin, int64_t rows,
+                              int64_t base) {
+    int64_t count = work->count - begin;
+    attn_status status =
+        at_grow(context, &work->first, &work->first_room, rows + 2, sizeof *work->first, "a graph");
+    if (status == ATTN_OK)
+        status = at_grow(context, &work->sorted, &work->sorted_room, count, sizeof *work->sorted, "a graph");
+    if (status != ATTN_OK) return status;
+    int64_t *first = work->first;
+    memset(first, 0, (size_t)(rows + 2) * sizeof *first);
+    for (int64_t i = begin; i < work->count; i++) first[work->list[i].row - base + 2]++;
+    for (int64_t row = 0; row < rows; row++) first[row + 2] += first[row + 1];
+    for (int64_t i = begin; i < work->count; i++)
+        work->sorted[first[work->list[i].row - base + 1]++] = work->list[i];
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t edges = first[row + 1] - first[row];
+        if (edges > 1) qsort(work->sorted + first[row], (size_t)edges, sizeof *work->sorted, by_column);
+    }
+    if (count) memcpy(work->list + begin, work->sorted, (size_t)count * sizeof *work->list);
+    for (int64_t row = 0; row <= rows; row++) first[row] += begin;
+    return ATTN_OK;
 }
 
 /* In an undirected graph two nodes see each other once, however often the data says so. */
-static int64_t drop_doubles(seen_edge *list, int64_t count) {
-    int64_t kept = 0;
-    if (count) qsort(list, (size_t)count, sizeof *list, by_place);
-    for (int64_t i = 0; i < count; i++)
-        if (kept == 0 || list[i].row != list[kept - 1].row || list[i].column != list[kept - 1].column)
-            list[kept++] = list[i];
-    return kept;
+static void drop_doubles(struct at_node_edges *work, int64_t begin) {
+    const seen_edge *list = work->list;
+    int64_t kept = begin;
+    for (int64_t i = begin; i < work->count; i++)
+        if (kept == begin || list[i].row != list[kept - 1].row || list[i].column != list[kept - 1].column)
+            work->list[kept++] = list[i];
+    work->count = kept;
 }
 
 /* Appends the edges of a graph whose nodes are the rows from `base` on. */
@@ -80,16 +109,21 @@ static attn_status list_edges(const at_node_input *input, const at_graphs *graph
         at_grow(context, &work->list, &work->list_room, work->count + (both ? 2 : 1) * count + rows,
                 sizeof *work->list, "the edges of a batch");
     if (status != ATTN_OK) return status;
-    seen_edge *begin = work->list + work->count, *at = begin;
+    seen_edge *at = work->list + work->count;
     for (int64_t e = first; e < first + count; e++) {
         int32_t from = (int32_t)(base + graphs->from[e]), to = (int32_t)(base + graphs->to[e]);
         if (from == to && loops) continue; /* every node gets one */
-        *at++ = (seen_edge){to, from, e, 0};
-        if (both && from != to) *at++ = (seen_edge){from, to, e, 1};
+        *at++ = (seen_edge){to, from, (int32_t)e};
+        if (both && from != to) *at++ = (seen_edge){from, to, (int32_t)(BACK - e)};
     }
-    if (both) at = begin + drop_doubles(begin, at - begin);
+    int64_t began = work->count;
+    work->count = at - work->list;
+    if (both) status = sort_edges(context, work, began, rows, base);
+    if (status != ATTN_OK) return status;
+    if (both) drop_doubles(work, began);
+    at = work->list + work->count;
     for (int64_t row = base; row < base + rows && loops; row++)
-        *at++ = (seen_edge){(int32_t)row, (int32_t)row, -1, 0};
+        *at++ = (seen_edge){(int32_t)row, (int32_t)row, LOOP};
     work->count = at - work->list;
     return ATTN_OK;
 }
@@ -129,35 +163,25 @@ static attn_status put_edges(const at_node_input *input, const at_graphs *graphs
         work->column_of[i] = edge->column;
         if (!columns) continue;
         float *to = batch->edges + i * columns;
-        put_numbers(input, graphs, edge->edge, to);
+        put_numbers(input, graphs, number_of(edge), to);
         to[input->edge_numbers] = edge->row == edge->column ? 1.0f : 0.0f;
-        to[input->edge_numbers + 1] = edge->back ? 1.0f : 0.0f;
+        to[input->edge_numbers + 1] = leads_back(edge) ? 1.0f : 0.0f;
     }
     return ATTN_OK;
 }
 
 /* ---- all pairs ---- */
 
-/* Sorts the edges of a graph, those from `begin` of the list on, and finds where each node's begin. */
-static attn_status index_edges(attn_context *context, struct at_node_edges *work, int64_t begin, int64_t rows,
+/* The edges of a graph in order, and room to measure distances in. */
+static attn_status index_edges(attn_context *context, struct at_node_edges *work, int64_t rows,
                                int64_t base) {
-    attn_status status =
-        at_grow(context, &work->first, &work->first_room, rows + 1, sizeof *work->first, "a graph");
+    attn_status status = sort_edges(context, work, 0, rows, base);
     if (status == ATTN_OK)
         status =
             at_grow(context, &work->distance, &work->distance_room, rows, sizeof *work->distance, "a graph");
     if (status == ATTN_OK)
         status = at_grow(context, &work->queue, &work->queue_room, rows, sizeof *work->queue, "a graph");
-    if (status != ATTN_OK) return status;
-    if (work->count > begin)
-        qsort(work->list + begin, (size_t)(work->count - begin), sizeof *work->list, by_place);
-    int64_t at = begin;
-    for (int64_t row = 0; row < rows; row++) {
-        work->first[row] = at;
-        while (at < work->count && work->list[at].row == base + row) at++;
-    }
-    work->first[rows] = at;
-    return ATTN_OK;
+    return status;
 }
 
 /* How many edges lie between `row` and each node that it can see through others; FARTHEST + 1: more. */
@@ -192,7 +216,7 @@ static void put_pairs(const at_node_input *input, const at_graphs *graphs, int64
             int joined = edge < work->first[row + 1] && work->list[edge].column == base + column;
             work->row_of[at] = base + row;
             work->column_of[at] = base + column;
-            put_numbers(input, graphs, joined ? work->list[edge].edge : -1, to);
+            put_numbers(input, graphs, joined ? number_of(&work->list[edge]) : LOOP, to);
             memset(to + input->edge_numbers, 0, PAIR_MARKS * sizeof *to);
             to[input->edge_numbers + work->distance[column]] = 1;
         }
@@ -217,7 +241,7 @@ static attn_status pair_nodes(const at_node_input *input, const at_node_encoded 
         work->count = 0;
         status =
             list_edges(input, segment->count ? graphs : NULL, segment->example, rows, base, context, work);
-        if (status == ATTN_OK) status = index_edges(context, work, 0, rows, base);
+        if (status == ATTN_OK) status = index_edges(context, work, rows, base);
         if (status != ATTN_OK) break;
         put_pairs(input, graphs, rows, base, at, batch);
         at += rows * rows;
@@ -262,8 +286,9 @@ attn_status at_nodes_connect(const at_node_input *input, const at_node_encoded *
     int64_t edges = batch->work->count;
     if (batch->work->list_room > KEPT_EDGES && count == 1) { /* the lists of one big graph are made once */
         at_release(context, batch->work->list);
-        batch->work->list = NULL;
-        batch->work->list_room = 0;
+        at_release(context, batch->work->sorted);
+        batch->work->list = batch->work->sorted = NULL;
+        batch->work->list_room = batch->work->sorted_room = 0;
     }
     status = attn_graph_from_edges(context, batch->batch.rows, batch->batch.rows, edges, batch->work->row_of,
                                    batch->work->column_of, &made);

@@ -135,8 +135,8 @@ attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape,
     places.batch = (attn_ragged){batch->sequences, batch->offsets};
     places.graph = batch->graph;
     if (batch->edges)
-        places.edges = attn_tape_input(tape, batch->edges, attn_graph_edges(batch->graph),
-                                       stage->input->edge_columns, 0);
+        places.edges = attn_tape_constant(tape, batch->edges, attn_graph_edges(batch->graph),
+                                          stage->input->edge_columns);
     attn_variable *x = stage->input->kind->apply(stage->input, network->input, tape, batch);
     if (network->stem) {
         x = attn_tape_dropout(tape, x, (float)stage->values.encoder->dropout);
