@@ -2,6 +2,7 @@
 #include "data/graphs.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/context.h"
@@ -44,9 +45,11 @@ static attn_status begin_offsets(attn_context *context, int64_t **offsets, int64
 }
 
 attn_status at_graphs_create(attn_context *context, const void *like, void **content) {
+    static atomic_uint_fast64_t serials;
     const at_graphs *from = like;
     at_graphs *made = at_allocate(context, 1, sizeof *made, "graphs");
     if (!made) return ATTN_OUT_OF_MEMORY;
+    made->serial = atomic_fetch_add(&serials, 1) + 1;
     attn_status status = begin_offsets(context, &made->first_feature, &made->first_feature_room);
     if (status == ATTN_OK) status = begin_offsets(context, &made->first_edge, &made->first_edge_room);
     if (status == ATTN_OK) status = begin_offsets(context, &made->first_node, &made->first_node_room);

@@ -14,6 +14,7 @@
 
 typedef struct at_graphs {
     int64_t nodes, edges, graphs;
+    uint64_t serial; /* no other content has it: who makes something of the edges knows by it whose it is */
 
     int64_t *first_feature, first_feature_room; /* [nodes + 1]: the sparse features of each node */
     int32_t *features;                          /* their columns, 0 .. feature_columns - 1 */

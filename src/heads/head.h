@@ -152,6 +152,7 @@ typedef struct at_work {
     void *state;       /* of the heads */
     void *steps;       /* of `step` */
     at_host_rows host; /* of the last rows that were read */
+    int borrowed;      /* tape and batch belong to somebody else */
 } at_work;
 
 /* ---- a report ---- */

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -407,7 +406,6 @@ static attn_status encode_nodes(const at_node_input *input, const attn_dataset *
 attn_status at_nodes_encode(const at_input *input, attn_context *context, void **memo,
                             const attn_dataset *dataset, const at_encode_options *options,
                             at_encoded **encoded) {
-    static atomic_uint_fast64_t serials;
     const at_node_input *nodes = at_node_input_of(input);
     (void)memo;
     (void)options;
@@ -418,7 +416,6 @@ attn_status at_nodes_encode(const at_input *input, attn_context *context, void *
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->encoded.context = context;
     made->graphs = at_graphs_of(dataset);
-    made->serial = atomic_fetch_add(&serials, 1) + 1;
     status = encode_nodes(nodes, dataset, made);
     if (status != ATTN_OK) {
         at_nodes_free_encoded(&made->encoded);

@@ -91,7 +91,6 @@ typedef struct at_node_encoded {
     at_encoded encoded;
     const at_graphs *graphs;
     int32_t *stands_for; /* [rows]: the row of the table, where nodes have no features of their own */
-    uint64_t serial;     /* tells encoded datasets apart: batches keep graphs of them */
     at_strings numbers;  /* names of nodes that have none */
 } at_node_encoded;
 

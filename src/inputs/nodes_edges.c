@@ -272,7 +272,7 @@ attn_status at_nodes_connect(const at_node_input *input, const at_node_encoded *
                              const at_segments *segments, const int64_t *order, int64_t count,
                              at_node_batch *batch) {
     attn_context *context = batch->batch.context;
-    uint64_t serial = encoded && count == 1 ? encoded->serial : 0;
+    uint64_t serial = encoded && count == 1 ? encoded->graphs->serial : 0;
     int64_t example = count == 1 ? segments->list[order[0]].example : -1;
     if (serial && serial == batch->serial && example == batch->example) return ATTN_OK;
     batch->serial = 0;

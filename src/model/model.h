@@ -107,6 +107,9 @@ attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_ba
 
 /* What predicting with a stage works with. */
 attn_status at_work_create(const at_stage *stage, attn_context *context, at_work *work);
+/* The same with a tape and a batch that somebody else has, so that there is one of each: those of one big
+ * graph are large. */
+void at_work_borrow(attn_context *context, attn_tape *tape, at_batch *batch, at_work *work);
 void at_work_free(const at_stage *stage, at_work *work);
 attn_status at_stage_report(const at_stage *stage, at_work *work, const at_encoded *encoded,
                             at_targets *const *targets, const void *settings, at_effort effort,

@@ -130,11 +130,15 @@ attn_status at_work_create(const at_stage *stage, attn_context *context, at_work
     return status;
 }
 
+void at_work_borrow(attn_context *context, attn_tape *tape, at_batch *batch, at_work *work) {
+    *work = (at_work){.context = context, .tape = tape, .batch = batch, .borrowed = 1};
+}
+
 void at_work_free(const at_stage *stage, at_work *work) {
     if (!work->context) return;
-    attn_tape_destroy(work->tape);
+    if (!work->borrowed) attn_tape_destroy(work->tape);
     at_host_rows_free(work->context, &work->host);
-    if (work->batch) stage->input->kind->free_batch(work->batch);
+    if (work->batch && !work->borrowed) stage->input->kind->free_batch(work->batch);
     if (work->state) stage->heads[0]->kind->free_state(work->context, work->state);
     if (work->steps) at_steps_free(&stage->forward, work->steps);
     at_segments_free(work->context, &work->segments);

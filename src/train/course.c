@@ -87,10 +87,8 @@ attn_status at_course_build(at_course *course) {
     course->averaged = options.average > 0;
     course->planned_epoch = -1;
     course->epoch = course->batch = 0;
-    attn_status status = at_work_create(course->stage, course->stage->context, &course->work);
-    if (status == ATTN_OK)
-        status = attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
-    return status;
+    at_work_borrow(course->stage->context, course->trainer->tape, course->rows, &course->work);
+    return attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
 }
 
 void at_course_unbuild(at_course *course) {
