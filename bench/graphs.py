@@ -11,10 +11,11 @@ of Shchur et al. (adj_*, attr_*, labels, *_mask).
 
 Every measurement is a process of its own, with two threads; variants take
 turns, and the best of the rounds counts. Variants are the forms in which
-PyTorch Geometric takes a graph, eager or compiled. Times are with a malloc
-that keeps its memory, peaks of the random graph with malloc as it is. A variant
-that does not run here (SparseTensor needs torch_sparse, which is no part of
-tests/peers/environment) is left out by name.
+PyTorch Geometric takes a graph, eager or compiled, with a malloc that keeps its
+memory (faster) and, for the random graph, also with malloc as it is (smaller).
+A variant that does not run here (SparseTensor needs torch_sparse, which is no
+part of tests/peers/environment; a job may have nine tenths of the free memory)
+is left out by name.
 This file imports torch in those processes only: a process inherits the peak
 memory of the one that starts it.
 
@@ -336,9 +337,18 @@ def deep_gat(graph, layer, heads, d):
     return Network()
 
 
+def limit_memory():
+    """A job that wants too much fails by itself, and takes no other process with it."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        free = next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+    resource.setrlimit(resource.RLIMIT_DATA, (free * 9 // 10, resource.RLIM_INFINITY))
+
+
 def prepared_torch(seed=1):
+    """torch, with our threads, in a process that is a job."""
     import torch
 
+    limit_memory()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(THREADS)
     torch.manual_seed(seed)
@@ -557,8 +567,8 @@ def random_steps(arguments):
     }
     common.update(heads=8, d=16, steps=arguments.steps)
     jobs = [
-        {**common, "form": form, "compiled": flag, "keep": True}
-        for form, flag in itertools.product(arguments.forms, (False, True))
+        {**common, "form": form, "compiled": flag, "keep": keep}
+        for form, flag, keep in itertools.product(arguments.forms, (False, True), (False, True))
     ]
     ours = None
     if arguments.attn:
@@ -575,7 +585,7 @@ def random_steps(arguments):
         if describe(job) not in results:
             continue
         seconds = min(min(result["seconds"]) for result in results[describe(job)])
-        small = run_job(__file__, {**job, "keep": False, "steps": 1})
+        small = run_job(__file__, {**job, "steps": 1})
         if small is None:
             continue
         row = {"variant": describe(job), "seconds": seconds, "loss": small["losses"][0]}
