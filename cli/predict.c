@@ -313,6 +313,7 @@ int command_predict(int count, char **arguments) {
                     "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
                     "  attn predict senti.safetensors reviews.csv > answered.csv\n"
                     "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n"
+                    "  attn predict cora.safetensors cora/ > labels.tsv\n"
                     "  attn predict ende.safetensors test.en --beam 8 > test.de\n"
                     "  echo attention | attn predict g2p.safetensors --n-best 5\n"
                     "  attn predict book.safetensors --prompt \"It was \" --temperature 0.8 --seed 7\n",

@@ -244,6 +244,8 @@ int command_train(int count, char **arguments) {
             "  attn train seq2seq words.tsv -o g2p.safetensors\n"
             "  attn train seq2seq train.en train.de --dev val.en val.de --unit subwords -o ende.safetensors\n"
             "  attn train lm book.txt -o book.safetensors\n"
+            "  attn train tag cora/ -o cora.safetensors\n"
+            "  attn train classify --input molecule tox21.csv --split scaffold -o tox.safetensors\n"
             "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors --more 5m\n"
             "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n",
         .flags = flags,
