@@ -68,6 +68,7 @@ static void reference_pool(double *const *input, double *const *parameter, doubl
             for (int64_t i = 0; i < rows; i++) {
                 double x = input[0][(first + i) * s->columns + c];
                 if (s->kind == ATTN_POOL_MEAN) value += x / (double)rows;
+                if (s->kind == ATTN_POOL_SUM) value += x;
                 if (s->kind == ATTN_POOL_MAX) value = i == 0 ? x : fmax(value, x);
                 if (s->kind == ATTN_POOL_FIRST && i == 0) value = x;
             }
@@ -79,7 +80,7 @@ static void reference_pool(double *const *input, double *const *parameter, doubl
 static void test_pool(void **state) {
     (void)state;
     static const int64_t columns[] = {1, 7, 16, 33, 48, 257, 300};
-    for (int kind = ATTN_POOL_MEAN; kind <= ATTN_POOL_FIRST; kind++) {
+    for (int kind = ATTN_POOL_MEAN; kind <= ATTN_POOL_SUM; kind++) {
         for (int b = 0; b < BATCHES; b++) {
             sequence_case s = {
                 .batch = batches[b], .columns = columns[(b + kind) % 7], .kind = (attn_pool)kind};

@@ -309,7 +309,7 @@ static void test_positions(void **state) {
 
 static void test_pools(void **state) {
     (void)state;
-    static const char *const kinds[] = {"mean", "max", "mean-max", "first", "attention"};
+    static const char *const kinds[] = {"mean", "max", "mean-max", "first", "attention", "sum", "sum-max"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         learning_case one = {kinds[i], CLASSES, 0.95, {"task", "classify", "output.pool", kinds[i]}, NULL};
         learn(&one);

@@ -110,7 +110,8 @@ ATTN_API attn_variable *attn_tape_rms_norm(attn_tape *tape, attn_variable *x, at
 typedef enum attn_pool {
     ATTN_POOL_MEAN = 0,
     ATTN_POOL_MAX = 1, /* the gradient goes to the first row that has the maximum */
-    ATTN_POOL_FIRST = 2
+    ATTN_POOL_FIRST = 2,
+    ATTN_POOL_SUM = 3
 } attn_pool;
 
 /* One row a sequence; an empty sequence gives 0. */

@@ -37,7 +37,9 @@ typedef enum at_pooling {
     AT_POOL_MAX,
     AT_POOL_MEAN_MAX, /* both, side by side */
     AT_POOL_FIRST,
-    AT_POOL_ATTENTION /* weighted by a learned score of each row */
+    AT_POOL_ATTENTION, /* weighted by a learned score of each row */
+    AT_POOL_SUM,       /* of what grows with the number of rows */
+    AT_POOL_SUM_MAX    /* both, side by side */
 } at_pooling;
 
 typedef struct at_output_values {

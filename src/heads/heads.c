@@ -37,7 +37,7 @@ int attn_metric_rises(const char *name) {
 /* ---- configuration ---- */
 
 static const char *const outputs[] = {"auto", "class", "labels", "number", NULL};
-static const char *const pools[] = {"mean", "max", "mean-max", "first", "attention", NULL};
+static const char *const pools[] = {"mean", "max", "mean-max", "first", "attention", "sum", "sum-max", NULL};
 
 static const at_field output_fields[] = {
     AT_CHOICE("output.kind", at_output_values, kind, outputs, "auto", "a class, several labels or a number"),

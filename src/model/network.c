@@ -65,7 +65,7 @@ static void build_network(at_stage *stage, int number, attn_parameters *set,
         snprintf(name, sizeof name, "%spool.score", network->prefix);
         network->pool_score = attn_linear_create(set, name, columns, 1, 1, ATTN_IDENTITY);
     }
-    if (!stage->per_row && pool == AT_POOL_MEAN_MAX) columns *= 2;
+    if (!stage->per_row && (pool == AT_POOL_MEAN_MAX || pool == AT_POOL_SUM_MAX)) columns *= 2;
     at_head_offer offer = offer_of(stage, network->input);
     for (int i = 0; i < stage->head_count; i++)
         stage->heads[i]->kind->build(stage->heads[i], number, set, network->prefix, columns, &offer);
@@ -111,6 +111,11 @@ void at_model_unbuild(attn_model *model) {
 
 /* ---- computing ---- */
 
+/* Of tens of rows the sum would be far from 1, where learning begins. */
+static attn_variable *sum_rows(attn_tape *tape, attn_variable *x, const attn_ragged *batch) {
+    return attn_tape_scale(tape, attn_tape_pool(tape, x, batch, ATTN_POOL_SUM), 1.0f / 16);
+}
+
 static attn_variable *pool_rows(const at_stage *stage, const at_network *network, attn_tape *tape,
                                 attn_variable *x, const attn_ragged *batch) {
     attn_variable *both[2];
@@ -120,8 +125,12 @@ static attn_variable *pool_rows(const at_stage *stage, const at_network *network
     case AT_POOL_FIRST: return attn_tape_pool(tape, x, batch, ATTN_POOL_FIRST);
     case AT_POOL_ATTENTION:
         return attn_tape_pool_attention(tape, x, attn_linear_apply(tape, network->pool_score, x), batch);
+    case AT_POOL_SUM: return sum_rows(tape, x, batch);
     case AT_POOL_MEAN_MAX:
-        both[0] = attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
+    case AT_POOL_SUM_MAX:
+        both[0] = stage->values.output->pool == AT_POOL_SUM_MAX
+                      ? sum_rows(tape, x, batch)
+                      : attn_tape_pool(tape, x, batch, ATTN_POOL_MEAN);
         both[1] = attn_tape_pool(tape, x, batch, ATTN_POOL_MAX);
         return attn_tape_concat(tape, both, 2);
     }

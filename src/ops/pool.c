@@ -1,5 +1,5 @@
-/* pool.c: one row for every sequence: the mean, the maximum or the first of its
- * rows; 0 for an empty sequence.
+/* pool.c: one row for every sequence: the mean, the maximum, the first or the sum of
+ * its rows; 0 for an empty sequence.
  *
  * A task is one sequence and a block of columns, so that a long sequence alone
  * is shared, too. Rows are summed in order. The maximum of a column is NaN if
@@ -45,9 +45,10 @@ static void pool_task(void *argument, int64_t task, int worker) {
     (void)worker;
     if (part.rows == 0) {
         memset(part.y, 0, (size_t)part.columns * sizeof(float));
-    } else if (call->kind == ATTN_POOL_MEAN) {
+    } else if (call->kind == ATTN_POOL_MEAN || call->kind == ATTN_POOL_SUM) {
         run->kernels->column_sums(part.rows, part.columns, part.x, call->x.stride, part.y);
-        run->row_kernels->scale(part.columns, 1.0f / (float)part.rows, part.y, part.y);
+        if (call->kind == ATTN_POOL_MEAN)
+            run->row_kernels->scale(part.columns, 1.0f / (float)part.rows, part.y, part.y);
     } else if (call->kind == ATTN_POOL_MAX) {
         run->row_kernels->pool_maximum(part.rows, part.columns, part.x, call->x.stride, part.y, part.at);
     } else {
@@ -64,7 +65,7 @@ static void pool_backward_task(void *argument, int64_t task, int worker) {
         float *dx = part.x + i * call->x.stride;
         if (call->kind == ATTN_POOL_MEAN) {
             run->row_kernels->scale(part.columns, 1.0f / (float)part.rows, part.y, dx);
-        } else if (call->kind == ATTN_POOL_FIRST && i == 0) {
+        } else if (call->kind == ATTN_POOL_SUM || (call->kind == ATTN_POOL_FIRST && i == 0)) {
             memcpy(dx, part.y, (size_t)part.columns * sizeof(float));
         } else {
             memset(dx, 0, (size_t)part.columns * sizeof(float));

@@ -1,5 +1,5 @@
-/* pool.c: one row for every sequence: the mean, the maximum or the first of its
- * rows; 0 for an empty sequence. Which row a maximum came from is kept, to send the
+/* pool.c: one row for every sequence: the mean, the maximum, the first or the sum of
+ * its rows; 0 for an empty sequence. Which row a maximum came from is kept, to send the
  * gradient there.
  */
 #include "tape/tape.h"
@@ -24,7 +24,7 @@ static void pool_backward(attn_tape *tape, at_node *node) {
 
 attn_variable *attn_tape_pool(attn_tape *tape, attn_variable *x, const attn_ragged *batch, attn_pool kind) {
     if (!at_tape_ready(tape) || !at_tape_has(tape, "pool", "x", x)) return NULL;
-    if (kind != ATTN_POOL_MEAN && kind != ATTN_POOL_MAX && kind != ATTN_POOL_FIRST) {
+    if (kind != ATTN_POOL_MEAN && kind != ATTN_POOL_MAX && kind != ATTN_POOL_FIRST && kind != ATTN_POOL_SUM) {
         return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "pool: kind is %d, which is none of attn_pool",
                             (int)kind);
     }
