@@ -83,6 +83,18 @@ for metric in b.roc_auc a.accuracy mean.log_loss; do
     run info "$folder/$metric.safetensors" --json
     check "chosen by $metric" json 'o["scores"]["metric"] == "'"${metric#a.}"'"'
 done
+for metric in 'r2|roc_auc|accuracy' 'accuracy|roc_auc'; do
+    train first classify "$folder/columns.csv" --column a,b,c,d,e --text-column text --steps 3 --metric "$metric" --force
+    run info "$folder/first.safetensors" --json
+    check "the first metric of $metric that there is" json "o['scores']['metric'] == 'mean.' + '${metric#r2|}'.split('|')[0]"
+done
+sed '2,$s/,[01],/,1,/' "$folder/columns.csv" >"$folder/all-one.csv"
+train other classify "$folder/columns.csv" --dev "$folder/all-one.csv" --column a --text-column text --steps 3 \
+    --metric 'roc_auc|accuracy'
+run info "$folder/other.safetensors" --json
+check "another metric where the first is undefined" json 'o["scores"]["metric"] == "accuracy"'
+run train classify "$folder/columns.csv" --column a --text-column text --metric 'r3|accuracy' -o "$folder/none.safetensors"
+check "alternatives must be metrics" complains 'there is no metric "r3" for this task'
 run train classify "$folder/columns.csv" --column a --text-column text --metric r2 -o "$folder/none.safetensors"
 check "a metric of another head" complains 'there is no metric "r2" for this task'
 

@@ -164,7 +164,7 @@ static const at_field training_fields[] = {
     AT_INTEGER("training.evaluations", at_training_values, evaluations, 1, 1e9, "30",
                "of a run, at most: where epochs are short, not every one is evaluated"),
     AT_TEXT("training.metric", at_training_values, metric, "",
-            "what the best model is chosen by; with commas, the next decides between equal ones"),
+            "what the best model is chosen by; A,B: B decides between equal ones; A|B: B if A is undefined"),
     AT_NUMBER("training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
               "without development data, so much of it"),
     AT_INTEGER("training.seed", at_training_values, seed, 0, AT_MANY, "1", ""),

@@ -1,7 +1,9 @@
 /* metric.c: what the best model is chosen by: one metric or several, of one output or as a mean over outputs.
  *
- * Of several, the first decides; where it is the same for two models, the next does, and so on. Patience goes
- * on as long as any of them becomes better than it ever was.
+ * Of several with commas between them, the first decides; where it is the same for two models, the next does,
+ * and so on. Patience goes on as long as any of them becomes better than it ever was.
+ *
+ * "roc_auc|accuracy" is the first of the two that the outputs have and the development data defines.
  *
  * With several outputs a name without prefix is the mean over those that have the metric, "NAME.accuracy" is
  * that of one. Where nothing was chosen it is the usual metric of the first output.
@@ -68,9 +70,9 @@ static attn_status refuse(const attn_trainer *trainer, const char *name) {
                    names);
 }
 
-static attn_status add(attn_trainer *trainer, const char *name, int chosen) {
+/* A metric by its name; 0: no output has it. */
+static int set_choice(const attn_trainer *trainer, const char *name, int chosen, at_choice *into) {
     const at_stage *stage = trainer->courses[0].stage;
-    at_choice *into = &trainer->choices[trainer->choice_count];
     int output = 0, several = stage->head_count > 1;
     const char *plain =
         several && strncmp(name, mean_prefix, strlen(mean_prefix)) == 0 ? name + strlen(mean_prefix) : name;
@@ -78,42 +80,61 @@ static attn_status add(attn_trainer *trainer, const char *name, int chosen) {
     if (!metric && !(several && chosen)) metric = find(stage->heads[0], has_pieces(stage), name);
     into->mean = !metric;
     if (!metric) metric = several ? find_mean(stage, plain) : NULL;
-    if (!metric) return refuse(trainer, name);
+    if (!metric) return 0;
     into->metric = metric->name;
     into->output = output;
     into->rises = metric->rises;
     const char *owner = into->mean ? "mean" : output > 0 ? at_string(&stage->heads[output]->name, 0) : "";
     snprintf(into->name, sizeof into->name, "%.*s%s%s", AT_FIELD_TEXT_BYTES, owner, *owner ? "." : "",
              metric->name);
-    trainer->choice_count++;
-    return ATTN_OK;
+    return 1;
+}
+
+/* Of names with | between them, up to a comma, the first that an output has. */
+static attn_status choose_one(const attn_trainer *trainer, const char *names, at_choice *into) {
+    char name[AT_FIELD_TEXT_BYTES];
+    for (const char *at = names;;) {
+        size_t length = strcspn(at, "|,");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        into->others = at[length] == '|' ? at + length + 1 : NULL;
+        if (set_choice(trainer, name, 1, into)) return ATTN_OK;
+        if (!into->others || attn_metric_rises(name) < 0) return refuse(trainer, name);
+        at = into->others;
+    }
 }
 
 attn_status at_metric_choose(attn_trainer *trainer) {
     const char *list = trainer->values.metric;
     trainer->choice_count = 0;
-    attn_status status = ATTN_OK;
-    if (!*list) status = add(trainer, trainer->metric, 0);
-    for (const char *at = list; *list && status == ATTN_OK;) {
-        char name[AT_FIELD_TEXT_BYTES];
-        size_t length = strcspn(at, ",");
+    if (!*list) {
+        trainer->choices[0].others = NULL;
+        if (!set_choice(trainer, trainer->metric, 0, &trainer->choices[0]))
+            return refuse(trainer, trainer->metric);
+        trainer->choice_count = 1;
+    }
+    for (const char *at = list; *list;) {
         if (trainer->choice_count == AT_MOST_METRICS)
             return at_fail(trainer->context, ATTN_INVALID_ARGUMENT,
                            "training.metric names more than %d metrics: %.160s", AT_MOST_METRICS, list);
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        status = add(trainer, name, 1);
-        if (!at[length]) break;
-        at += length + 1;
+        attn_status status = choose_one(trainer, at, &trainer->choices[trainer->choice_count]);
+        if (status != ATTN_OK) return status;
+        trainer->choice_count++;
+        at += strcspn(at, ",");
+        if (!*at++) break;
     }
-    if (status == ATTN_OK) trainer->metric = trainer->choices[0].name;
-    return status;
+    trainer->metric = trainer->choices[0].name;
+    return ATTN_OK;
+}
+
+static double score_of(const at_choice *choice, const attn_report *report) {
+    return choice->mean ? attn_report_mean(report, choice->metric, NULL)
+                        : attn_report_output_metric(report, choice->output, choice->metric);
 }
 
 attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores) {
     for (int i = 0; i < trainer->choice_count; i++) {
         const at_choice *choice = &trainer->choices[i];
-        scores[i] = choice->mean ? attn_report_mean(report, choice->metric, NULL)
-                                 : attn_report_output_metric(report, choice->output, choice->metric);
+        scores[i] = score_of(choice, report);
         if (!isnan(scores[i])) continue;
         return at_fail(
             trainer->context, ATTN_INVALID_ARGUMENT,
@@ -131,7 +152,12 @@ attn_status at_metric_try(attn_trainer *trainer) {
     attn_status status = at_stage_report(main->stage, &main->work, main->dev.encoded, main->dev.targets, NULL,
                                          AT_EFFORT_LEAST, &report);
     if (status != ATTN_OK) return status;
-    status = at_metric_scores(trainer, report, scores);
+    for (int i = 0; i < trainer->choice_count; i++) {
+        at_choice *choice = &trainer->choices[i];
+        while (status == ATTN_OK && choice->others && isnan(score_of(choice, report)))
+            status = choose_one(trainer, choice->others, choice);
+    }
+    if (status == ATTN_OK) status = at_metric_scores(trainer, report, scores);
     attn_report_destroy(report);
     return status;
 }

@@ -403,7 +403,8 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     trainer->trained_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen) status = at_checkpoint_read(trainer);
-    if (status == ATTN_OK && !chosen && *trainer->values.metric) status = at_metric_try(trainer);
+    if (status == ATTN_OK && (!chosen || strchr(trainer->values.metric, '|')) && *trainer->values.metric)
+        status = at_metric_try(trainer);
     if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
     if (status != ATTN_OK) return status;
     trainer->state.resumed_from = trainer->made.step;

@@ -15,6 +15,7 @@ typedef struct at_choice {
     const char *metric;                 /* the same without prefix */
     int output, mean;                   /* of which output, or the mean over all that have it */
     int rises;                          /* more of it is better */
+    const char *others; /* what stands in for it if it is not defined, part of values.metric; or NULL */
 } at_choice;
 
 /* How far training is: all that decides what comes next, besides weights, the optimisers' states and how far
@@ -122,8 +123,8 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
 /* metric.c: what the best model is chosen by. */
 attn_status at_metric_choose(attn_trainer *trainer); /* as the configuration says */
 attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores);
-/* Before anything is trained: whether the metrics that were asked for are defined for the development data.
- */
+/* Before anything is trained: whether the metrics that were asked for are defined for the development data;
+ * others stand in for those that are not. */
 attn_status at_metric_try(attn_trainer *trainer);
 void at_metric_none(at_progress_made *made); /* no scores yet */
 /* Whether a model is no worse than the one that is kept; whether any metric is better than it ever was. */

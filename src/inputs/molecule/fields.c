@@ -29,6 +29,8 @@ const at_default at_molecule_defaults[] = {
     {NULL, NULL, 0, "training.batch_units", "600"},
     {NULL, NULL, 0, "training.beta2", "0.98"},
     {NULL, NULL, 0, "training.epochs", "30"},
+    {"classify", NULL, 0, "training.metric", "roc_auc|accuracy"},
+    {"regress", NULL, 0, "training.metric", "rmse"},
     {NULL, NULL, 20000, "training.epochs", "10"},
     {NULL, NULL, 20000, "training.batch_units", "1200"},
     {"regress", NULL, 0, "encoder.dropout", "0"}, /* numbers are hard to tell where rows are half hidden */
