@@ -33,10 +33,14 @@ const at_default at_molecule_defaults[] = {
     {"regress", NULL, 0, "training.metric", "rmse"},
     {NULL, NULL, 20000, "training.epochs", "10"},
     {NULL, NULL, 20000, "training.batch_units", "1200"},
-    {"regress", NULL, 0, "encoder.dropout", "0"}, /* numbers are hard to tell where rows are half hidden */
-    {"regress", NULL, 0, "output.dropout", "0"},
-    {"regress", NULL, 0, "training.epochs", "60"},
-    {"regress", NULL, 20000, "training.epochs", "15"},
+    /* A number is a sum over the atoms and depends on all pairs of them; three small networks err less than a
+     * large one. */
+    {"regress", NULL, 0, "molecule.pattern", "all"},
+    {"regress", NULL, 0, "encoder.columns", "64"},
+    {"regress", NULL, 0, "encoder.heads", "4"},
+    {"regress", NULL, 0, "encoder.inner", "128"},
+    {"regress", NULL, 0, "output.members", "3"},
+    {"regress", NULL, 0, "output.pool", "sum-max"},
 };
 _Static_assert(sizeof at_molecule_defaults / sizeof at_molecule_defaults[0] == AT_MOLECULE_DEFAULTS,
                "AT_MOLECULE_DEFAULTS");
