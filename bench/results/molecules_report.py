@@ -15,8 +15,9 @@ TASKS = [
 ]
 ENCODERS = [
     ("", "graph", "attention (the default)"),
+    ("-graph-edges", "graph", "attention along the bonds"),
     ("-graph-mean", "graph", "mean of the neighbours"),
-    ("-graph-fc", "graph", "fc: rows alone"),
+    ("-graph-fc", "graph", "fc, each atom alone"),
     ("-chars-attention", "characters", "attention"),
     ("-chars-cnn", "characters", "cnn"),
     ("-chars-rnn", "characters", "rnn (LSTM, both ways)"),

@@ -119,6 +119,7 @@ struct at_input_kind {
     const char *models; /* what a message about a setting calls those with it: "models that read text" */
     const at_default *defaults; /* by task; `default_count` of them */
     int default_count;
+    int counts; /* how many examples there are decides about defaults, whatever the task */
 
     /* ---- files ---- */
     int (*knows)(const char *path); /* by its name: whether a file is of this kind */

@@ -39,7 +39,7 @@ static attn_status choose_from_data(attn_trainer *trainer, const attn_dataset *t
     if (head->choose) status = head->choose(&config, train, source, set_value, trainer);
     if (status == ATTN_OK && values.input->choose)
         status = values.input->choose(values.input_values, train, set_value, trainer);
-    if (status != ATTN_OK || examples > 0 || !values.task->chooses) return status;
+    if (status != ATTN_OK || examples > 0 || !(values.task->chooses || values.input->counts)) return status;
     char count[32];
     snprintf(count, sizeof count, "%" PRId64, train->examples);
     trainer->counted = 1;

@@ -70,6 +70,7 @@ const at_input_kind at_molecule_kind = {
     .groups = at_molecule_groups,
     .fill_in = fill_in,
     .check = at_molecule_check,
+    .counts = 1,
     .choose = choose,
     .create = create,
     AT_NODES,
