@@ -63,8 +63,8 @@ printf 'CCCCO\nCCCOC\n' | "$program" predict class.safetensors >out 2>err
 check "class: lines from standard input" is '1\n0\n'
 printf 'CCCCO butanol\n\nCCCOC\tan ether\n' >two.smi
 run predict class.safetensors two.smi --json
-check "class: JSON" says '{"line":1,"id":"butanol","text":"CCCCO","outputs":{"alcohol":"1"}}'
-check "class: JSON, the second" says '{"line":3,"id":"an ether","text":"CCCOC","outputs":{"alcohol":"0"}}'
+check "class: JSON" says '{"line":1,"id":"butanol","text":"CCCCO","outputs":{"alcohol":"1"}'
+check "class: JSON, the second" says '{"line":3,"id":"an ether","text":"CCCOC","outputs":{"alcohol":"0"}'
 printf 'CCCCO\n' | "$program" predict class.safetensors --probs >out 2>err
 check "class: probabilities" grep -qE '^1=0\.[0-9]{4}	0=0\.[0-9]{4}$' out
 printf 'CCO\nC(\nCO\n' | "$program" predict class.safetensors >out 2>err
