@@ -121,4 +121,28 @@ run train tag --input graph bad -o what.safetensors "${quick[@]}"
 check "a file is missing" complains "nodes.tsv"
 check "nothing is left of all that" [ ! -e what.safetensors ]
 
+# --- splits are for every kind of input ---
+
+{
+    echo "text,label,part,folds"
+    for i in $(seq 60); do
+        case $((i % 3)) in 0) part=test fold=sv ;; 1) part=val fold=vt ;; *) part=train fold=ts ;; esac
+        echo "red $i,warm,$part,$fold"
+        echo "blue $i,cold,$part,$fold"
+    done
+} >lines.csv
+run train classify lines.csv --column label --split-column part -o text.safetensors --columns 16 --heads 2 --epochs 2
+check "text: a column of parts" complains "40 examples (80 rows) to learn from, 40 to choose the best model by"
+run eval text.safetensors lines.csv
+check "text: eval takes the test part" says "test: 40 of 120"
+run eval text.safetensors lines.csv --split-column folds:1
+check "text: another split" says "test: 40 of 120"
+run train classify lines.csv --column label --split random -o text.safetensors --columns 16 --heads 2 --epochs 2 --force
+check "text: drawn at random" complains "96 examples (192 rows) to learn from, 12 to choose the best model by"
+sed 's/train,ts$/soon,ts/' lines.csv >odd.csv
+run train classify odd.csv --column label --split-column part -o what.safetensors
+check "text: an unknown part" complains 'odd.csv:4: "soon" is not train, val, test or none'
+run train classify lines.csv --column label --split-column nobody -o what.safetensors
+check "text: no such column" complains "has no column nobody"
+
 finish

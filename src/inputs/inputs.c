@@ -132,6 +132,13 @@ static attn_status split_dataset(const at_input_kind *kind, const attn_reader_op
                                  attn_dataset *dataset) {
     const char *split = options->split ? options->split : "";
     if (options->split_file && *options->split_file) return read_split(dataset, options);
+    const char *column = options->split_column ? options->split_column : "";
+    if (*column && !dataset->part_count && options->labelled && !options->piece)
+        return at_fail(
+            dataset->context, ATTN_INVALID_ARGUMENT,
+            "%.200s: this format has no column \"%.60s\" that says what is for training: give a split "
+            "file",
+            attn_dataset_name(dataset), column);
     if (!*split || strcmp(split, "file") == 0 || options->piece) return ATTN_OK;
     if (kind->grouping && strcmp(split, kind->grouping) == 0 && !dataset->per_row)
         return group_examples(kind, dataset);

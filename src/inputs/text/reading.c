@@ -9,6 +9,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/parts.h"
 #include "data/symbols/unicode.h"
 
 /* ---- lines and errors ---- */
@@ -137,6 +138,8 @@ attn_status at_reader_settle(at_reader *reader, attn_status status) {
         reader->next = reader->end;
     } else {
         dataset->skipped++;
+        status = at_dataset_leave_out(dataset);
+        if (status != ATTN_OK) return status;
     }
     if (dataset->problems.count >= AT_PROBLEMS) return ATTN_OK;
     const char *problem = attn_context_error(reader->context);

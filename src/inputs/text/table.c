@@ -18,6 +18,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/parts.h"
 #include "data/table.h"
 #include "inputs/text/reader.h"
 
@@ -26,6 +27,8 @@ typedef struct table {
     at_table rows;
     int64_t text; /* which column is the text */
     int64_t id;   /* which tells rows apart; -1: none */
+    int64_t split,
+        split_number; /* which says what is for training, -1: none; of several splits in it, or -1 */
     int64_t *targets;
 } table;
 
@@ -85,7 +88,7 @@ static int64_t find_usual(const table *file, int (*rank)(const char *, size_t)) 
 static int64_t find_only_other(const table *file) {
     int64_t other = -1;
     for (int64_t i = 0; i < file->rows.width; i++) {
-        if (i == file->text || is_target(file, i)) continue;
+        if (i == file->text || i == file->split || is_target(file, i)) continue;
         if (other >= 0) return -1;
         other = i;
     }
@@ -104,9 +107,33 @@ static attn_status add_named_target(table *file, int64_t column) {
 }
 
 /* The columns, by the names in the header, which was just read. */
+static attn_status find_split(table *file) {
+    const char *asked = file->reader->options.split_column;
+    size_t length;
+    if (!asked || !*asked) return ATTN_OK;
+    attn_status status = at_split_column(file->reader->context, asked, &length, &file->split_number);
+    if (status != ATTN_OK) return status;
+    file->split = find_column(file, asked, length);
+    int needed = file->reader->options.labelled;
+    return file->split >= 0 || !needed ? ATTN_OK : fail_no_column(file, "has no column ", asked);
+}
+
+/* What the row that was read is for. */
+static attn_status read_part(table *file, int *part) {
+    char reason[200];
+    const at_strings *fields = &file->rows.fields;
+    *part = ATTN_PART_NONE;
+    if (file->split < 0) return ATTN_OK;
+    const char *word = at_string(fields, file->split);
+    size_t length = at_string_length(fields, file->split);
+    at_trim(&word, &length);
+    *part = at_split_field(word, length, file->split_number, reason);
+    return *part >= 0 ? ATTN_OK : at_reader_bad(file->reader, file->rows.begin, "%s", reason);
+}
+
 static attn_status resolve_names(table *file, const char *text_column) {
     at_reader *reader = file->reader;
-    attn_status status = ATTN_OK;
+    attn_status status = find_split(file);
     for (int64_t i = 0; status == ATTN_OK && i < reader->wanted.count; i++) {
         const char *name = at_string(&reader->wanted, i);
         int64_t column = find_column(file, name, at_string_length(&reader->wanted, i));
@@ -254,7 +281,7 @@ static attn_status begin(void *user) {
     if (text_column && text_column[0] == 0) text_column = NULL;
     file->rows.delimiter = at_table_delimiter(reader);
     file->rows.limit = reader->next;
-    file->text = file->id = -1;
+    file->text = file->id = file->split = -1;
     const char *first_row;
     int64_t first_line;
     int more = 1;
@@ -304,8 +331,11 @@ static attn_status add_row(table *file) {
                              file->rows.split_limit && !reader->options.labelled
                                  ? " (if lines are texts as they are, say that the format is lines)"
                                  : "");
-    attn_status status = at_reader_token(reader, at_string(fields, file->text),
-                                         at_string_length(fields, file->text), file->rows.begin, 0);
+    int part;
+    attn_status status = read_part(file, &part);
+    if (status == ATTN_OK)
+        status = at_reader_token(reader, at_string(fields, file->text), at_string_length(fields, file->text),
+                                 file->rows.begin, 0);
     for (int64_t i = 0; status == ATTN_OK && i < reader->dataset->columns.count; i++) {
         const char *value = at_string(fields, file->targets[i]);
         size_t length = at_string_length(fields, file->targets[i]);
@@ -325,7 +355,8 @@ static attn_status add_row(table *file) {
         return at_reader_bad(reader, file->rows.begin, "no label in column %.*s",
                              at_clip(name, strlen(name), 80), name);
     }
-    return at_texts_end(reader->dataset, "", 0);
+    status = at_texts_end(reader->dataset, "", 0);
+    return status == ATTN_OK && file->split >= 0 ? at_dataset_add_part(reader->dataset, part) : status;
 }
 
 static attn_status read_rows(table *file) {
