@@ -50,13 +50,14 @@ static inline at_graphs *at_graphs_of(const attn_dataset *dataset) { return data
 /* The functions of a content kind, to be filled with `input`. */
 #define AT_GRAPHS_CONTENT                                                                                    \
     .destroy = at_graphs_destroy, .create = at_graphs_create, .append = at_graphs_append,                    \
-    .hash = at_graphs_hash, .row_name = at_graphs_row_name, .text = at_graphs_text
+    .hash = at_graphs_hash, .row_name = at_graphs_row_name
 void at_graphs_destroy(attn_context *context, void *content);
 attn_status at_graphs_create(attn_context *context, const void *like, void **content);
 attn_status at_graphs_append(attn_context *context, void *content, const void *from, int64_t example,
                              int64_t first, int64_t end);
 uint64_t at_graphs_hash(const void *content, int64_t first, int64_t end, uint64_t seed);
 const char *at_graphs_row_name(const void *content, int64_t row); /* NULL: it is its number */
+/* What the graph was written as (texts). */
 void at_graphs_text(const void *content, int64_t example, int64_t first, int64_t end, at_writer *writer);
 
 /* ---- filling ----

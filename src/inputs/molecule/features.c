@@ -81,7 +81,7 @@ void at_bond_numbers(const at_bond *bond, float *numbers) {
 
 /* ---- the graph ---- */
 
-const at_content_kind at_molecule_content = {.input = "molecule", AT_GRAPHS_CONTENT};
+const at_content_kind at_molecule_content = {.input = "molecule", AT_GRAPHS_CONTENT, .text = at_graphs_text};
 
 static attn_status add_atom(attn_dataset *dataset, const at_atom *atom, int64_t number, int64_t line) {
     char name[32];
