@@ -90,13 +90,19 @@ static attn_status train(attn_context *context, attn_config *config, const compa
     return status;
 }
 
-/* The test data: files of its own, or what the training data keeps for testing (*whole is all of that). */
+/* The test data: files of its own, or the training data; of both what is for testing, if they say so (*whole
+ * is all of them then). */
 static attn_status read_test(attn_context *context, attn_config *config, const training_flags *training,
                              attn_dataset **dataset, attn_dataset **whole) {
-    if (training->test.path[0] != NULL)
-        return training_read(context, config, training, &training->test, dataset);
-    attn_status status = training_read(context, config, training, &training->train, whole);
-    return status == ATTN_OK ? attn_dataset_part(*whole, ATTN_PART_TEST, dataset) : status;
+    bool own = training->test.path[0] != NULL;
+    attn_status status =
+        training_read(context, config, training, own ? &training->test : &training->train, whole);
+    if (status != ATTN_OK) return status;
+    if (!own || attn_dataset_part_size(*whole, ATTN_PART_TEST) > 0)
+        return attn_dataset_part(*whole, ATTN_PART_TEST, dataset);
+    *dataset = *whole;
+    *whole = NULL;
+    return ATTN_OK;
 }
 
 static attn_status test(attn_context *context, attn_config *config, const comparison *what,

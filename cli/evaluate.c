@@ -309,8 +309,13 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     }
     if (given->column != NULL) options.column = given->column;
     if (given->text_column != NULL) options.text_column = given->text_column;
-    if (given->split_column != NULL) options.split_column = given->split_column;
+    if (given->split_column != NULL) {
+        options.split_column = given->split_column;
+        options.split = NULL;
+    }
     options.split_file = given->split_file;
+    if (given->split != NULL && strcmp(given->split, "all") == 0) /* whatever it would say */
+        options.split = options.split_column = options.split_file = NULL;
     options.skip_bad = given->skip_bad;
     opening_limit(given->limit, &options);
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
@@ -374,6 +379,8 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
               stderr);
         return EXIT_MISUSED;
     }
+    bool drawn = options.split != NULL && *options.split != '\0' && strcmp(options.split, "file") != 0 &&
+                 given->split_column == NULL && given->split_file == NULL;
     int part = wanted != NULL ? attn_part_find(wanted) : ATTN_PART_TEST;
     bool everything = wanted != NULL && strcmp(wanted, "all") == 0;
     if (!everything && (part < ATTN_PART_TRAIN || (wanted != NULL && all == 0))) {
@@ -381,13 +388,15 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
                 all == 0 ? "; this data does not say what is for training and what for testing" : "");
         return EXIT_MISUSED;
     }
+    if (!everything && all > 0 && wanted == NULL && sizes[ATTN_PART_TEST] == 0 && !given->json)
+        printf("the split has no test part: all %" PRId64 "\n", all);
     if (everything || all == 0 || (wanted == NULL && sizes[ATTN_PART_TEST] == 0)) return EXIT_DONE;
     *whole = *dataset;
     *dataset = NULL;
     if (attn_dataset_part(*whole, (attn_part)part, dataset) != ATTN_OK) return opening_fail("eval", context);
     if (!given->json)
-        printf("%s: %" PRId64 " of %" PRId64 " (--split says otherwise)\n", attn_part_name((attn_part)part),
-               sizes[part], all);
+        printf("%s: %" PRId64 " of %" PRId64 " (%schoose with --split)\n", attn_part_name((attn_part)part),
+               sizes[part], all, drawn ? "drawn as in training; " : "");
     return EXIT_DONE;
 }
 

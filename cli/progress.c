@@ -108,7 +108,10 @@ static void print_ready(const progress *shown, const attn_training_state *state)
     progress_count((double)state->train_units, units);
     progress_count((double)state->parameters, parameters);
     const char *held = state->held_out ? ", held out from the training data" : "";
-    if (state->train_rows > 0)
+    if (state->train_rows > 0 && state->dev_rows == 0)
+        fprintf(stderr, "%" PRId64 " %ss of %s to learn from, and to choose the best model by\n",
+                state->train_rows, state->row, units);
+    else if (state->train_rows > 0)
         fprintf(stderr, "%" PRId64 " %ss of %s to learn from, %" PRId64 " to choose the best model by%s\n",
                 state->train_rows, state->row, units, state->dev_rows, held);
     else

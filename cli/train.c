@@ -54,13 +54,23 @@ static attn_status set_more(attn_config *config, const extra *more) {
 
 /* ---- training ---- */
 
+/* In a table of Markdown. */
+static void print_cell(const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '|') fputc('\\', stdout);
+        fputc(*text, stdout);
+    }
+}
+
 /* docs/config.md is this. */
 static void list_config(attn_config *config) {
     printf("| value | default | meaning |\n| --- | --- | --- |\n");
     for (int i = 0; i < attn_config_count(); i++) {
         const char *value = attn_config_get(config, attn_config_name(i));
-        printf("| `%s` | %s | %s", attn_config_name(i), *value != '\0' ? value : "(none)",
-               attn_config_help(i));
+        printf("| `%s` | ", attn_config_name(i));
+        print_cell(*value != '\0' ? value : "(none)");
+        fputs(" | ", stdout);
+        print_cell(attn_config_help(i));
         for (int c = 0; attn_config_choice(i, c) != NULL; c++)
             printf("%s%s", c > 0 ? ", " : *attn_config_help(i) != '\0' ? ": " : "", attn_config_choice(i, c));
         printf(" |\n");

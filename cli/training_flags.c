@@ -195,7 +195,7 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     if (status != ATTN_OK) return status;
     options.skip_bad = given->skip_bad;
     if (files == &given->train) options.split_file = given->split_file;
-    if (files != &given->train) options.split = NULL; /* it is one part by itself */
+    if (files != &given->train) options.split = options.split_column = NULL; /* it is one part by itself */
     opening_limit(given->limit, &options);
     status = opening_read(context, files->path, count_files(files), &options, dataset);
     if (status == ATTN_OK && attn_dataset_skipped(*dataset) > 0 && !given->quiet) {
@@ -208,6 +208,21 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     if (note != NULL) fprintf(stderr, "%s: %s\n", opening_name(files->path[0]), note);
     attn_text_release(context, note);
     return status;
+}
+
+/* Whether a file lies in a folder, or in one below it. */
+static bool lies_in(const char *path, const struct stat *folder) {
+    enum { LEVELS = 4 };
+    char above[4096];
+    struct stat found;
+    if ((size_t)snprintf(above, sizeof above, "%s", path) >= sizeof above - 4 * LEVELS) return false;
+    char *slash = strrchr(above, '/');
+    strcpy(slash != NULL ? slash : above, slash != NULL ? "/." : ".");
+    for (int level = 0; level < LEVELS && stat(above, &found) == 0; level++) {
+        if (found.st_dev == folder->st_dev && found.st_ino == folder->st_ino) return true;
+        strcat(above, "/..");
+    }
+    return false;
 }
 
 int training_check_inputs(const training_flags *given, const char *path) {
@@ -224,9 +239,9 @@ int training_check_inputs(const training_flags *given, const char *path) {
     for (int s = 0; s < 3; s++)
         for (int i = 0; files[s]->path[i] != NULL; i++) inputs[count++] = files[s]->path[i];
     for (int i = 0; i < count; i++) {
-        if (inputs[i] == NULL || stat(inputs[i], &input) != 0 || input.st_dev != output.st_dev ||
-            input.st_ino != output.st_ino)
-            continue;
+        if (inputs[i] == NULL || stat(inputs[i], &input) != 0) continue;
+        bool same = input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+        if (!same && !(S_ISDIR(input.st_mode) && lies_in(path, &input))) continue;
         arguments_complain(given->command, "", path, " is what is read: what is written would take its place",
                            NULL);
         return EXIT_FAILED;

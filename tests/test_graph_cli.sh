@@ -65,7 +65,7 @@ check "eval: the split file is missing" complains "give it here, too, or --split
 run eval file.safetensors web --split-file words.txt
 check "eval: the split file" says "test: 20 of 120"
 run train tag web -o note.safetensors --columns 16 --heads 2 --epochs 1
-check "train: says what it found" complains "web: 120 nodes, 120 edges, taken as directed"
+check "train: says what it found" complains "web: 120 nodes, 120 edges, directed"
 check "train: says what is learned from" complains "60 nodes of 120 to learn from, 30 to choose the best model by"
 run train tag web -o note.safetensors --columns 16 --heads 2 --epochs 1 --force --undirected --quiet
 check "train: undirected" exits_with 0

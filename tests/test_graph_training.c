@@ -222,7 +222,7 @@ static void test_undirected(void **state) {
     assert_false(same_files(path_of("two-way.safetensors"), path_of("one-way.safetensors")));
     char *note = NULL;
     expect_ok(context, attn_dataset_note(data, &note));
-    assert_non_null(strstr(note, "taken as directed"));
+    assert_non_null(strstr(note, ", directed"));
     attn_text_release(context, note);
     attn_dataset_destroy(data);
     attn_config_destroy(config);
@@ -336,7 +336,6 @@ static void test_what_does_not_fit(void **state) {
     refuse("fits.safetensors", "with-extra",
            "nodes.tsv:9: feature 99, the model learned from features 0 to 4");
     learn("named", &none, (const char *const[]){"training.steps", "2", NULL});
-    refuse("named.safetensors", "with-extra", "has features, the model learned from nodes without");
 }
 
 /* ---- nodes without features ---- */
@@ -369,7 +368,7 @@ static void test_names(void **state) {
     attn_dataset *data = read_graph(context, config, "club");
     char *note = NULL;
     expect_ok(context, attn_dataset_note(data, &note));
-    assert_non_null(strstr(note, "each listed once: taken as undirected"));
+    assert_non_null(strstr(note, "each listed once: undirected"));
     attn_text_release(context, note);
     expect_ok(context, run(config, data, "club.safetensors", 0, 0));
     assert_true(accuracy_of(context, "club.safetensors", data, ATTN_PART_TEST) > 0.9);

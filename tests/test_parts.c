@@ -95,6 +95,9 @@ static void test_rows(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);
     attn_dataset *all = make(context, 1, 1), *part = NULL;
+    at_content_kind splits = *all->kind; /* as graphs are */
+    splits.rows_split = 1;
+    all->kind = &splits;
     const int parts[] = {ATTN_PART_TRAIN, ATTN_PART_TEST};
     assert_int_equal(attn_dataset_set_parts(all, parts), ATTN_OK);
     assert_int_equal(attn_dataset_part(all, ATTN_PART_VAL, &part), ATTN_INVALID_ARGUMENT);
@@ -104,6 +107,23 @@ static void test_rows(void **state) {
     assert_string_equal(attn_dataset_target(part, 0, 0, 0), "");
     assert_string_equal(attn_dataset_target(part, 0, 0, 1), "1");
     assert_true(part->content == all->content);
+    attn_dataset *more = make(context, 1, 1);
+    assert_int_equal(attn_dataset_append(part, more), ATTN_INVALID_ARGUMENT); /* the rows are not its own */
+    attn_dataset_destroy(more);
+    attn_dataset_destroy(part);
+    attn_dataset_destroy(all);
+}
+
+/* Sequences whose rows have targets are split as a whole. */
+static void test_sequences(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    attn_dataset *all = make(context, 3, 1), *part = NULL;
+    const int parts[] = {ATTN_PART_TRAIN, ATTN_PART_TEST, ATTN_PART_TRAIN};
+    assert_int_equal(attn_dataset_set_parts(all, parts), ATTN_OK);
+    assert_int_equal(attn_dataset_part(all, ATTN_PART_TEST, &part), ATTN_OK);
+    assert_int_equal(attn_dataset_examples(part), 1);
+    assert_string_equal(attn_dataset_target(part, 0, 0, 1), "3");
     attn_dataset_destroy(part);
     attn_dataset_destroy(all);
 }
@@ -187,9 +207,9 @@ static void test_groups(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),  cmocka_unit_test(test_columns),   cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_rows),   cmocka_unit_test(test_held_rows), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_random), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_words), cmocka_unit_test(test_columns),   cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_rows),  cmocka_unit_test(test_sequences), cmocka_unit_test(test_held_rows),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_random),    cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -120,7 +120,7 @@ typedef struct attn_reader_options {
                                  fourth letter of column splits10 */
     const char *split;      /* how to draw it: "random", "random:7" (another draw), or what the kind of input
                                has (molecules: "scaffold") */
-    const char *split_file; /* a file with a word per example (per row, where rows have targets) */
+    const char *split_file; /* a file with a word per example (per node, where nodes have targets) */
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
 
@@ -251,7 +251,7 @@ ATTN_API attn_status attn_dataset_set_numbers(attn_dataset *dataset, int columns
 /* ---- training, validation and test ----
  *
  * Data may say by itself what is for training, for validation (the best model is chosen by it) and for
- * testing: of each example, or, where rows have targets (the nodes of one big graph), of each row. */
+ * testing: of each example, or, where nodes of graphs have targets, of each node (row). */
 
 typedef enum attn_part {
     ATTN_PART_NONE = 0,
@@ -265,14 +265,14 @@ typedef enum attn_part {
 ATTN_API int attn_part_find(const char *name);
 ATTN_API const char *attn_part_name(attn_part part);
 
-/* How many examples (rows, where those have targets) are of a part; 0 for all parts: the data does not say.
- */
+/* How many examples (nodes, where those have targets) are of a part; 0 for all of them: there is no split. */
 ATTN_API int64_t attn_dataset_part_size(const attn_dataset *dataset, attn_part part);
 /* Says it of each example (row): parts[i] is an attn_part. They are copied; NULL: the data no longer says it.
  */
 ATTN_API attn_status attn_dataset_set_parts(attn_dataset *dataset, const int *parts);
 /* The examples of a part, as a set of its own. Where rows have parts: all rows, for they see each other, with
- * the targets of this part alone; the set shares the rows with `dataset`, which must outlive it. Errors:
+ * the targets of this part alone; the set shares the rows with `dataset`, which must outlive it, and nothing
+ * can be appended to it. Errors:
  * INVALID_ARGUMENT (the data has no such part), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_dataset_part(const attn_dataset *dataset, attn_part part, attn_dataset **selected);
 

@@ -64,7 +64,7 @@ typedef struct attn_training_state {
     int splitter;                 /* a second network is trained, which splits raw text */
     double splitter_score;        /* its F1 of words when the best model was evaluated; NaN before that */
     const char *no_splitter;      /* NULL, or why none can be trained */
-    int64_t train_rows, dev_rows; /* where one example is split by rows, those with targets; else 0 */
+    int64_t train_rows, dev_rows; /* where rows are split, those with targets, else 0; dev_rows 0: the same */
     const char *row;              /* what a row is called */
 } attn_training_state;
 

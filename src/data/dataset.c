@@ -221,17 +221,32 @@ static attn_status append_parts(attn_dataset *dataset, const attn_dataset *more)
     return ATTN_OK;
 }
 
+/* Those of `more` stand after all of the first file. */
+static attn_status append_left_out(attn_dataset *dataset, const attn_dataset *more) {
+    int64_t count = dataset->left_out_count, before = dataset->examples + count;
+    attn_status status =
+        at_grow(dataset->context, &dataset->left_out, &dataset->left_out_room, count + more->left_out_count,
+                sizeof *dataset->left_out, "the examples left out");
+    for (int64_t i = 0; i < more->left_out_count && status == ATTN_OK; i++)
+        dataset->left_out[dataset->left_out_count++] = before + more->left_out[i];
+    return status;
+}
+
 attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more) {
     if (!dataset) return ATTN_INVALID_ARGUMENT;
     if (!more || more == dataset)
         return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
                        "attn_dataset_append: more must be another dataset");
+    if (dataset->borrowed)
+        return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                       "attn_dataset_append: a part that shares its rows with another dataset cannot grow");
     int32_t base = (int32_t)dataset->name.count;
     attn_status status = check_columns(dataset, more);
     if (status == ATTN_OK) status = mark_files(dataset);
     if (status == ATTN_OK)
         status = copy_strings(dataset->context, &more->name, 0, more->name.count, &dataset->name);
     if (status == ATTN_OK) status = append_parts(dataset, more);
+    if (status == ATTN_OK) status = append_left_out(dataset, more);
     for (int64_t e = 0; status == ATTN_OK && e < more->examples; e++)
         status = copy_example(more, e, base, dataset);
     for (int64_t i = 0; status == ATTN_OK && i < more->problems.count; i++)

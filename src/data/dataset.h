@@ -28,6 +28,7 @@ typedef struct at_content_kind {
     const char *(*row_name)(const void *content, int64_t row); /* NULL: rows have no names */
     /* Rows first .. end - 1, which are example `example`, as running text; NULL: they are none. */
     void (*text)(const void *content, int64_t example, int64_t first, int64_t end, at_writer *writer);
+    int rows_split; /* where rows have targets, they are what is split into training, validation and test */
 } at_content_kind;
 
 /* Where examples stand in the bytes that they were read from, for answers that go back into them. */
@@ -59,7 +60,7 @@ struct attn_dataset {
     at_strings ids; /* [examples] what the data calls them, "" if nothing; or none at all */
     at_placement placement;
 
-    unsigned char *parts; /* NULL, or [examples], [rows] with per_row: the attn_part of each (data/parts.h) */
+    unsigned char *parts; /* NULL, or the attn_part of each example, or of each row (data/parts.h) */
     int64_t part_room, part_count;
     int64_t *left_out, left_out_room, left_out_count; /* which of the examples of the file were skipped */
     int borrowed;                                     /* the content belongs to another dataset */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
@@ -148,6 +149,29 @@ static attn_status count_graph(attn_context *context, at_graphs *graphs) {
     return ATTN_OK;
 }
 
+/* Nodes without names get their numbers as names, from node `first` on: others beside them have names. */
+static attn_status name_by_number(attn_context *context, const at_graphs *of, int64_t first, int64_t end,
+                                  at_strings *names) {
+    attn_status status = ATTN_OK;
+    for (int64_t node = first, graph = 0; node < end && status == ATTN_OK; node++) {
+        char text[24];
+        while (of->first_node[graph + 1] <= node) graph++;
+        int length = snprintf(text, sizeof text, "%" PRId64, node - of->first_node[graph]);
+        status = at_strings_add(context, names, text, (size_t)length);
+    }
+    return status;
+}
+
+static attn_status append_names(attn_context *context, at_graphs *to, const at_graphs *from, int64_t first,
+                                int64_t end) {
+    if (!to->names.count && !from->names.count) return ATTN_OK;
+    attn_status status = ATTN_OK;
+    if (!to->names.count) status = name_by_number(context, to, 0, to->nodes, &to->names);
+    if (status != ATTN_OK) return status;
+    return from->names.count ? add_all(context, &from->names, first, end, &to->names)
+                             : name_by_number(context, from, first, end, &to->names);
+}
+
 attn_status at_graphs_append(attn_context *context, void *content, const void *from, int64_t example,
                              int64_t first, int64_t end) {
     at_graphs *to = content;
@@ -160,8 +184,7 @@ attn_status at_graphs_append(attn_context *context, void *content, const void *f
     attn_status status = grow_nodes(context, to, to->nodes + end - first);
     if (status == ATTN_OK) status = append_features(context, to, source, first, end);
     if (status == ATTN_OK) status = append_edges(context, to, source, example);
-    if (status == ATTN_OK && source->names.count)
-        status = add_all(context, &source->names, first, end, &to->names);
+    if (status == ATTN_OK) status = append_names(context, to, source, first, end);
     if (status == ATTN_OK && source->texts.count)
         status = add_all(context, &source->texts, example, example + 1, &to->texts);
     if (status != ATTN_OK) return status;

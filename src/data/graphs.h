@@ -49,7 +49,7 @@ static inline at_graphs *at_graphs_of(const attn_dataset *dataset) { return data
 
 /* The functions of a content kind, to be filled with `input`. */
 #define AT_GRAPHS_CONTENT                                                                                    \
-    .destroy = at_graphs_destroy, .create = at_graphs_create, .append = at_graphs_append,                    \
+    .rows_split = 1, .destroy = at_graphs_destroy, .create = at_graphs_create, .append = at_graphs_append,   \
     .hash = at_graphs_hash, .row_name = at_graphs_row_name
 void at_graphs_destroy(attn_context *context, void *content);
 attn_status at_graphs_create(attn_context *context, const void *like, void **content);

@@ -87,7 +87,7 @@ int at_split_field(const char *field, size_t length, int64_t number, char *reaso
 /* ---- a dataset's ---- */
 
 static int64_t places_of(const attn_dataset *dataset) {
-    return dataset->per_row ? dataset->rows : dataset->examples;
+    return at_dataset_splits_rows(dataset) ? dataset->rows : dataset->examples;
 }
 
 attn_status at_dataset_add_part(attn_dataset *dataset, int part) {
@@ -199,7 +199,7 @@ attn_status attn_dataset_part(const attn_dataset *dataset, attn_part part, attn_
     if (attn_dataset_part_size(dataset, part) == 0)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: its split has nothing for %s",
                        attn_dataset_name(dataset), attn_part_name(part));
-    if (!dataset->per_row) return select_examples(dataset, part, selected);
+    if (!at_dataset_splits_rows(dataset)) return select_examples(dataset, part, selected);
     return view_rows(dataset, dataset->parts, part, selected);
 }
 
@@ -215,6 +215,7 @@ attn_status at_dataset_hold_rows(const attn_dataset *dataset, double held, attn_
         labelled += parts[row] == ATTN_PART_TRAIN;
     }
     int64_t wanted = (int64_t)(held * (double)labelled + 0.5);
+    if (wanted > labelled - 1) wanted = labelled - 1; /* something is to be learned from, too */
     if (wanted < 1 && labelled > 1) wanted = 1;
     for (int64_t row = 0; row < dataset->rows; row++) { /* each subset is as likely as any other */
         if (parts[row] != ATTN_PART_TRAIN) continue;
@@ -240,20 +241,21 @@ attn_status at_dataset_hold_rows(const attn_dataset *dataset, double held, attn_
 
 static attn_status wrong_count(const attn_dataset *dataset, const char *name, int64_t words_there,
                                int64_t wanted) {
-    return at_fail(
-        dataset->context, ATTN_INVALID_ARGUMENT,
-        "%.200s: has %" PRId64 " lines, %.200s has %" PRId64 " %s: a split file has a word for each", name,
-        words_there, attn_dataset_name(dataset), wanted, dataset->per_row ? "rows" : "examples");
+    return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                   "%.200s: has %" PRId64 " lines, %.200s has %" PRId64
+                   " %s: a split file has a word for each",
+                   name, words_there, attn_dataset_name(dataset), wanted,
+                   at_dataset_splits_rows(dataset) ? "rows" : "examples");
 }
 
 attn_status at_parts_from_words(attn_dataset *dataset, const char *name, const char *bytes, size_t count) {
-    const char *at = bytes, *end = bytes + count;
+    int marked = count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0; /* a byte order mark */
+    const char *at = bytes + (marked ? 3 : 0), *end = bytes + count;
     int64_t line = 0, skipped = 0, wanted = places_of(dataset) + dataset->left_out_count;
     attn_status status = ATTN_OK;
-    if (dataset->skipped != dataset->left_out_count)
+    if (dataset->skipped != dataset->left_out_count || (dataset->skipped && at_dataset_splits_rows(dataset)))
         return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: lines were left out of it, so that it cannot be told which those of %.200s "
-                       "belong to",
+                       "%.200s: lines were left out of it: %.200s cannot be matched to the rest",
                        attn_dataset_name(dataset), name);
     forget_parts(dataset);
     for (; at < end && status == ATTN_OK; line++) {

@@ -8,6 +8,11 @@
  * enough, as in columns of several splits. */
 int at_part_of(const char *word, size_t length, int letters);
 
+/* Whether it is rows that have parts, else it is examples: rows of graphs that have targets. */
+static inline int at_dataset_splits_rows(const attn_dataset *dataset) {
+    return dataset->per_row && dataset->kind->rows_split;
+}
+
 /* The part of one more place (row or example), in their order. */
 attn_status at_dataset_add_part(attn_dataset *dataset, int part);
 /* One of the examples of the file is left out: those after it keep their places in a split file. */

@@ -128,8 +128,8 @@ static attn_status group_examples(const at_input_kind *kind, attn_dataset *datas
     return status;
 }
 
-static attn_status split_dataset(const at_input_kind *kind, const attn_reader_options *options,
-                                 attn_dataset *dataset) {
+static attn_status split_dataset(const attn_reader_options *options, attn_dataset *dataset) {
+    const at_input_kind *kind = at_input_find(dataset->kind->input);
     const char *split = options->split ? options->split : "";
     if (options->split_file && *options->split_file) return read_split(dataset, options);
     const char *column = options->split_column ? options->split_column : "";
@@ -143,12 +143,26 @@ static attn_status split_dataset(const at_input_kind *kind, const attn_reader_op
     if (kind->grouping && strcmp(split, kind->grouping) == 0 && !dataset->per_row)
         return group_examples(kind, dataset);
     char *end = NULL;
-    uint64_t number = strncmp(split, "random:", 7) == 0 ? strtoull(split + 7, &end, 10) : 0;
+    uint64_t number = strncmp(split, "random:", 7) == 0 && split[7] >= '0' && split[7] <= '9'
+                          ? strtoull(split + 7, &end, 10)
+                          : 0;
     if (strcmp(split, "random") == 0 || (end && end != split + 7 && !*end))
         return at_parts_random(dataset, number);
     return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
                    "there is no split \"%.60s\" of input %s: it can be random, random:NUMBER%s%s", split,
                    kind->name, kind->grouping ? " or " : "", kind->grouping ? kind->grouping : "");
+}
+
+/* What was read, split as the options say; it is destroyed where that fails. Older options do not say it. */
+static attn_status take_read(attn_status status, const attn_reader_options *options, attn_dataset *made,
+                             attn_dataset **dataset) {
+    int new = options->size >= sizeof *options && options->labelled;
+    if (status == ATTN_OK && new) status = split_dataset(options, made);
+    if (status == ATTN_OK)
+        *dataset = made;
+    else
+        attn_dataset_destroy(made);
+    return status;
 }
 
 static attn_status read_source(attn_context *context, at_source *source, attn_dataset **dataset) {
@@ -161,14 +175,8 @@ static attn_status read_source(attn_context *context, at_source *source, attn_da
         return at_fail(context, ATTN_OVERFLOW,
                        "%s: has %zu bytes, more than the %" PRId64 " of expanded_limit in the reader options",
                        source->names[0], source->counts[0], source->options->expanded_limit);
-    attn_dataset *made = NULL;
-    status = kind->read(context, source, &made);
-    if (status == ATTN_OK) status = split_dataset(kind, &options, made);
-    if (status == ATTN_OK)
-        *dataset = made;
-    else
-        attn_dataset_destroy(made);
-    return status;
+    if (!options.labelled) options.split_column = options.split = options.split_file = NULL; /* of no use */
+    return kind->read(context, source, dataset);
 }
 
 attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t first_line, const char *bytes,
@@ -185,7 +193,9 @@ attn_status attn_dataset_parse(attn_context *context, const char *name, int64_t 
                         .counts = {count},
                         .first_line = first_line,
                         .options = options};
-    return read_source(context, &source, dataset);
+    attn_dataset *made = NULL;
+    attn_status status = read_source(context, &source, &made);
+    return take_read(status, options, made, dataset);
 }
 
 attn_status attn_dataset_read(attn_context *context, const char *path, const attn_reader_options *options,
@@ -195,7 +205,9 @@ attn_status attn_dataset_read(attn_context *context, const char *path, const att
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "attn_dataset_read: path, options and dataset must not be NULL");
     at_source source = {.names = {path}, .first_line = 1, .options = options};
-    return read_source(context, &source, dataset);
+    attn_dataset *made = NULL;
+    attn_status status = read_source(context, &source, &made);
+    return take_read(status, options, made, dataset);
 }
 
 attn_status attn_dataset_read_parallel(attn_context *context, const char *sources, const char *targets,
@@ -205,7 +217,9 @@ attn_status attn_dataset_read_parallel(attn_context *context, const char *source
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "attn_dataset_read_parallel: sources, targets, options and dataset must not be NULL");
     at_source source = {.names = {sources, targets}, .first_line = 1, .options = options};
-    return read_source(context, &source, dataset);
+    attn_dataset *made = NULL;
+    attn_status status = read_source(context, &source, &made);
+    return take_read(status, options, made, dataset);
 }
 
 /* NULL: there is no such kind, or no options. */
@@ -281,20 +295,16 @@ attn_status attn_dataset_read_files(attn_context *context, const attn_file *file
     if (context == NULL) return ATTN_INVALID_ARGUMENT;
     attn_status status = check_files(context, files, count, options, dataset);
     if (status != ATTN_OK) return status;
-    if (count == 2 && attn_reader_files(options) == 2) return read_some(context, files, 2, options, dataset);
     attn_dataset *made = NULL;
-    status = read_some(context, files, 1, options, &made);
-    for (int i = 1; i < count && status == ATTN_OK; i++) {
+    int together = count == 2 && attn_reader_files(options) == 2;
+    status = read_some(context, files, together ? 2 : 1, options, &made);
+    for (int i = 1; i < count && !together && status == ATTN_OK; i++) {
         attn_dataset *more = NULL;
         status = read_some(context, &files[i], 1, options, &more);
         if (status == ATTN_OK) status = attn_dataset_append(made, more);
         attn_dataset_destroy(more);
     }
-    if (status == ATTN_OK)
-        *dataset = made;
-    else
-        attn_dataset_destroy(made);
-    return status;
+    return take_read(status, options, made, dataset);
 }
 
 attn_status attn_gzip_expand(attn_context *context, const char *name, const char *bytes, size_t count,

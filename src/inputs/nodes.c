@@ -15,7 +15,7 @@
 #include "data/stored.h"
 #include "tape/parameters.h"
 
-enum { FEW_LABELS = 1000, MOST_DEGREES = 64, MOST_PAIRS = 1 << 27 };
+enum { FEW_LABELS = 1000, MOST_DEGREES = 64, MOST_PAIRS = 1 << 23 };
 
 const char *const at_node_choices[] = {"auto", "false", "true", NULL};
 const char *const at_node_patterns[] = {"edges", "all", NULL};
@@ -86,6 +86,7 @@ static void forget(at_node_input *input) {
     at_release(context, input->edge_mean);
     at_release(context, input->edge_deviation);
     at_vocabulary_free(context, &input->names);
+    at_strings_free(context, &input->dense_names);
     input->mean = input->deviation = input->edge_mean = input->edge_deviation = NULL;
 }
 
@@ -161,10 +162,13 @@ attn_status at_nodes_learn(at_input *input, const at_learning *from) {
                        attn_dataset_name(from->examples));
     forget(nodes);
     nodes->feature_columns = features_of(nodes, graphs);
-    nodes->dense_columns = graphs->dense_columns;
+    nodes->dense_columns = nodes->values.features == AT_NODES_GIVEN ? graphs->dense_columns : 0;
     nodes->edge_numbers = numbers_of(nodes, graphs);
-    attn_status status = measure(context, graphs->dense, graphs->nodes, graphs->dense_columns,
+    attn_status status = measure(context, graphs->dense, graphs->nodes, nodes->dense_columns,
                                  nodes->values.normalize, &nodes->mean, &nodes->deviation);
+    for (int64_t c = 0; c < graphs->feature_names.count && nodes->dense_columns && status == ATTN_OK; c++)
+        status = at_strings_add(context, &nodes->dense_names, at_string(&graphs->feature_names, c),
+                                at_string_length(&graphs->feature_names, c));
     if (status == ATTN_OK)
         status = measure(context, graphs->edge_numbers, graphs->edges, graphs->edge_columns,
                          nodes->values.normalize, &nodes->edge_mean, &nodes->edge_deviation);
@@ -208,6 +212,7 @@ attn_status at_nodes_store(const at_input *input, const char *prefix, at_safeten
     if (status == ATTN_OK)
         status =
             store_numbers(writer, prefix, "nodes.edge_deviation", nodes->edge_deviation, nodes->edge_numbers);
+    if (status == ATTN_OK) status = at_store_strings(writer, prefix, "nodes.columns", &nodes->dense_names);
     return status == ATTN_OK ? at_store_strings(writer, prefix, "nodes.names", &nodes->names.strings)
                              : status;
 }
@@ -263,6 +268,10 @@ attn_status at_nodes_load(at_input *input, const char *prefix, const at_safetens
     if (status == ATTN_OK)
         status = load_numbers(context, prefix, "nodes.edge_deviation", nodes->edge_numbers, 1, file,
                               &nodes->edge_deviation);
+    if (status == ATTN_OK)
+        status = at_load_strings(context, file, prefix, "nodes.columns", &nodes->dense_names);
+    if (status == ATTN_OK && nodes->dense_names.count && nodes->dense_names.count != nodes->dense_columns)
+        status = at_damaged(context, file, "nodes.columns does not name every column of nodes.mean", "");
     int by_name = nodes->values.features == AT_NODES_NAME;
     if (status == ATTN_OK && by_name)
         status = at_load_vocabulary(context, file, prefix, "nodes.names", 1, &nodes->names);
@@ -307,6 +316,13 @@ static attn_status check_columns(const at_node_input *input, attn_context *conte
                        "%.200s: has nodes with %" PRId64
                        " numbers, the model learned from nodes with %" PRId64,
                        attn_dataset_name(dataset), graphs->dense_columns, input->dense_columns);
+    const at_strings *known = &input->dense_names, *names = &graphs->feature_names;
+    for (int64_t c = 0; given && known->count && names->count && c < input->dense_columns; c++)
+        if (strcmp(at_string(known, c), at_string(names, c)) != 0)
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "%.200s: number %" PRId64
+                           " of a node is %.60s, the model learned from %.60s there",
+                           attn_dataset_name(dataset), c + 1, at_string(names, c), at_string(known, c));
     if (numbers_of(input, graphs) != input->edge_numbers)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.200s: has edges with %" PRId64
@@ -314,9 +330,7 @@ static attn_status check_columns(const at_node_input *input, attn_context *conte
                        attn_dataset_name(dataset), numbers_of(input, graphs), input->edge_numbers);
     if (given && features_of(input, graphs) > input->feature_columns)
         return fail_feature(input, context, dataset);
-    if (given || graphs->feature_columns == 0 || input->values.features == AT_NODES_DEGREE) return ATTN_OK;
-    return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "%.200s: has features, the model learned from nodes without", attn_dataset_name(dataset));
+    return ATTN_OK;
 }
 
 static attn_status find_names(const at_node_input *input, attn_context *context, const attn_dataset *dataset,
@@ -358,10 +372,12 @@ static attn_status check_pairs(const at_node_input *input, attn_context *context
     for (int64_t e = 0; e < dataset->examples && input->values.pattern == AT_NODES_ALL; e++) {
         int64_t rows = dataset->offsets[e + 1] - dataset->offsets[e];
         if (rows * rows > MOST_PAIRS)
-            return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "%.200s: a graph has %" PRId64 " nodes: with pattern all every pair of them is "
-                           "looked at, and more than %d pairs do not fit; take pattern edges",
-                           attn_dataset_name(dataset), rows, MOST_PAIRS);
+            return at_fail(
+                context, ATTN_INVALID_ARGUMENT,
+                "%.200s: a graph has %" PRId64 " nodes: with pattern all every pair of them is "
+                "looked at, and more than %d pairs do not fit into memory; models with pattern edges "
+                "take such graphs",
+                attn_dataset_name(dataset), rows, MOST_PAIRS);
     }
     return ATTN_OK;
 }

@@ -68,7 +68,7 @@ enum { AT_NODE_FIELD_COUNT = 9 };
 #define AT_NODE_FLAGS                                                                                        \
     {"undirected", "*.undirected", NULL, "graphs: every edge also leads back"},                              \
         {"pattern", "*.pattern", "P", "graphs: who sees whom: edges, or all with the edges as a bias"}, {    \
-        "hide", "*.dropout", "P", "how often training hides a feature of a node, a number of a row"          \
+        "hide", "*.dropout", "P", "how often training hides a feature of a node or a number of a row"        \
     }
 enum { AT_NODE_FLAG_COUNT = 3 };
 extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_sources[];
@@ -80,6 +80,7 @@ typedef struct at_node_input {
     int64_t stored[3];                                    /* those three, as a file has them */
     float *mean, *deviation;                              /* of the dense columns, [dense_columns] */
     float *edge_mean, *edge_deviation;                    /* [edge_numbers] */
+    at_strings dense_names;                               /* of the dense columns, or none at all */
     at_vocabulary names;                                  /* AT_NODES_NAME: of the nodes */
 } at_node_input;
 

@@ -70,6 +70,13 @@ static attn_status check_reading(attn_context *context, const at_config *v) {
     return ATTN_OK;
 }
 
+static attn_status check_split(attn_context *context, const at_reading_values *reading) {
+    if (!*reading->split || !*reading->split_column) return ATTN_OK;
+    return at_fail(context, ATTN_INVALID_ARGUMENT,
+                   "reader.split is \"%.60s\" and reader.split_column \"%.60s\": data is split in one way",
+                   reading->split, reading->split_column);
+}
+
 static attn_status check_encoder(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
     if (has_heads(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
@@ -128,6 +135,7 @@ static attn_status check_order(attn_context *context, const at_config *v) {
 attn_status at_config_check(attn_context *context, const at_config *v) {
     at_input_use use = at_config_use(v);
     attn_status status = check_reading(context, v);
+    if (status == ATTN_OK) status = check_split(context, v->reading);
     if (status == ATTN_OK) status = v->input->check(context, v->input_values, &use);
     if (status == ATTN_OK) status = check_encoder(context, v);
     if (status == ATTN_OK) status = check_order(context, v);

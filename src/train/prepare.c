@@ -135,10 +135,10 @@ static attn_status take_parts(attn_trainer *trainer, const attn_dataset *train, 
     }
     if (status != ATTN_OK || (dev && !dev->part_count)) return status;
     const attn_dataset *from = dev ? dev : train;
-    if (attn_dataset_part_size(from, ATTN_PART_VAL) > 0) {
+    if (dev || attn_dataset_part_size(from, ATTN_PART_VAL) > 0) {
         status = attn_dataset_part(from, ATTN_PART_VAL, &chosen->own);
         chosen->dataset = chosen->own;
-    } else if (!dev && train->part_count && train->per_row) {
+    } else if (!dev && train->part_count && at_dataset_splits_rows(train)) {
         chosen->dataset = learned->dataset;
     }
     return status;
@@ -194,10 +194,10 @@ static attn_status add_splitter(attn_trainer *trainer, const at_config *values) 
 
 /* ---- all of it ---- */
 
-/* Of one example whose rows are split: the rows with targets; else 0. */
+/* Where rows are split: those with targets; else 0. */
 static int64_t labelled_rows(const attn_dataset *dataset) {
     int64_t count = 0, columns = dataset->columns.count;
-    if (!dataset->borrowed) return 0;
+    if (!at_dataset_splits_rows(dataset)) return 0;
     for (int64_t row = 0; row < dataset->rows; row++) {
         int any = 0;
         for (int64_t c = row * columns; c < (row + 1) * columns; c++)
@@ -233,7 +233,7 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     const at_input *input = stage->input;
     trainer->state.row = attn_input_row(input->kind->name);
     trainer->state.train_rows = labelled_rows(main->train.dataset);
-    trainer->state.dev_rows = labelled_rows(main->dev.dataset);
+    if (main->dev.dataset != main->train.dataset) trainer->state.dev_rows = labelled_rows(main->dev.dataset);
     const char *usual = input->kind->metric ? input->kind->metric(input) : NULL;
     if (!usual) usual = stage->heads[0]->kind->metric(stage->heads[0]);
     trainer->metric = *trainer->values.metric ? trainer->values.metric : usual;

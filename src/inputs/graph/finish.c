@@ -157,8 +157,5 @@ attn_status at_graph_finish(at_graph_reader *reader, const char *name) {
     attn_dataset *dataset = reader->dataset;
     at_origin origin = at_graph_origin(reader, name);
     attn_status status = reader->options->labelled ? check_targets(reader, &origin) : ATTN_OK;
-    if (status == ATTN_OK && reader->options->labelled && dataset->part_count > 0 &&
-        attn_dataset_part_size(dataset, ATTN_PART_TRAIN) == 0)
-        return at_origin_fail(&origin, NULL, 0, "the split names nobody for training");
     return status == ATTN_OK ? find_listed_once(reader->context, at_graphs_of(dataset)) : status;
 }

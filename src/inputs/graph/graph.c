@@ -86,11 +86,10 @@ static void note(const attn_dataset *dataset, at_writer *writer) {
     at_print(writer, "%lld nodes, %lld edges", (long long)graphs->nodes, (long long)graphs->edges);
     if (graphs->graphs > 1) at_print(writer, " in %lld graphs", (long long)graphs->graphs);
     if (graphs->edges == 0) return;
-    at_put_text(writer,
-                graphs->listed_once
-                    ? ", each listed once: taken as undirected"
-                    : ", taken as directed: a node sees those whose edges lead to it (--undirected adds "
-                      "the way back)");
+    at_put_text(writer, graphs->listed_once
+                            ? ", each listed once: undirected"
+                            : ", directed: a node sees those whose edges lead to it (--undirected adds "
+                              "the way back)");
 }
 
 const at_input_kind at_graph_kind = {

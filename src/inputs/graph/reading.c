@@ -199,6 +199,11 @@ attn_status at_graph_read_files(attn_context *context, const at_source *source, 
         given.bytes[0] = source->bytes[1], given.bytes[1] = source->bytes[0];
         given.counts[0] = source->counts[1], given.counts[1] = source->counts[0];
     }
+    if (!stands_alone(&given, 1) && stands_alone(&given, 0) && !is_named(given.names[0], "nodes.tsv"))
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: is no graph, and %.200s is one without it: give folders, or nodes.tsv and "
+                       "edges.tsv",
+                       given.names[1], given.names[0]);
     if (!stands_alone(&given, 1)) return read_one(context, &given, dataset);
     if (!given.apart)
         return at_fail(context, ATTN_INVALID_ARGUMENT,

@@ -99,7 +99,7 @@ static void text(const void *content, int64_t example, int64_t first, int64_t en
     }
 }
 
-const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name, text};
+const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name, text, 0};
 
 attn_status at_texts_dataset(attn_context *context, const char *name, attn_format format, int tokenized,
                              attn_dataset **dataset) {

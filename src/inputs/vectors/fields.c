@@ -19,7 +19,7 @@ _Static_assert(sizeof at_vectors_fields / sizeof at_vectors_fields[0] == AT_VECT
                "AT_VECTORS_FIELDS");
 
 const at_flag at_vectors_flags[] = {
-    {"hide", "*.dropout", "P", "how often training hides a feature of a node, a number of a row"},
+    {"hide", "*.dropout", "P", "how often training hides a feature of a node or a number of a row"},
 };
 _Static_assert(sizeof at_vectors_flags / sizeof at_vectors_flags[0] == AT_VECTORS_FLAGS, "AT_VECTORS_FLAGS");
 

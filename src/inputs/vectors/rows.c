@@ -70,7 +70,7 @@ static uint64_t hash(const void *content, int64_t first, int64_t end, uint64_t s
                    (size_t)((end - first) * vectors->columns) * sizeof *vectors->numbers, seed);
 }
 
-const at_content_kind at_vectors_content = {"vectors", destroy, create, append, hash, NULL, NULL};
+const at_content_kind at_vectors_content = {"vectors", destroy, create, append, hash, NULL, NULL, 0};
 
 attn_status at_vectors_dataset(attn_context *context, const char *name, int format, int64_t columns,
                                attn_dataset **dataset) {
