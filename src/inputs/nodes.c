@@ -20,6 +20,7 @@ enum { FEW_LABELS = 1000, MOST_DEGREES = 64, MOST_PAIRS = 1 << 23 };
 const char *const at_node_choices[] = {"auto", "false", "true", NULL};
 const char *const at_node_patterns[] = {"edges", "all", NULL};
 const char *const at_node_sources[] = {"auto", "given", "name", "degree", NULL};
+const char *const at_node_activations[] = {"none", "relu", "elu", NULL};
 
 static at_node_input *own(at_input *input) { return (at_node_input *)(void *)input; }
 static const at_node_encoded *encoded_of(const at_encoded *encoded) {
@@ -46,11 +47,32 @@ static attn_status set_one(const char *prefix, const char *name, const char *val
     return set(user, whole, value);
 }
 
+/* Whether neighbours are mostly of the same class: half of the edges between labelled nodes, or there are too
+ * few of those to tell. */
+static int labels_agree(const attn_dataset *examples) {
+    enum { LEAST = 10 };
+    const at_graphs *graphs = at_graphs_of(examples);
+    int64_t known = 0, same = 0, columns = examples->columns.count;
+    if (!examples->per_row || columns == 0) return 1;
+    for (int64_t e = 0; e < graphs->edges; e++) {
+        const char *from = at_string(&examples->targets, graphs->from[e] * columns);
+        const char *to = at_string(&examples->targets, graphs->to[e] * columns);
+        if (!*from || !*to || graphs->from[e] == graphs->to[e]) continue;
+        known++;
+        same += strcmp(from, to) == 0;
+    }
+    return known < LEAST || 2 * same >= known;
+}
+
 attn_status at_nodes_choose(const char *prefix, const at_node_values *values, const attn_dataset *examples,
                             at_set_function set, void *user) {
     const at_graphs *graphs = at_graphs_of(examples);
     int none = graphs->feature_columns == 0 && graphs->dense_columns == 0;
     const char *source = !none ? "given" : examples->examples == 1 ? "name" : "degree";
+    int few = examples->examples == 1 && graphs->edge_columns == 0 && count_labels(examples) < FEW_LABELS;
+    if (values->few != AT_NODES_AUTO) few = values->few == AT_NODES_YES;
+    int alike = !few || examples->examples != 1 || labels_agree(examples);
+    if (values->alike != AT_NODES_AUTO) alike = values->alike == AT_NODES_YES;
     attn_status status = ATTN_OK;
     if (values->undirected == AT_NODES_AUTO)
         status = set_one(prefix, "undirected", graphs->listed_once ? "true" : "false", set, user);
@@ -58,8 +80,10 @@ attn_status at_nodes_choose(const char *prefix, const at_node_values *values, co
         status = set_one(prefix, "features", source, set, user);
     if (values->numbers == AT_NODES_AUTO && status == ATTN_OK)
         status = set_one(prefix, "edge_numbers", graphs->edge_columns ? "true" : "false", set, user);
-    if (values->few != AT_NODES_AUTO || status != ATTN_OK) return status;
-    return set_one(prefix, "few", count_labels(examples) < FEW_LABELS ? "true" : "false", set, user);
+    if (values->few == AT_NODES_AUTO && status == ATTN_OK)
+        status = set_one(prefix, "few", few ? "true" : "false", set, user);
+    if (values->alike != AT_NODES_AUTO || status != ATTN_OK) return status;
+    return set_one(prefix, "alike", alike ? "true" : "false", set, user);
 }
 
 attn_status at_nodes_check(attn_context *context, const at_node_values *values, const at_input_use *use) {
@@ -504,5 +528,8 @@ attn_variable *at_nodes_apply(const at_input *input, const void *built, attn_tap
         dense = attn_linear_apply(tape, layer->map, dense);
         x = x ? attn_tape_add(tape, x, dense) : dense;
     }
-    return layer->norm ? attn_norm_apply(tape, layer->norm, x) : x;
+    static const attn_activation activations[] = {ATTN_IDENTITY, ATTN_RELU, ATTN_ELU};
+    attn_activation activation = activations[at_node_input_of(input)->values.activation];
+    if (layer->norm) x = attn_norm_apply(tape, layer->norm, x);
+    return activation == ATTN_IDENTITY ? x : attn_tape_activation(tape, x, activation);
 }

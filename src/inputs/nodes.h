@@ -2,7 +2,7 @@
  * (data/graphs.h).
  *
  *     x_i = sum of the table's rows of the sparse features of node i, times their values
- *           + W * dense features + b;   then a norm
+ *           + W * dense features + b;   then a norm and an activation
  *
  * and the edges: who sees whom, with their numbers. A node sees the nodes whose edges lead to it, and itself.
  *
@@ -38,10 +38,9 @@ typedef struct at_node_values {
     int self_loops;
     int pattern;  /* at_node_pattern */
     int features; /* at_node_source */
-    int normalize, norm;
-    int optional; /* what the data says can be left out is not */
-    int few;      /* at_node_choice */
-    int numbers;  /* at_node_choice: edges have numbers */
+    int normalize, norm, activation;
+    int optional;            /* keep the optional columns */
+    int few, alike, numbers; /* at_node_choice; numbers: edges have them */
 } at_node_values;
 
 /* The rows of a kind's table. prefix: "graph." and so on; type: its struct of values, which begins with the
@@ -59,11 +58,15 @@ typedef struct at_node_values {
         AT_SWITCH(prefix "normalize", type, nodes.normalize, normalized,                                     \
                   "sparse features of a node have the sum 1, other columns mean 0 and deviation 1"),         \
         AT_SWITCH(prefix "norm", type, nodes.norm, "true", "a norm after the input's map"),                  \
+        AT_CHOICE(prefix "activation", type, nodes.activation, at_node_activations, "none",                  \
+                  "after the input's map and norm"),                                                         \
         AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
-                  "there are few labels, and other defaults; found from the data"),                          \
+                  "one graph has few labels: other defaults; found from the data"),                          \
+        AT_CHOICE(prefix "alike", type, nodes.alike, at_node_choices, "auto",                                \
+                  "neighbours are mostly of one class, else other defaults; found from few labels"),         \
         AT_CHOICE(prefix "edge_numbers", type, nodes.numbers, at_node_choices, "auto",                       \
-                  "edges have numbers, and other defaults; found from the data")
-enum { AT_NODE_FIELD_COUNT = 9 };
+                  "edges have numbers: other defaults; found from the data")
+enum { AT_NODE_FIELD_COUNT = 11 };
 /* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
 #define AT_NODE_FLAGS                                                                                        \
     {"undirected", "*.undirected", NULL, "graphs: every edge also leads back"},                              \
@@ -71,7 +74,8 @@ enum { AT_NODE_FIELD_COUNT = 9 };
         "hide", "*.dropout", "P", "how often training hides a feature of a node or a number of a row"        \
     }
 enum { AT_NODE_FLAG_COUNT = 3 };
-extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_sources[];
+extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_sources[],
+                                                                           *const at_node_activations[];
 
 typedef struct at_node_input {
     at_input input;
@@ -115,7 +119,7 @@ attn_status at_nodes_connect(const at_node_input *input, const at_node_encoded *
                              at_node_batch *batch);
 void at_nodes_free_edges(attn_context *context, struct at_node_edges *work);
 
-/* choose: undirected, features and few, from the data. prefix: of the kind's fields. */
+/* choose: undirected, features, few and alike, from the data. prefix: of the kind's fields. */
 attn_status at_nodes_choose(const char *prefix, const at_node_values *values, const attn_dataset *examples,
                             at_set_function set, void *user);
 attn_status at_nodes_check(attn_context *context, const at_node_values *values, const at_input_use *use);

@@ -193,6 +193,11 @@ static at_source one_of(const at_source *source, int i) {
 
 attn_status at_graph_read_files(attn_context *context, const at_source *source, attn_dataset **dataset) {
     at_source given = *source;
+    int alone = !given.names[1] && given.bytes[0] && !stands_alone(&given, 0);
+    if (alone && !at_graph_there(".", given.names[0]) &&
+        given.names[0][0] != '/') /* standard input, say: nothing stands beside it */
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: a graph is a folder of files, or an .npz: give its name", given.names[0]);
     if (!given.names[1]) return read_one(context, &given, dataset);
     if (is_named(given.names[0], "edges.tsv") && is_named(given.names[1], "nodes.tsv")) { /* either order */
         given.names[0] = source->names[1], given.names[1] = source->names[0];
