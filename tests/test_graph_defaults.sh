@@ -45,7 +45,7 @@ check "unlike, alone: trains" learn unlike --encoder fc
 check "alone: nothing beside it" has jump none
 check "many labels: trains" learn many
 check "many labels: found" has few false
-check "many labels: two layers" has layers 2
+check "many labels: three layers" has layers 3
 check "many labels, mean: trains" learn many --encoder mean
 for activation in none relu elu; do
     echo "{\"graph\": {\"activation\": \"$activation\"}}" >"$folder/config.json"

@@ -19,11 +19,13 @@ const at_default at_graph_defaults[] = {
     {NULL, NULL, 0, "encoder.position", "none"},
     {NULL, NULL, 0, "encoder.width", "1"}, /* of fc: a node alone */
     {NULL, NULL, 0, "encoder.columns", "128"},
+    {NULL, NULL, 0, "encoder.layers", "3"},
     {NULL, NULL, 0, "encoder.heads", "8"},
     {NULL, NULL, 0, "encoder.inner", "-1"},
     {NULL, NULL, 0, "encoder.score", "gat"},
     {NULL, NULL, 0, "encoder.form", "shared"},
     {NULL, NULL, 0, "encoder.dropout", "0.5"},
+    {NULL, NULL, 0, "encoder.attention_dropout", "0.3"},
     {NULL, NULL, 0, "graph.dropout", "0.5"},
     {NULL, NULL, 0, "output.dropout", "0.1"},
     {NULL, NULL, 0, "output.pool", "mean-max"},
