@@ -23,6 +23,17 @@ ENCODERS = [
     ("-chars-rnn", "characters", "rnn (LSTM, both ways)"),
 ]
 
+NOTES = [
+    "How the defaults were chosen, validation molecules, seed 1, RMSE: ESOL 1.04 with mean-max pooling, attention along the bonds, "
+    "one network of 128 columns and no dropout; 0.98 with sum-max pooling; 0.94 with sum-max, all pairs of atoms, three networks of "
+    "64 columns and dropout 0.1. FreeSolv 2.99, not measured, 2.78. Without the dropout the last is 0.93 on ESOL and 3.24 on FreeSolv.",
+    "All pairs of atoms did not help Tox21 (0.773 after 6 epochs, bonds alone 0.779) and cost twice the time.",
+    "Speed: an epoch of all 7,823 molecules of Tox21 (128 columns, 3 layers, 8 heads, feed-forward 256, mean and maximum, about 64 "
+    "molecules a step) took 6.0 processor seconds with one thread, in PyTorch Geometric (bench/molecules.py: TransformerConv with an "
+    "output projection, eager, batches made beforehand) 7.3; one measurement each, beside other work. Two thirds of our time are matrix products "
+    "(perf), at about 57 billion operations a second.",
+]
+
 
 def runs_of(folder, name):
     """All finished seeds."""
@@ -74,10 +85,7 @@ def main():
         both = [runs_of(folder, name + suffix) for name in ("bbbp", "esol")]
         shown = [spread([run["test"] for run in runs]) if runs else "not run" for runs in both]
         lines.append(f"| {rows} | {title} | {shown[0]} | {shown[1]} | {seeds_of(both[0])}; {seeds_of(both[1])} |")
-    notes = os.path.join(os.path.dirname(__file__), "molecules_notes.md")
-    if os.path.exists(notes):
-        with open(notes, encoding="utf-8") as file:
-            lines += ["", file.read().rstrip()]
+    lines += ["", "## Notes", ""] + [f"- {note}" for note in NOTES]
     with open(page, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
