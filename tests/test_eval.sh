@@ -89,8 +89,8 @@ for metric in 'r2|roc_auc|accuracy' 'accuracy|roc_auc'; do
     check "the first metric of $metric that there is" json "o['scores']['metric'] == 'mean.' + '${metric#r2|}'.split('|')[0]"
 done
 sed '2,$s/,[01],/,1,/' "$folder/columns.csv" >"$folder/all-one.csv"
-train other classify "$folder/columns.csv" --dev "$folder/all-one.csv" --column a --text-column text --steps 3 \
-    --metric 'roc_auc|accuracy'
+run train classify "$folder/columns.csv" --dev "$folder/all-one.csv" --column a --text-column text --steps 3 \
+    --columns 16 --heads 2 --metric 'roc_auc|accuracy' -o "$folder/other.safetensors"
 run info "$folder/other.safetensors" --json
 check "another metric where the first is undefined" json 'o["scores"]["metric"] == "accuracy"'
 run train classify "$folder/columns.csv" --column a --text-column text --metric 'r3|accuracy' -o "$folder/none.safetensors"
