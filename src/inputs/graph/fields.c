@@ -56,6 +56,8 @@ const at_default at_graph_defaults[] = {
     {NULL, FEW, 0, "training.epochs", "300"},
     {NULL, FEW, 0, "training.least_steps", "300"},
     {NULL, FEW, 0, "training.evaluations", "60"},
+    {"tag", FEW, 0, "training.metric", "accuracy,log_loss"},
+    {NULL, "graph.features=name", 0, "output.members", "4"}, /* nothing to choose by: a mean varies less */
     {NULL, UNLIKE, 0, "graph.normalize", "false"},
     {NULL, UNLIKE, 0, "graph.self_loops", "false"},
     {NULL, UNLIKE, 0, "graph.dropout", "0.5"},

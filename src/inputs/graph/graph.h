@@ -12,7 +12,7 @@ typedef struct at_graph_values {
     at_node_values nodes;
 } at_graph_values;
 
-enum { AT_GRAPH_FIELDS = AT_NODE_FIELD_COUNT, AT_GRAPH_FLAGS = AT_NODE_FLAG_COUNT, AT_GRAPH_DEFAULTS = 58 };
+enum { AT_GRAPH_FIELDS = AT_NODE_FIELD_COUNT, AT_GRAPH_FLAGS = AT_NODE_FLAG_COUNT, AT_GRAPH_DEFAULTS = 60 };
 extern const at_field at_graph_fields[];
 extern const at_flag at_graph_flags[];
 extern const at_default at_graph_defaults[];

@@ -32,6 +32,8 @@ const at_default at_molecule_defaults[] = {
     {NULL, NULL, 0, "training.beta2", "0.98"},
     {NULL, NULL, 0, "training.epochs", "15"},
     {"classify", NULL, 0, "training.metric", "roc_auc|accuracy"},
+    {"classify", NULL, 0, "molecule.pattern", "all"},
+    {"classify", NULL, 0, "molecule.stereo", "true"},
     /* A number is a sum over the atoms, and depends on all pairs of them. */
     {"regress", NULL, 0, "output.pool", "sum-max"},
     {"regress", NULL, 0, "molecule.pattern", "all"},
@@ -41,7 +43,8 @@ const at_default at_molecule_defaults[] = {
     {NULL, NULL, 3000, "encoder.heads", "8"},
     {NULL, NULL, 3000, "encoder.inner", "256"},
     {NULL, NULL, 3000, "output.members", "1"},
-    {"regress", NULL, 3000, "molecule.pattern", "edges"}, /* three times as fast */
+    {NULL, NULL, 3000, "molecule.pattern", "edges"}, /* three times as fast */
+    {NULL, NULL, 3000, "molecule.stereo", "false"},
     {"regress", NULL, 3000, "encoder.dropout", "0"},
     {"regress", NULL, 3000, "output.dropout", "0"},
     {"regress", NULL, 3000, "training.epochs", "20"},

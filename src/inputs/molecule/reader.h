@@ -25,7 +25,7 @@ typedef struct at_molecule_values {
 enum {
     AT_MOLECULE_FIELDS = AT_NODE_FIELD_COUNT + 1,
     AT_MOLECULE_FLAGS = 1,
-    AT_MOLECULE_DEFAULTS = 28
+    AT_MOLECULE_DEFAULTS = 31
 }; /* checked against the tables */
 extern const at_field at_molecule_fields[AT_MOLECULE_FIELDS];
 extern const at_flag at_molecule_flags[AT_MOLECULE_FLAGS];
