@@ -17,7 +17,8 @@ awk 'BEGIN {
         print "n" from "\tn" i >"web/edges.tsv"
     }
 }'
-quick=(--columns 16 --heads 2 --layers 1 --dropout 0 --epochs 150 --quiet)
+echo '{"graph": {"few": "false", "dropout": 0}, "encoder": {"inner": 0}}' >quick.json
+quick=(--config quick.json --columns 16 --heads 2 --layers 1 --dropout 0 --learning-rate 0.005 --epochs 200 --quiet)
 
 # --- check ---
 
