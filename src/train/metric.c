@@ -122,7 +122,8 @@ attn_status at_metric_choose(attn_trainer *trainer) {
         at += strcspn(at, ",");
         if (!*at++) break;
     }
-    trainer->metric = trainer->choices[0].name;
+    const at_choice *first = &trainer->choices[0]; /* a plain name outlives the trainer, as it always did */
+    trainer->metric = strcmp(first->name, first->metric) == 0 ? first->metric : first->name;
     return ATTN_OK;
 }
 
