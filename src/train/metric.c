@@ -103,6 +103,12 @@ static attn_status choose_one(const attn_trainer *trainer, const char *names, at
     }
 }
 
+/* What models are chosen by; a plain name outlives the trainer. */
+static void name_first(attn_trainer *trainer) {
+    const at_choice *first = &trainer->choices[0];
+    trainer->metric = strcmp(first->name, first->metric) == 0 ? first->metric : first->name;
+}
+
 attn_status at_metric_choose(attn_trainer *trainer) {
     const char *list = trainer->values.metric;
     trainer->choice_count = 0;
@@ -122,8 +128,7 @@ attn_status at_metric_choose(attn_trainer *trainer) {
         at += strcspn(at, ",");
         if (!*at++) break;
     }
-    const at_choice *first = &trainer->choices[0]; /* a plain name outlives the trainer, as it always did */
-    trainer->metric = strcmp(first->name, first->metric) == 0 ? first->metric : first->name;
+    name_first(trainer);
     return ATTN_OK;
 }
 
@@ -158,6 +163,7 @@ attn_status at_metric_try(attn_trainer *trainer) {
         while (status == ATTN_OK && choice->others && isnan(score_of(choice, report)))
             status = choose_one(trainer, choice->others, choice);
     }
+    name_first(trainer);
     if (status == ATTN_OK) status = at_metric_scores(trainer, report, scores);
     attn_report_destroy(report);
     return status;
