@@ -4,18 +4,11 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/lines.h"
 #include "data/symbols/unicode.h"
 #include "inputs/graph/parse.h"
 
 /* ---- targets ---- */
-
-static void trim(const char **text, size_t *length) {
-    while (*length > 0 && (*text)[0] == ' ') {
-        (*text)++;
-        (*length)--;
-    }
-    while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
-}
 
 static attn_status add_normal(at_graph_reader *reader, at_strings *list, const char *text, size_t length) {
     attn_status status =
@@ -27,14 +20,14 @@ attn_status at_graph_target(at_graph_reader *reader, at_strings *list, const cha
     char separator = reader->options->label_separator;
     at_bytes *joined = &reader->joined;
     attn_status status = ATTN_OK;
-    trim(&text, &length);
+    at_trim(&text, &length);
     if (separator == 0) return add_normal(reader, list, text, length);
     joined->count = 0;
     for (const char *end = text + length; status == ATTN_OK && text < end;) {
         const char *stop = memchr(text, separator, (size_t)(end - text)), *label = text;
         if (!stop) stop = end;
         size_t label_length = (size_t)(stop - text);
-        trim(&label, &label_length);
+        at_trim(&label, &label_length);
         if (label_length > 0 && joined->count > 0) status = at_bytes_append(reader->context, joined, "\n", 1);
         if (status == ATTN_OK) status = at_bytes_append(reader->context, joined, label, label_length);
         text = stop < end ? stop + 1 : end;
@@ -49,7 +42,7 @@ attn_status at_graph_take_wanted(at_graph_reader *reader) {
     for (;;) {
         size_t length = strcspn(text, ","), kept = length;
         const char *name = text;
-        trim(&name, &kept);
+        at_trim(&name, &kept);
         if (kept == 0 || at_unicode_check(name, kept) != kept)
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
                            "reader options: an empty name among the columns, or one that is not UTF-8");

@@ -34,8 +34,6 @@ at_vectors_fail(at_vectors_reader *reader, const char *array, int64_t line, cons
 attn_status at_vectors_target(at_vectors_reader *reader, at_strings *list, const char *text, size_t length);
 /* Whether a name is asked for; with none asked for, 0. */
 int at_vectors_wanted(const at_vectors_reader *reader, const char *name, size_t length);
-/* The same but for the case of ASCII letters. */
-int at_vectors_same(const char *a, size_t a_length, const char *b, size_t b_length);
 
 /* A file, as its reader gets it. */
 typedef struct at_vectors_file {

@@ -5,6 +5,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/lines.h"
 #include "data/npy.h"
 #include "data/symbols/unicode.h"
 #include "data/zip.h"
@@ -32,25 +33,6 @@ attn_status at_vectors_fail(at_vectors_reader *reader, const char *array, int64_
 
 /* ---- names and targets ---- */
 
-static void trim(const char **text, size_t *length) {
-    while (*length > 0 && (*text)[0] == ' ') {
-        (*text)++;
-        (*length)--;
-    }
-    while (*length > 0 && (*text)[*length - 1] == ' ') (*length)--;
-}
-
-int at_vectors_same(const char *a, size_t a_length, const char *b, size_t b_length) {
-    if (a_length != b_length) return 0;
-    for (size_t i = 0; i < a_length; i++) {
-        int x = (unsigned char)a[i], y = (unsigned char)b[i];
-        if (x >= 'A' && x <= 'Z') x += 'a' - 'A';
-        if (y >= 'A' && y <= 'Z') y += 'a' - 'A';
-        if (x != y) return 0;
-    }
-    return 1;
-}
-
 int at_vectors_wanted(const at_vectors_reader *reader, const char *name, size_t length) {
     const at_strings *wanted = &reader->wanted;
     for (int64_t i = 0; i < wanted->count; i++)
@@ -69,14 +51,14 @@ attn_status at_vectors_target(at_vectors_reader *reader, at_strings *list, const
     char separator = reader->options->label_separator;
     at_bytes *joined = &reader->joined;
     attn_status status = ATTN_OK;
-    trim(&text, &length);
+    at_trim(&text, &length);
     if (separator == 0) return add_normal(reader, list, text, length);
     joined->count = 0;
     for (const char *end = text + length; status == ATTN_OK && text < end;) {
         const char *stop = memchr(text, separator, (size_t)(end - text)), *label = text;
         if (!stop) stop = end;
         size_t label_length = (size_t)(stop - text);
-        trim(&label, &label_length);
+        at_trim(&label, &label_length);
         if (label_length > 0 && joined->count > 0) status = at_bytes_append(reader->context, joined, "\n", 1);
         if (status == ATTN_OK) status = at_bytes_append(reader->context, joined, label, label_length);
         text = stop < end ? stop + 1 : end;
@@ -91,7 +73,7 @@ static attn_status split_wanted(at_vectors_reader *reader) {
     for (;;) {
         size_t length = strcspn(text, ","), kept = length;
         const char *name = text;
-        trim(&name, &kept);
+        at_trim(&name, &kept);
         if (kept == 0 || at_unicode_check(name, kept) != kept)
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
                            "reader options: an empty name among the columns, or one that is not UTF-8");
@@ -110,7 +92,7 @@ static attn_status split_wanted(at_vectors_reader *reader) {
 static int ends_with(const char *name, const char *ending) {
     size_t length = strlen(name), ending_length = strlen(ending);
     return length > ending_length &&
-           at_vectors_same(name + length - ending_length, ending_length, ending, ending_length);
+           at_same_name(name + length - ending_length, ending_length, ending, ending_length);
 }
 
 int at_vectors_knows(const char *path) {

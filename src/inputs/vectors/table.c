@@ -24,6 +24,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/lines.h"
 #include "data/symbols/unicode.h"
 #include "data/symbols/vocabulary.h"
 #include "inputs/vectors/reader.h"
@@ -125,7 +126,7 @@ static int64_t find_column(const table *file, const char *name) {
     for (int64_t c = 0; c < fields->count; c++)
         if (strcmp(at_string(fields, c), name) == 0) return c;
     for (int64_t c = 0; c < fields->count; c++)
-        if (at_vectors_same(at_string(fields, c), at_string_length(fields, c), name, strlen(name))) return c;
+        if (at_same_name(at_string(fields, c), at_string_length(fields, c), name, strlen(name))) return c;
     return -1;
 }
 
