@@ -73,6 +73,6 @@ END
 }
 END
 } >"$folder/calls.c"
-"${CC:-cc}" -std=gnu11 -w -I"$SOURCE_DIR/include" "$folder/calls.c" "$BUILD_DIR/libattn.a" -ljansson -lutf8proc -lz \
+"${CC:-cc}" -std=gnu11 -w -I"$SOURCE_DIR/include" "$folder/calls.c" "$BUILD_DIR/libattn.a" $LIBRARIES \
     -lm -pthread -o "$folder/calls"
 "$folder/calls"

@@ -59,6 +59,7 @@ typedef struct at_batch {
     int64_t *offsets, offset_room; /* [sequences + 1] */
     const attn_graph *graph;       /* NULL, or who sees whom */
     const float *edges; /* [edges of the graph][edge_columns of the input]; NULL: edges have none */
+    const int64_t *heights, *widths; /* NULL, or the grid of each sequence, whose rows it has */
 } at_batch;
 
 #endif

@@ -143,6 +143,8 @@ attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape,
     attn_places_init(&places);
     places.batch = (attn_ragged){batch->sequences, batch->offsets};
     places.graph = batch->graph;
+    places.heights = batch->heights;
+    places.widths = batch->widths;
     if (batch->edges)
         places.edges = attn_tape_constant(tape, batch->edges, attn_graph_edges(batch->graph),
                                           stage->input->edge_columns);
