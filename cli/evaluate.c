@@ -341,8 +341,9 @@ static int check_flags(const attn_report *report, const attn_model *model, const
     return EXIT_DONE;
 }
 
+/* part: what of the data was taken; NULL: all of it. */
 static int report_on(attn_predictor *predictor, const attn_model *model, const attn_dataset *dataset,
-                     const eval_arguments *given) {
+                     const char *part, const eval_arguments *given) {
     attn_report *report = NULL;
     if ((given->raw ? attn_report_create_raw : attn_report_create)(predictor, dataset, &report) != ATTN_OK)
         return opening_fail("eval", attn_predictor_context(predictor));
@@ -351,7 +352,10 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
     if (code == EXIT_DONE && given->json) {
         const char *json = attn_report_json(report);
         whole = json != NULL;
-        if (whole) puts(json);
+        if (whole && part != NULL)
+            printf("{\"split\": \"%s\", %s\n", part, json + 1); /* the object goes on after its brace */
+        else if (whole)
+            puts(json);
     } else if (code == EXIT_DONE && given->raw) {
         print_title(dataset, given);
         evaluate_print_raw(report, model);
@@ -363,10 +367,10 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
     return whole ? code : EXIT_FAILED;
 }
 
-/* What of the data is for testing, if it says so; *whole belongs to *dataset then, which may share its rows.
- * EXIT_DONE, or it has said why not. */
+/* What of the data is for testing, if it says so (*taken: its name); *whole belongs to *dataset then, which
+ * may share its rows. EXIT_DONE, or it has said why not. */
 static int take_part(attn_context *context, const attn_model *model, const eval_arguments *given,
-                     attn_dataset **dataset, attn_dataset **whole) {
+                     attn_dataset **dataset, attn_dataset **whole, const char **taken) {
     const char *wanted = given->split;
     int64_t sizes[ATTN_PART_TEST + 1], all = 0;
     for (int p = 0; p <= ATTN_PART_TEST; p++)
@@ -394,6 +398,7 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
     *whole = *dataset;
     *dataset = NULL;
     if (attn_dataset_part(*whole, (attn_part)part, dataset) != ATTN_OK) return opening_fail("eval", context);
+    *taken = attn_part_name((attn_part)part);
     if (!given->json)
         printf("%s: %" PRId64 " of %" PRId64 " (%schoose with --split)\n", attn_part_name((attn_part)part),
                sizes[part], all, drawn ? "drawn as in training; " : "");
@@ -403,15 +408,16 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
 static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
     attn_dataset *dataset = NULL, *whole = NULL;
     attn_predictor *predictor = NULL;
+    const char *part = NULL;
     if (attn_predictor_create(model, context, &predictor) != ATTN_OK) return opening_fail("eval", context);
     int code = opening_set("eval", &given->settings, predictor, model);
     if (code == EXIT_DONE) {
         bool misused = false;
         if (read_examples(context, model, given, &dataset, &misused) == ATTN_OK)
-            code = take_part(context, model, given, &dataset, &whole);
+            code = take_part(context, model, given, &dataset, &whole, &part);
         else
             code = misused ? EXIT_MISUSED : opening_fail("eval", context);
-        if (code == EXIT_DONE) code = report_on(predictor, model, dataset, given);
+        if (code == EXIT_DONE) code = report_on(predictor, model, dataset, part, given);
     }
     attn_dataset_destroy(dataset);
     attn_dataset_destroy(whole);

@@ -38,6 +38,8 @@ check "eval: the test nodes" says "test: 30 of 120"
 check "eval: learned" grep -qE '^accuracy +(1\.0000|0\.9[0-9])' out
 run eval web.safetensors web --split val
 check "eval: validation nodes" says "val: 30 of 120"
+run eval web.safetensors web --split val --json
+check "eval --json: names the part" says '{"split": "val", '
 run eval web.safetensors web --split all
 check "eval: all of it" exits_with 0
 check "eval: no part is named then" [ "$(grep -c "of 120" out)" = 0 ]

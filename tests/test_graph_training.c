@@ -441,6 +441,7 @@ static void test_order(void **state) {
                   "encoder.position has to be none");
     refuse_config((const char *const[]){"encoder.kind", "fc", "encoder.width", "3", NULL}, "tag",
                   "fc (of width 1)");
+    refuse_config((const char *const[]){"encoder.left", "3", NULL}, "tag", "encoder.left has to be -1");
     refuse_config(NULL, "seq2seq", "is about sequences");
 }
 

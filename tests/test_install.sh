@@ -72,7 +72,8 @@ if "$folder/by-pkg-config" >/dev/null 2>&1; then
 fi
 
 read -ra static < <(pkg-config --static --cflags --libs attn)
-"$compiler" -std=c11 "$folder/examples/attention.c" -static "${static[@]}" \
+# libattn.a with the system's libraries, some of which there are only as shared ones
+"$compiler" -std=c11 "$folder/examples/attention.c" "${static[@]/#-lattn/-l:libattn.a}" \
     -o "$folder/by-pkg-config-static"
 check_program "pkg-config, static" "$folder/by-pkg-config-static"
 

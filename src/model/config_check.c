@@ -121,6 +121,11 @@ static attn_status check_order(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.position has to be none: the rows of input %s stand in no order",
                        v->input->name);
+    if (e->left >= 0 || e->right >= 0)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "encoder.%s has to be -1: the rows of input %s stand in no order, and none is near another",
+            e->left >= 0 ? "left" : "right", v->input->name);
     int ordered =
         e->kind == ATTN_MIXER_RNN || e->kind == ATTN_MIXER_CNN || (e->kind == ATTN_MIXER_FC && e->width > 1);
     if (*e->mix)
