@@ -105,7 +105,7 @@ check "no such column" complains "made.csv: has no column nothing; its first lin
 run train classify two.smi -o no2.safetensors
 check "no targets" complains "two.smi: lines of SMILES have nothing to learn"
 run train tag made.csv --input molecule -o no2.safetensors
-check "a target for each atom" complains "made.csv: has targets of molecules, and this task needs one for each atom"
+check "a target for each atom" complains "task tag needs a target for each atom, and targets are those of molecules"
 run train lm two.smi -o no2.safetensors
 check "lm: exit status" exits_with 1
 check "no model was written" [ ! -e no2.safetensors ]

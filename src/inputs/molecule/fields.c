@@ -1,4 +1,5 @@
 /* fields.c: what can be configured of molecules, and what of it depends on the task. */
+#include "base/context.h"
 #include "inputs/molecule/reader.h"
 
 const at_field at_molecule_fields[] = {
@@ -55,5 +56,8 @@ _Static_assert(sizeof at_molecule_defaults / sizeof at_molecule_defaults[0] == A
                "AT_MOLECULE_DEFAULTS");
 
 attn_status at_molecule_check(attn_context *context, const void *values, const at_input_use *use) {
+    if (use->per_row == 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task %s needs a target for each atom, and targets are those of molecules", use->task);
     return at_nodes_check(context, &((const at_molecule_values *)values)->nodes, use);
 }
