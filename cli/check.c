@@ -39,6 +39,16 @@ static const char *value_of(const check_arguments *given, const char *name) {
     return NULL;
 }
 
+/* Without a task the first that the kind of input can have stands for all of them. */
+static attn_status choose_task(attn_config *config) {
+    char input[256];
+    snprintf(input, sizeof input, "%s", attn_config_get(config, "input"));
+    for (int i = 0; attn_task_name(i) != NULL; i++)
+        if (attn_input_takes(input, attn_task_name(i)))
+            return attn_config_set(config, "task", attn_task_name(i));
+    return ATTN_OK; /* there is no such kind, as will be said */
+}
+
 /* The flags as a configuration. The kind of input is what the file's name tells, unless it is given. */
 static attn_status configure(const checked *of) {
     const check_arguments *given = of->given;
@@ -47,6 +57,7 @@ static attn_status configure(const checked *of) {
         status = attn_config_set(of->config, "task", attn_task_name(given->task - 1));
     for (int i = 0; i < given->settings && status == ATTN_OK; i++)
         if (given->value[i] != NULL) status = attn_config_set(of->config, given->name[i], given->value[i]);
+    if (given->task == 0 && status == ATTN_OK) status = choose_task(of->config);
     return status;
 }
 

@@ -36,14 +36,52 @@ int training_flags_add(training_flags *given, argument_flag *flags) {
     return TRAINING_FLAGS - TRAINING_SETTINGS + given->settings;
 }
 
+/* A text that grows; what does not fit is left out. */
+typedef struct help_text {
+    char text[4096];
+    size_t used;
+} help_text;
+
+static void put_help(help_text *to, const char *text) {
+    size_t room = sizeof to->text - to->used, length = strlen(text);
+    snprintf(to->text + to->used, room, "%s", text);
+    to->used += length < room ? length : room - 1;
+}
+
+/* In a column of a table. */
+static void put_column(help_text *to, const char *text, int width) {
+    char cell[64];
+    snprintf(cell, sizeof cell, "%-*s", width, text);
+    put_help(to, cell);
+}
+
+/* A row of the table: which tasks a kind of input can have; kind NULL: the names of the tasks. */
+static void put_kind(help_text *to, const char *kind) {
+    put_help(to, "  ");
+    put_column(to, kind != NULL ? kind : "--input", 11);
+    for (int i = 0; attn_task_name(i) != NULL; i++) {
+        const char *task = attn_task_name(i);
+        int width = attn_task_name(i + 1) != NULL ? (int)strlen(task) + 2 : 0; /* no spaces at the end */
+        put_column(to, kind == NULL ? task : attn_input_takes(kind, task) != 0 ? "yes" : "-", width);
+    }
+    put_help(to, "\n");
+}
+
 const char *training_tasks(const char *before, const char *after) {
-    static char text[4096];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
-    for (int i = 0; attn_task_name(i) != NULL && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "  %-10s %s\n", attn_task_name(i),
-                                 attn_task_help(i));
-    if (used < sizeof text) snprintf(text + used, sizeof text - used, "%s", after);
-    return text;
+    static help_text help;
+    help.used = 0;
+    put_help(&help, before);
+    for (int i = 0; attn_task_name(i) != NULL; i++) {
+        put_help(&help, "  ");
+        put_column(&help, attn_task_name(i), 11);
+        put_help(&help, attn_task_help(i));
+        put_help(&help, "\n");
+    }
+    put_help(&help, "\n");
+    put_kind(&help, NULL);
+    for (int i = 0; i < attn_input_count(); i++) put_kind(&help, attn_input_name(i));
+    put_help(&help, after);
+    return help.text;
 }
 
 double training_duration(const char *text) {

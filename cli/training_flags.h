@@ -12,9 +12,9 @@
 #include "arguments.h"
 
 enum {
-    TRAINING_SETTINGS = 64,                 /* room for flags that set one value of the configuration */
+    TRAINING_SETTINGS = 64,                  /* room for flags that set one value of the configuration */
     TRAINING_FLAGS = TRAINING_SETTINGS + 10, /* for all that training_flags_add adds */
-    TRAINING_TASK = 0,                      /* places of positional: the task, then its files */
+    TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_MOST_FILES = 32, /* of one set */
     TRAINING_POSITIONALS = TRAINING_FILES + TRAINING_MOST_FILES
@@ -47,8 +47,8 @@ int training_flags_add(training_flags *given, argument_flag *flags);
  * NULL. */
 const char *training_flags_problem(training_flags *given, const argument_list *list);
 
-/* What the help says about tasks: a line each, as the library describes them. Stays as long as the program.
- */
+/* What the help says about tasks: a line each, as the library describes them, and a table of the kinds of
+ * input that they go with. Stays as long as the program. */
 const char *training_tasks(const char *before, const char *after);
 
 /* The model's configuration, if there is one, the task, the file of --config, then the flags: what is typed

@@ -49,6 +49,10 @@ ATTN_API int attn_task_count(void);
 ATTN_API const char *attn_task_name(int index);
 ATTN_API const char *attn_task_help(int index);
 
+/* Whether examples of a kind of input (attn/dataset.h) can have a task, by their names: whether the defaults
+ * of the two make a configuration. 0 also if there is no such kind or task. */
+ATTN_API int attn_input_takes(const char *input, const char *task);
+
 /* Flags of a command line that set a value: 0, 1, ... until it returns 0. value NULL: a switch, which sets
  * "true". */
 typedef struct attn_config_flag_text {
