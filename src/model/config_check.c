@@ -117,6 +117,12 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
 static attn_status check_order(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
     if (!v->input->unordered) return ATTN_OK;
+    if (v->output->crf)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "output.crf has to be false: it goes by the order of rows, and those of input %s stand "
+            "in none",
+            v->input->name);
     if (e->position != ATTN_POSITION_NONE)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.position has to be none: the rows of input %s stand in no order",
