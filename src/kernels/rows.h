@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "kernels/crf.h"
 #include "kernels/optimizers.h"
+#include "kernels/spectrum.h"
 
 /* One row of one step of a recurrent network: `hidden` units, all gates side by
  * side in the order of attn/operations.h. */
@@ -137,6 +138,12 @@ typedef struct at_row_kernels {
                 float *momentum); /* momentum NULL: none */
     /* average += rest * (value - average) */
     void (*move_average)(int64_t count, float rest, const float *value, float *average);
+
+    /* ---- spectra (impl/spectrum.c) ----
+     * rows[f] = the numbers of the frame at samples[f * shift], for f < frames <= lanes. work:
+     * at_spectrum_work * lanes numbers. */
+    void (*spectrum)(const at_spectrum *spectrum, const float *samples, int64_t shift, int frames,
+                     float *work, float *rows, int64_t stride);
 
     int lanes; /* of a vector */
 } at_row_kernels;

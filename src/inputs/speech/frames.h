@@ -7,8 +7,11 @@
  *
  * All constants are the caller's. With the defaults of at_frames_defaults the numbers are those of Kaldi's
  * (torchaudio.compliance.kaldi.fbank and mfcc without dither); other values give librosa's. Frames of a
- * recording do not depend on how it was cut: a state takes samples in pieces of any size and gives the same
+ * recording do not depend on how it was cut: a stream takes samples in pieces of any size and gives the same
  * bits.
+ *
+ * The transform is our own (ops/spectrum.h), because frames are computed side by side on the lanes of a
+ * vector, which takes a transform of several signals at once: four times as fast as a library's of one.
  */
 #ifndef AT_INPUTS_SPEECH_FRAMES_H
 #define AT_INPUTS_SPEECH_FRAMES_H
@@ -39,14 +42,16 @@ typedef struct at_frames_options {
     int64_t bins;           /* mel filters */
     double low_hz, high_hz; /* of the filters; high 0 or below: counted from half the rate */
     at_mel_scale scale;
-    int area;             /* filters are scaled to area 1 (Slaney), not to height 1 */
-    int magnitude;        /* the spectrum is |X|, not |X|^2 */
-    double floor;         /* energies are at least this before the logarithm */
-    int64_t cepstra;      /* of MFCC */
-    double lifter;        /* of MFCC: 0: none */
-    int64_t deltas;       /* 0, 1 or 2 more times as many columns */
-    int64_t delta_reach;  /* frames on each side that a slope is taken over; 2 */
-    int centered;         /* frame t is centred at sample t * shift, with samples mirrored at the ends */
+    int ramps_in_hz;     /* filters rise and fall evenly in Hz (librosa), not in mel (Kaldi) */
+    int area;            /* filters are scaled to area 1 in Hz (Slaney), not to height 1 */
+    int magnitude;       /* the spectrum is |X|, not |X|^2 */
+    double floor;        /* energies are at least this before the logarithm */
+    int64_t cepstra;     /* of MFCC */
+    double lifter;       /* of MFCC: 0: none */
+    int64_t deltas;      /* 0, 1 or 2 more times as many columns */
+    int64_t delta_reach; /* frames on each side that a slope is taken over; 2 */
+    int centered; /* frame t begins (window + 1) / 2 samples before t * shift, with samples mirrored at the
+                     ends (the first and the last one are not repeated) */
     double scale_samples; /* samples are multiplied by it: 32768 for Kaldi's 16-bit numbers */
 } at_frames_options;
 
@@ -55,7 +60,7 @@ void at_frames_defaults(at_frames_options *options);
 
 typedef struct at_frames at_frames;
 /* Checks the options (INVALID_ARGUMENT names the one that cannot be) and makes the tables. It does not change
- * afterwards: any number of threads may share it. UNSUPPORTED without the FFT's library, naming it. */
+ * afterwards: any number of threads may share it. */
 attn_status at_frames_create(attn_context *context, const at_frames_options *options, at_frames **frames);
 void at_frames_destroy(at_frames *frames); /* NULL is allowed */
 int64_t at_frames_columns(const at_frames *frames);
