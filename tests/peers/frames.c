@@ -1,7 +1,7 @@
 /* frames.c: frames of speech for test_frames.py and bench/speech.py.
  *
  *     frames NAME=VALUE... SAMPLES [pieces N]     raw float32 in, raw float32 rows out (standard output)
- *     frames NAME=VALUE... SAMPLES speed          for every line of the input: the seconds of one computation
+ *     frames NAME=VALUE... SAMPLES speed [N]      for every line of the input: the seconds of one computation
  *
  * A name is a member of at_frames_options.
  */
@@ -82,7 +82,7 @@ static void write_rows(const float *numbers, int64_t count) {
 }
 
 static void in_pieces(attn_context *context, const at_frames *frames, const float *samples, int64_t count,
-                      int64_t piece) {
+                      int64_t piece, int writes) {
     at_frames_stream *stream;
     if (at_frames_stream_create(context, frames, &stream)) stop(attn_context_error(context));
     for (int64_t i = 0; i < count || i == 0; i += piece) {
@@ -90,7 +90,7 @@ static void in_pieces(attn_context *context, const at_frames *frames, const floa
         int64_t rows, left = count - i < piece ? count - i : piece;
         if (at_frames_stream_push(stream, samples + i, left, i + piece >= count, &numbers, &rows))
             stop(attn_context_error(context));
-        if (rows) write_rows(numbers, rows * at_frames_columns(frames));
+        if (rows && writes) write_rows(numbers, rows * at_frames_columns(frames));
     }
     at_frames_stream_destroy(stream);
 }
@@ -120,16 +120,21 @@ int main(int argc, char **argv) {
     float *numbers = malloc((size_t)(rows * at_frames_columns(frames)) * sizeof *numbers + 1);
     at_frames_work *work = NULL;
     int speed = at + 1 < argc && !strcmp(argv[at + 1], "speed");
-    if (at + 2 < argc) {
-        in_pieces(context, frames, samples, count, strtoll(argv[at + 2], NULL, 10));
-    } else if (!numbers || at_frames_compute(frames, context, &work, samples, count, numbers)) {
-        stop(attn_context_error(context));
+    int64_t piece = at + 2 < argc ? strtoll(argv[at + 2], NULL, 10) : 0;
+    if (!numbers) stop("no memory");
+    if (!speed && piece) {
+        in_pieces(context, frames, samples, count, piece, 1);
     } else if (!speed) {
+        if (at_frames_compute(frames, context, &work, samples, count, numbers))
+            stop(attn_context_error(context));
         write_rows(numbers, rows * at_frames_columns(frames));
     }
     for (char line[16]; speed && fgets(line, sizeof line, stdin); fflush(stdout)) {
         double start = now();
-        at_frames_compute(frames, context, &work, samples, count, numbers);
+        if (piece)
+            in_pieces(context, frames, samples, count, piece, 0);
+        else if (at_frames_compute(frames, context, &work, samples, count, numbers))
+            stop(attn_context_error(context));
         printf("%.9f\n", now() - start);
     }
     at_frames_work_destroy(context, work);

@@ -17,7 +17,8 @@ import unicodedata
 from importlib.metadata import files
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from private import build_program
+
 CASES = 3000
 passed = failed = 0
 
@@ -36,15 +37,6 @@ def load_script():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def build_program(folder):
-    program = Path(folder) / "raw_scores"
-    build = ROOT / os.environ.get("BUILD", "build/release")
-    command = ["cc", "-std=c11", "-O1", f"-I{ROOT}/src", f"-I{ROOT}/include", "-o", program]
-    command += [ROOT / "tests/peers/raw_scores.c", build / "libattn.a"]
-    subprocess.run(command + ["-ljansson", "-lutf8proc", "-lz", "-lpthread", "-lm"], check=True)
-    return program
 
 
 def tags(generator):
@@ -278,7 +270,7 @@ def main():
         cases += treebank_cases(random.Random(2), Path(os.environ["DATA"]))
     refused = regions = 0
     with tempfile.TemporaryDirectory() as folder:
-        program = build_program(folder)
+        program = build_program("raw_scores", folder)
         paths = []
         for i, texts in enumerate(cases):
             paths.append([f"{folder}/{i}.{side}.conllu" for side in ("gold", "system")])

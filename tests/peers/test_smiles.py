@@ -16,10 +16,10 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from private import build_program
 from rdkit import Chem, RDLogger, rdBase
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-ROOT = Path(__file__).resolve().parents[2]
 SETS = ("bbbp", "delaney", "freesolv", "lipo", "tox21")
 RACE = ("tox21", "lipo", "bbbp")
 AROMATIC = 5
@@ -87,15 +87,6 @@ EXPLAINED = {
     "[C+15]": "carbon has six electrons",
     "[C+16]": "carbon has six electrons",
 }
-
-
-def build_program(folder):
-    program = Path(folder) / "smiles"
-    build = ROOT / os.environ.get("BUILD", "build/release")
-    command = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", f"-I{ROOT}/src", f"-I{ROOT}/include"]
-    command += ["-o", program, ROOT / "tests/peers/smiles.c", build / "libattn.a"]
-    subprocess.run(command + ["-ljansson", "-lutf8proc", "-lz", "-lpthread", "-lm"], check=True)
-    return program
 
 
 def read_set(folder, name):
@@ -308,7 +299,7 @@ def main():
     data = os.environ.get("DATA")
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        program = build_program(folder)
+        program = build_program("smiles", folder)
         if "--speed" in sys.argv:
             if not data:
                 raise SystemExit("--speed needs DATA=<folder> with moleculenet in it")

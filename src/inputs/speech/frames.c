@@ -69,8 +69,8 @@ static attn_status check_filters(attn_context *context, const at_frames_options 
 static attn_status check_options(attn_context *context, const at_frames_options *o, double window,
                                  double shift) {
     if (!(o->rate > 0.0) || !(o->rate <= 1e9)) return refuse(context, "rate", o->rate, "above 0, up to 1e9");
-    if (!(window >= 2.0) || !(window <= MOST_WINDOW))
-        return refuse(context, "window_ms", o->window_ms, "2 samples or more, up to 1048576");
+    if (!(window >= 4.0) || !(window <= MOST_WINDOW))
+        return refuse(context, "window_ms", o->window_ms, "4 samples or more, up to 1048576");
     if (!(shift >= 1.0) || !(shift <= MOST_WINDOW))
         return refuse(context, "shift_ms", o->shift_ms, "1 sample or more, up to 1048576");
     if (!(o->preemphasis >= 0.0) || !(o->preemphasis <= 1.0))
