@@ -97,6 +97,10 @@ struct at_cells {
     int (*likely)(const at_cells *cells, int output);
     void (*put_probability)(const at_cells *cells, int output, int64_t example, int64_t row,
                             at_writer *writer);
+    double (*probability)(const at_cells *cells, int output, int64_t example, int64_t row);
+    const at_encoded *encoded; /* what the answers are of */
+    int json;                  /* JSON is wanted; only of kinds that write it */
+    int more;    /* answers are texts, and more is asked of them: several, or what they look at */
     int per_row; /* answers stand with rows, else with examples (whose row is 0) */
     int nested;  /* an example of the data was split into several, whose answers are a list of JSON */
     int parts;   /* rows are parts of pieces, which are the answer */
@@ -152,7 +156,8 @@ struct at_input_kind {
     /* NULL, or answers in the format of the data, everything else as it was. lines: what the dataset was read
      * from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has no room for them.
      */
-    int likely; /* answers are written with their probabilities, whether they are asked for or not */
+    int likely;     /* answers are written with their probabilities, whether they are asked for or not */
+    int fills_json; /* it may write them as JSON, too */
     attn_status (*fill_in)(const attn_dataset *dataset, const void *settings, const char *lines,
                            size_t length, const at_cells *cells, at_writer *writer, int *filled);
 

@@ -40,11 +40,15 @@ static int cell_likely(const at_cells *cells, int output) {
     return of(cells)->probabilities && labels && labels->count > 0 && !head->kind->several;
 }
 
-static void cell_probability(const at_cells *cells, int output, int64_t example, int64_t row,
-                             at_writer *writer) {
+static double cell_number(const at_cells *cells, int output, int64_t example, int64_t row) {
     const attn_prediction *prediction = of(cells)->prediction;
     int64_t label = attn_prediction_class(prediction, output, example, row);
-    at_print(writer, "%.4f", attn_prediction_probability(prediction, output, example, row, label));
+    return attn_prediction_probability(prediction, output, example, row, label);
+}
+
+static void cell_probability(const at_cells *cells, int output, int64_t example, int64_t row,
+                             at_writer *writer) {
+    at_print(writer, "%.4f", cell_number(cells, output, example, row));
 }
 
 /* Answers that are texts: the best, or, if several are asked for, all with their scores. */
@@ -140,7 +144,7 @@ static attn_status fill_in(const at_writing *now, const attn_write_options *opti
     const attn_prediction *prediction = now->prediction;
     const at_head_kind *head = prediction->answers[0]->head->kind;
     *filled = 0;
-    if (!kind->fill_in || head->running || now->json || options->plain) return ATTN_OK;
+    if (!kind->fill_in || head->running || (now->json && !kind->fills_json) || options->plain) return ATTN_OK;
     at_cells cells = {.user = now,
                       .outputs = prediction->count,
                       .name = cell_name,
@@ -148,6 +152,11 @@ static attn_status fill_in(const at_writing *now, const attn_write_options *opti
                       .put = cell_put,
                       .likely = cell_likely,
                       .put_probability = cell_probability,
+                      .probability = cell_number,
+                      .encoded = prediction->encoded,
+                      .json = now->json,
+                      .more = attn_prediction_hypotheses(prediction, 0) > 1 ||
+                              at_setting_on(predictor, "alignment"),
                       .per_row = prediction->labels_rows,
                       .parts = prediction->piece_offsets != NULL,
                       .put_json = cell_json,
