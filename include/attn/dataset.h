@@ -240,6 +240,17 @@ ATTN_API attn_status attn_dataset_from_texts(attn_context *context, const char *
  * OVERFLOW, OUT_OF_MEMORY. */
 ATTN_API attn_status attn_dataset_from_rows(attn_context *context, const float *rows, int64_t columns,
                                             const int64_t *offsets, int64_t examples, attn_dataset **dataset);
+/* Recordings of one channel: samples offsets[e] .. offsets[e + 1] - 1 are example e ([examples + 1], rising
+ * from 0; none is empty), `rate` of them a second, full scale being 1. Each is a row. They are copied.
+ * Errors: INVALID_ARGUMENT (a sample that is not finite, a rate that cannot be), OUT_OF_MEMORY. */
+ATTN_API attn_status attn_dataset_from_samples(attn_context *context, const float *samples,
+                                               const int64_t *offsets, int64_t examples, int64_t rate,
+                                               attn_dataset **dataset);
+/* The rows of recordings are segments of them from now on, which may get targets with per_row: segments
+ * offsets[e] .. offsets[e + 1] - 1 are those of example e, at least one; i goes from sample starts[i] to
+ * sample ends[i] - 1. They follow each other, perhaps with gaps. Targets that were there are gone. */
+ATTN_API attn_status attn_dataset_set_segments(attn_dataset *dataset, const int64_t *offsets,
+                                               const int64_t *starts, const int64_t *ends);
 /* The targets of a dataset, instead of those that it has: value of column c at place i is values[i * columns
  * + c]; NULL or "" is missing. A place is a row with per_row, else an example. */
 ATTN_API attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns, const char *const *names,

@@ -4,9 +4,9 @@
 
 #include "inputs/input.h"
 
-extern const at_input_kind at_text_kind, at_vectors_kind, at_graph_kind, at_molecule_kind;
+extern const at_input_kind at_text_kind, at_vectors_kind, at_graph_kind, at_molecule_kind, at_speech_kind;
 
 #define AT_INPUT_KINDS                                                                                       \
-    { &at_text_kind, &at_vectors_kind, &at_graph_kind, &at_molecule_kind }
+    { &at_text_kind, &at_vectors_kind, &at_graph_kind, &at_molecule_kind, &at_speech_kind }
 
 #endif
