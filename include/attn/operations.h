@@ -252,6 +252,22 @@ ATTN_API attn_status attn_tape_crf_decode(attn_tape *tape, const attn_variable *
 ATTN_API attn_status attn_tape_crf_marginals(attn_tape *tape, const attn_variable *emissions,
                                              const attn_ragged *batch, const attn_crf *crf, float *marginals);
 
+/* ---- connectionist temporal classification ----
+ *
+ * A path says one of the columns at every row, and means what is left of it
+ * without repetitions and then without blanks: a a - a b is "a a b". p(target)
+ * is the sum of the probabilities of all paths that mean it, a path's being the
+ * product of softmax(scores[t])[y_t]. */
+
+/* The mean over all rows of -log p(target): (sum over sequences) / rows. The
+ * targets of sequence b are targets[target_batch->offsets[b]] ..., each a column
+ * and none of them `blank`; copied. A sequence that cannot be its target (fewer
+ * rows than the target has symbols and neighbours that are equal, or a
+ * probability of 0) adds nothing to the loss and has a gradient of 0; its rows
+ * count. */
+ATTN_API attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *scores, const attn_ragged *batch,
+                                      const int32_t *targets, const attn_ragged *target_batch, int32_t blank);
+
 ATTN_END_DECLS
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "kernels/crf.h"
+#include "kernels/ctc.h"
 #include "kernels/optimizers.h"
 #include "kernels/spectrum.h"
 
@@ -129,6 +130,14 @@ typedef struct at_row_kernels {
                          int64_t marginals_stride, float *expected);
     /* The best path; of equal ones the first in the order of the classes. work: rows * classes. */
     void (*crf_best)(const at_crf_sequence *sequence, double *work, int32_t *labels);
+
+    /* ---- connectionist temporal classification (impl/ctc.c) ----
+     * alpha: rows x at_ctc_states(length); normal: rows x 2, maximum and sum of exponentials of the scores.
+     * Returns log p(target), -inf if no path is it. work: at_ctc_work(length). */
+    double (*ctc_forward)(const at_ctc_sequence *sequence, double *work, float *normal, double *alpha);
+    /* -d log p(target) / d scores, where log p is not -inf. */
+    void (*ctc_backward)(const at_ctc_sequence *sequence, const float *normal, const double *alpha,
+                         double *work, float *gradient, int64_t gradient_stride);
 
     /* ---- optimisers (impl/optimizers.c); gradient NULL: 0 ---- */
     double (*sum_of_squares)(int64_t count, const float *x);

@@ -86,6 +86,8 @@ typedef struct at_backend_operators {
     attn_status (*crf_backward)(attn_context *, const at_crf_call *);
     attn_status (*crf_decode)(attn_context *, const at_crf_call *);
     attn_status (*crf_marginals)(attn_context *, const at_crf_call *);
+    attn_status (*ctc)(attn_context *, const at_ctc_call *);
+    attn_status (*ctc_backward)(attn_context *, const at_ctc_call *);
 
     attn_status (*gradient_squares)(attn_context *, const at_update_call *);
     attn_status (*update)(attn_context *, const at_update_call *);

@@ -367,6 +367,19 @@ typedef struct at_crf_call {
     float *marginals; /* host: rows x classes */
 } at_crf_call;
 
+typedef struct at_ctc_call {
+    attn_ragged batch, target_batch; /* host */
+    at_view scores;
+    const int32_t *targets; /* host */
+    int32_t blank;
+    double *alpha;       /* the forward recursion, rows x states of each sequence, one after another */
+    float *normal;       /* rows x 2 */
+    double *log_p;       /* host: [sequences]; all three: written by the loss, read on the way back */
+    float *loss;         /* 1 */
+    const float *d_loss; /* backward */
+    at_view dx;
+} at_ctc_call;
+
 /* ---- optimisers ---- */
 
 typedef struct at_update { /* of one parameter; gradient NULL: 0 */

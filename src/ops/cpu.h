@@ -60,6 +60,8 @@ attn_status at_cpu_crf(attn_context *context, const at_crf_call *call);
 attn_status at_cpu_crf_backward(attn_context *context, const at_crf_call *call);
 attn_status at_cpu_crf_decode(attn_context *context, const at_crf_call *call);
 attn_status at_cpu_crf_marginals(attn_context *context, const at_crf_call *call);
+attn_status at_cpu_ctc(attn_context *context, const at_ctc_call *call);
+attn_status at_cpu_ctc_backward(attn_context *context, const at_ctc_call *call);
 attn_status at_cpu_gradient_squares(attn_context *context, const at_update_call *call);
 attn_status at_cpu_update(attn_context *context, const at_update_call *call);
 attn_status at_cpu_swap_average(attn_context *context, const at_update_call *call);

@@ -178,6 +178,8 @@ GUARDED(crf, at_crf_call)
 GUARDED(crf_backward, at_crf_call)
 GUARDED(crf_decode, at_crf_call)
 GUARDED(crf_marginals, at_crf_call)
+GUARDED(ctc, at_ctc_call)
+GUARDED(ctc_backward, at_ctc_call)
 GUARDED(gradient_squares, at_update_call)
 GUARDED(update, at_update_call)
 GUARDED(swap_average, at_update_call)
@@ -239,6 +241,8 @@ static const at_backend protected_backend = {
         .crf_backward = guarded_crf_backward,
         .crf_decode = guarded_crf_decode,
         .crf_marginals = guarded_crf_marginals,
+        .ctc = guarded_ctc,
+        .ctc_backward = guarded_ctc_backward,
         .gradient_squares = guarded_gradient_squares,
         .update = guarded_update,
         .swap_average = guarded_swap_average,
