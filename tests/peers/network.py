@@ -289,6 +289,7 @@ def bind():
         ("tape_rotary", pointer, pointer, pointer, number, batch, pointer, c_float),
         ("cross_entropy_options_init", None, POINTER(CrossEntropyOptions)),
         ("tape_cross_entropy", pointer, *[pointer] * 3, POINTER(CrossEntropyOptions)),
+        ("tape_ctc", pointer, pointer, pointer, batch, pointer, batch, c_int),
         ("tape_binary_cross_entropy", pointer, *[pointer] * 3),
         ("tape_squared_error", pointer, *[pointer] * 3),
         ("tape_absolute_error", pointer, *[pointer] * 3),
@@ -624,6 +625,13 @@ class Tape:
     def element_loss(self, kind, x, targets):
         """kind: binary_cross_entropy, squared_error or absolute_error."""
         return self.record("tape_" + kind, x, np.ascontiguousarray(targets, np.float32))
+
+    def ctc(self, scores, lengths, targets, blank):
+        """targets: of each sequence a list of columns."""
+        flat = np.ascontiguousarray([symbol for target in targets for symbol in target], np.int32)
+        return self.record(
+            "tape_ctc", scores, ragged(lengths), flat, ragged([len(target) for target in targets]), blank
+        )
 
     def apply(self, kind, layer, x, *arguments):
         """A layer of this kind; the last argument is, for most, places."""
