@@ -189,7 +189,13 @@ static void print_task(const described *of) {
     printf("%-12s%s\n", "input", input);
 }
 
+/* Or what answers without one. */
 static void print_decoder(attn_config *config) {
+    const char *kind = attn_config_get(config, "output.kind");
+    if (strcmp(kind, "auto") != 0) {
+        printf("%-12s%s, no decoder\n", "output", kind);
+        return;
+    }
     const char *layers = attn_config_get(config, "decoder.layers");
     printf("%-12s%s layer%s", "decoder", layers, strcmp(layers, "1") == 0 ? "" : "s");
     printf(", answers of at most %s symbols\n", attn_config_get(config, "target.longest"));

@@ -5,7 +5,7 @@
  *
  * Heads are rows of one table (heads.c); nothing outside this folder knows their names. There are two
  * families. Heads of rows (class, labels, number, crf) answer for each row or each example, one head for each
- * target column. Heads that generate (sequence, next) write symbols; a network has one of them.
+ * target column. Heads that generate (sequence, ctc, next) write symbols; a network has one of them.
  *
  * The parameters of a head belong to a network: an ensemble has one head and several networks, each with a
  * layer of the head.
@@ -224,8 +224,10 @@ typedef struct at_running {
 
 struct at_head_kind {
     const char *name;
-    const char *stored; /* its name in model files, if that is another */
-    int several;        /* any number of labels is an answer */
+    const char *stored;   /* its name in model files, if that is another */
+    int several;          /* any number of labels is an answer */
+    const char *replaces; /* NULL, or the usual head of a task that output.kind can put it in place of */
+    int decoder;          /* it has a decoder, which is made as the encoder is */
     const struct at_row_kind
         *rows; /* heads of rows: what they do with one of them; else NULL: writes symbols */
     /* NULL, or what all rows of a batch say together, by one network: into `path` and, unless NULL,
@@ -297,12 +299,14 @@ struct at_head_kind {
 };
 
 extern const at_head_kind at_head_class, at_head_labels, at_head_number, at_head_crf, at_head_sequence,
-    at_head_next;
+    at_head_ctc, at_head_next;
 
 /* ---- the table ---- */
 
 /* By its name; NULL: there is none. */
 const at_head_kind *at_head_find(const char *name);
+/* The head of a task: the usual one, or what the configuration says. */
+const at_head_kind *at_head_chosen(const char *usual, const at_output_values *values);
 /* The head of a target column: what the configuration and the task say, or the data looks like. */
 attn_status at_head_for_column(const char *usual, const at_output_values *values, const at_labels *labels,
                                int column, const at_head_kind **kind);

@@ -6,8 +6,8 @@
 #include "heads/head.h"
 #include "heads/rows.h"
 
-static const at_head_kind *const kinds[] = {&at_head_class, &at_head_labels,   &at_head_number,
-                                            &at_head_crf,   &at_head_sequence, &at_head_next};
+static const at_head_kind *const kinds[] = {&at_head_class,    &at_head_labels, &at_head_number, &at_head_crf,
+                                            &at_head_sequence, &at_head_ctc,    &at_head_next};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 const at_head_kind *at_head_find(const char *name) {
@@ -36,11 +36,12 @@ int attn_metric_rises(const char *name) {
 
 /* ---- configuration ---- */
 
-static const char *const outputs[] = {"auto", "class", "labels", "number", NULL};
+static const char *const outputs[] = {"auto", "class", "labels", "number", "ctc", NULL};
 static const char *const pools[] = {"mean", "max", "mean-max", "first", "attention", "sum", "sum-max", NULL};
 
 static const at_field output_fields[] = {
-    AT_CHOICE("output.kind", at_output_values, kind, outputs, "auto", "a class, several labels or a number"),
+    AT_CHOICE("output.kind", at_output_values, kind, outputs, "auto",
+              "a class, several labels or a number; seq2seq: a decoder (auto), or ctc, which needs none"),
     AT_CHOICE("output.pool", at_output_values, pool, pools, "mean-max", "from the rows of a text to one"),
     AT_INTEGER("output.members", at_output_values, members, 1, AT_MOST_NETWORKS, "1",
                "networks that learn side by side and answer together"),
@@ -51,7 +52,7 @@ static const at_field output_fields[] = {
 };
 static const at_flag output_flags[] = {
     {"output-kind", "output.kind", "K",
-     "class, labels (several a text), number (default: from task and data)"},
+     "class, labels (several a text), number; seq2seq: ctc, no decoder (default: from task and data)"},
     {"crf", "output.crf", NULL, "a conditional random field over the tags"},
     {"balance", "output.balance", NULL, "rare classes weigh more in the loss"},
 };
@@ -83,7 +84,14 @@ const at_fields at_sequence_fields = {sequence_fields, 7, sizeof(at_sequence_val
 
 attn_status at_heads_check(attn_context *context, const char *usual, const at_output_values *values,
                            int per_row) {
-    const at_head_kind *kind = at_head_find(usual);
+    const at_head_kind *kind = at_head_find(usual), *chosen = at_head_chosen(usual, values);
+    if (chosen->replaces && strcmp(chosen->replaces, usual) != 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "output.kind %s is for task seq2seq", chosen->name);
+    if (values->kind && !kind->rows && !chosen->replaces)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "output.kind %s is for tasks that label or measure; seq2seq can have auto or ctc, lm auto",
+            chosen->name);
     if (values->crf && (per_row != 1 || !kind->rows))
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
     return ATTN_OK;
@@ -98,7 +106,11 @@ attn_status at_head_unbalanced(const at_head *head) {
         at_string(&head->name, 0), head->kind->name);
 }
 
-/* ---- heads of columns ---- */
+/* ---- heads of tasks and columns ---- */
+
+const at_head_kind *at_head_chosen(const char *usual, const at_output_values *values) {
+    return at_head_find(values->kind ? outputs[values->kind] : usual);
+}
 
 static int has_several(const at_labels *labels, int column) {
     int64_t columns = labels->columns->count;
@@ -109,7 +121,7 @@ static int has_several(const at_labels *labels, int column) {
 
 attn_status at_head_for_column(const char *usual, const at_output_values *values, const at_labels *labels,
                                int column, const at_head_kind **kind) {
-    *kind = values->kind ? at_head_find(outputs[values->kind]) : at_head_find(usual);
+    *kind = at_head_chosen(usual, values);
     if (!values->kind && *kind == &at_head_class && has_several(labels, column)) *kind = &at_head_labels;
     if (values->crf && *kind == &at_head_class) *kind = &at_head_crf;
     return ATTN_OK;

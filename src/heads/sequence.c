@@ -15,22 +15,23 @@ enum { MOST_SYMBOLS = 1000000 }; /* that target.longest can be */
 
 /* ---- symbols ---- */
 
-static attn_status create(attn_context *context, at_head **head) {
+attn_status at_sequence_create(attn_context *context, at_head **head) {
     at_sequence_head *made = at_allocate(context, 1, sizeof *made, "an output");
     if (!made) return ATTN_OUT_OF_MEMORY;
     *head = &made->head;
     return ATTN_OK;
 }
 
-static void destroy(at_head *head) {
+void at_sequence_destroy(at_head *head) {
     at_sequence_head *own = at_sequence_of(head);
     at_symbols_free(&own->own);
     at_release(head->context, own);
 }
 
 /* Who asks for subwords, words or bytes means both sides. */
-static attn_status choose(const at_head_config *config, const attn_dataset *examples, at_unit source,
-                          attn_status (*set)(void *user, const char *name, const char *value), void *user) {
+attn_status at_sequence_choose(const at_head_config *config, const attn_dataset *examples, at_unit source,
+                               attn_status (*set)(void *user, const char *name, const char *value),
+                               void *user) {
     at_unit unit = (at_unit)config->sequence.unit;
     attn_status status = ATTN_OK;
     if (examples->columns.count != 1 || examples->per_row) {
@@ -71,7 +72,7 @@ static attn_status choose_symbols(at_sequence_head *own) {
 }
 
 const at_strings *at_head_shares(const at_head *head, const at_strings *answers) {
-    return head->kind == &at_head_sequence && shared(head) ? answers : NULL;
+    return head->kind->learn == at_sequence_learn && shared(head) ? answers : NULL;
 }
 
 static attn_status feed(const void *user, at_splitter *splitter) {
@@ -82,7 +83,7 @@ static attn_status feed(const void *user, at_splitter *splitter) {
     return status;
 }
 
-static attn_status learn(at_head *head, const at_labels *labels, int column) {
+attn_status at_sequence_learn(at_head *head, const at_labels *labels, int column) {
     at_sequence_head *own = at_sequence_of(head);
     (void)column;
     attn_status status = at_head_unbalanced(head);
@@ -91,18 +92,19 @@ static attn_status learn(at_head *head, const at_labels *labels, int column) {
                                                           : status;
 }
 
-static const char *metric(const at_head *head) {
+const char *at_sequence_metric(const at_head *head) {
     at_unit unit = at_sequence_of(head)->symbols->options.unit;
     return unit == AT_UNIT_SUBWORDS || unit == AT_UNIT_WORDS ? "bleu" : "word_error_rate";
 }
 
-static const at_symbols *symbols_of(const at_head *head) { return at_sequence_of(head)->symbols; }
+const at_symbols *at_sequence_symbols(const at_head *head) { return at_sequence_of(head)->symbols; }
 
-static attn_status store_tensors(const at_head *head, const char *prefix, at_safetensors_writer *writer) {
+attn_status at_sequence_store_tensors(const at_head *head, const char *prefix,
+                                      at_safetensors_writer *writer) {
     return at_store_symbols(writer, prefix, "target.units", "target.merges", &at_sequence_of(head)->own);
 }
 
-static attn_status load_tensors(at_head *head, const char *prefix, const at_safetensors *file) {
+attn_status at_sequence_load_tensors(at_head *head, const char *prefix, const at_safetensors *file) {
     at_sequence_head *own = at_sequence_of(head);
     attn_status status = at_name_file(head->context, file, choose_symbols(own));
     if (status != ATTN_OK || own->symbols != &own->own) return status;
@@ -133,7 +135,7 @@ static attn_status find_unit(void *user, const char *unit, size_t length, int64_
     return status;
 }
 
-static void free_targets(at_targets *targets) {
+void at_sequence_free_targets(at_targets *targets) {
     at_sequence_targets *own = (at_sequence_targets *)(void *)targets;
     attn_context *context = targets->context;
     at_release(context, own->ids);
@@ -162,10 +164,9 @@ static attn_status fill_targets(const at_head *head, const at_labels *labels, at
     return status;
 }
 
-static attn_status targets(const at_head *head, const at_forward *forward, attn_context *context,
-                           const at_encoded *encoded, int column, at_targets **targets) {
+attn_status at_sequence_targets_of(const at_head *head, const at_forward *forward, attn_context *context,
+                                   const at_encoded *encoded, int column, at_targets **targets) {
     const at_labels *labels = &encoded->labels;
-    (void)forward;
     if (column < 0 || labels->columns->count != 1 || labels->per_row)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.300s: has no right answers: lines are source TAB target, or two files are given",
@@ -173,16 +174,17 @@ static attn_status targets(const at_head *head, const at_forward *forward, attn_
     at_sequence_targets *made = at_allocate(context, 1, sizeof *made, "targets");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->targets.context = context;
+    made->most_rows = forward->longest;
     attn_status status = fill_targets(head, labels, made);
     if (status != ATTN_OK) {
-        free_targets(&made->targets);
+        at_sequence_free_targets(&made->targets);
         return status;
     }
     *targets = &made->targets;
     return ATTN_OK;
 }
 
-static int64_t labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets) {
+int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets) {
     (void)head;
     (void)targets;
     return encoded->examples > 0 ? 0 : -1; /* readers see to it that every pair has a target */
@@ -379,24 +381,25 @@ const at_head_kind at_head_sequence = {
     .name = "sequence",
     .metrics = at_sequence_metrics,
     .settings = &at_sequence_setting_fields,
-    .create = create,
-    .destroy = destroy,
-    .choose = choose,
-    .learn = learn,
+    .create = at_sequence_create,
+    .destroy = at_sequence_destroy,
+    .choose = at_sequence_choose,
+    .learn = at_sequence_learn,
     .finish_learning = finish_learning,
-    .metric = metric,
-    .symbols = symbols_of,
-    .store_tensors = store_tensors,
-    .load_tensors = load_tensors,
-    .targets = targets,
-    .free_targets = free_targets,
-    .labelled = labelled,
+    .metric = at_sequence_metric,
+    .symbols = at_sequence_symbols,
+    .store_tensors = at_sequence_store_tensors,
+    .load_tensors = at_sequence_load_tensors,
+    .targets = at_sequence_targets_of,
+    .free_targets = at_sequence_free_targets,
+    .labelled = at_sequence_labelled,
     .check = check,
     .segments = segments,
     .build = build,
     .gather = gather,
     .loss = loss,
     .own_dropout = 1,
+    .decoder = 1,
     .whole_answers = 1,
     .warm = warm,
     .predict = at_sequence_predict,

@@ -39,7 +39,8 @@ typedef struct at_sequence_targets {
     at_targets targets;
     int32_t *ids;
     int64_t id_room, *offsets, offset_room, examples, count;
-    int64_t longest; /* of one answer */
+    int64_t longest;   /* of one answer */
+    int64_t most_rows; /* that a network sees of an example */
     at_decoding decoding;
     int64_t *batch_examples, batch_room;
 } at_sequence_targets;
@@ -65,6 +66,33 @@ typedef struct at_sequence_answers {
     int64_t alignment_count, alignment_room;
     int ranked, aligned; /* how they are written */
 } at_sequence_answers;
+
+/* ---- what heads do alike that answer with symbols, with and without a decoder (sequence.c) ---- */
+
+attn_status at_sequence_create(attn_context *context, at_head **head);
+void at_sequence_destroy(at_head *head);
+attn_status at_sequence_choose(const at_head_config *config, const attn_dataset *examples, at_unit source,
+                               attn_status (*set)(void *user, const char *name, const char *value),
+                               void *user);
+attn_status at_sequence_learn(at_head *head, const at_labels *labels, int column);
+const char *at_sequence_metric(const at_head *head);
+const at_symbols *at_sequence_symbols(const at_head *head);
+attn_status at_sequence_store_tensors(const at_head *head, const char *prefix, at_safetensors_writer *writer);
+attn_status at_sequence_load_tensors(at_head *head, const char *prefix, const at_safetensors *file);
+attn_status at_sequence_targets_of(const at_head *head, const at_forward *forward, attn_context *context,
+                                   const at_encoded *encoded, int column, at_targets **targets);
+void at_sequence_free_targets(at_targets *targets);
+int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets);
+
+/* Their answers (sequence_predict.c): the options that settings (may be NULL) mean, checked; answers without
+ * any; one of `example`, added behind the others that it has: text is memory that is kept. */
+attn_status at_sequence_options(attn_context *context, const at_encoded *encoded, const void *settings,
+                                attn_search_options *options);
+attn_status at_sequence_make_answers(const at_head *head, attn_context *context, int64_t examples,
+                                     const attn_search_options *options, const void *settings,
+                                     at_answers **answers);
+attn_status at_sequence_keep_answer(at_sequence_answers *answers, at_joined *text, int64_t example,
+                                    const int32_t *symbols, int64_t count, double score, int ended);
 
 static inline at_sequence_head *at_sequence_of(const at_head *head) {
     return (at_sequence_head *)(uintptr_t)head;

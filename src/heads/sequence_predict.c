@@ -131,43 +131,45 @@ static attn_status answer_batches(job *now) {
     return first ? at_fail(context, first->status, "%s", first->context->error) : ATTN_OK;
 }
 
-static attn_status keep_answer(job *now, int64_t example, int64_t place, const at_found_answer *found) {
-    at_sequence_answers *answers = now->answers;
+attn_status at_sequence_keep_answer(at_sequence_answers *answers, at_joined *text, int64_t example,
+                                    const int32_t *said, int64_t count, double score, int ended) {
     attn_context *context = answers->answers.context;
     const at_symbols *symbols = at_sequence_of(answers->answers.head)->symbols;
     const at_strings *strings = &symbols->vocabulary.strings;
-    at_joined *text = &now->state->text;
     attn_status status = at_grow(context, &answers->symbols, &answers->symbol_room,
-                                 answers->symbol_count + found->count, sizeof *answers->symbols, "answers");
+                                 answers->symbol_count + count, sizeof *answers->symbols, "answers");
     text->count = text->started = 0;
-    for (int64_t i = 0; i < found->count && status == ATTN_OK; i++) {
-        int32_t symbol = found->worker->symbols[found->first + i];
-        answers->symbols[answers->symbol_count + i] = symbol;
-        status = at_symbols_append(symbols, context, at_string(strings, symbol),
-                                   at_string_length(strings, symbol), text);
+    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
+        answers->symbols[answers->symbol_count + i] = said[i];
+        status = at_symbols_append(symbols, context, at_string(strings, said[i]),
+                                   at_string_length(strings, said[i]), text);
     }
     at_joined_mend(text, 0, 1); /* bytes that are no text */
     if (status == ATTN_OK)
         status =
             at_strings_add(context, &answers->texts, text->count ? text->bytes : "", (size_t)text->count);
     if (status != ATTN_OK) return status;
-    answers->list[example * answers->n_best + place] = (at_hypothesis){
-        found->score, answers->symbol_count, found->count, answers->texts.count - 1, -1, 0, found->ended};
-    answers->symbol_count += found->count;
-    answers->counts[example] = place + 1;
+    int64_t place = answers->counts[example]++;
+    answers->list[example * answers->n_best + place] =
+        (at_hypothesis){score, answers->symbol_count, count, answers->texts.count - 1, -1, 0, ended};
+    answers->symbol_count += count;
     return ATTN_OK;
 }
 
 /* Nothing is answered to nothing. */
 static attn_status keep_answers(job *now) {
-    const at_found_answer nothing = {.ended = 1};
     const at_segments *segments = &now->work->segments;
+    at_joined *text = &now->state->text;
     attn_status status = ATTN_OK;
     for (int64_t s = 0; s < segments->count && status == ATTN_OK; s++) {
         int64_t example = segments->list[s].example, count = now->shared.found_counts[s];
-        if (count == 0) status = keep_answer(now, example, 0, &nothing);
-        for (int64_t a = 0; a < count && status == ATTN_OK; a++)
-            status = keep_answer(now, example, a, &now->shared.found[s * now->answers->n_best + a]);
+        if (count == 0) status = at_sequence_keep_answer(now->answers, text, example, NULL, 0, 0, 1);
+        for (int64_t a = 0; a < count && status == ATTN_OK; a++) {
+            const at_found_answer *found = &now->shared.found[s * now->answers->n_best + a];
+            status =
+                at_sequence_keep_answer(now->answers, text, example, found->worker->symbols + found->first,
+                                        found->count, found->score, found->ended);
+        }
     }
     return status;
 }
@@ -260,15 +262,18 @@ static attn_status search_all(job *now) {
     return status;
 }
 
-static attn_status make_answers(const at_head *head, attn_context *context, int64_t examples, int64_t n_best,
-                                at_answers **answers) {
+attn_status at_sequence_make_answers(const at_head *head, attn_context *context, int64_t examples,
+                                     const attn_search_options *options, const void *settings,
+                                     at_answers **answers) {
     at_sequence_answers *made = at_allocate(context, 1, sizeof *made, "answers");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->answers = (at_answers){head, context};
     *answers = &made->answers;
     made->examples = examples;
-    made->n_best = n_best;
-    made->list = at_allocate(context, examples * n_best, sizeof *made->list, "answers");
+    made->n_best = options->n_best;
+    made->ranked = settings && ((const attn_search_options *)settings)->n_best > 0;
+    made->aligned = options->alignment;
+    made->list = at_allocate(context, examples * made->n_best, sizeof *made->list, "answers");
     made->counts = at_allocate(context, examples, sizeof *made->counts, "answers");
     return made->list && made->counts ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
@@ -284,15 +289,10 @@ void at_sequence_free_answers(at_answers *answers) {
     at_release(context, own);
 }
 
-attn_status at_sequence_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
-                                const at_encoded *encoded, const void *settings, at_answers **answers) {
-    job now = {.shared = {.head = heads[0], .forward = forward, .encoded = encoded}, .work = work};
-    attn_context *context = work->context;
-    (void)count;
-    attn_search_options_init(&now.shared.options);
-    attn_search_options *options = &now.shared.options;
+attn_status at_sequence_options(attn_context *context, const at_encoded *encoded, const void *settings,
+                                attn_search_options *options) {
+    attn_search_options_init(options);
     if (settings) *options = *(const attn_search_options *)settings;
-    int ranked = options->n_best > 0;
     if (options->n_best == 0) options->n_best = 1;
     if (options->beam == 0) options->beam = options->n_best > 4 ? options->n_best : 4;
     if (encoded->labels.per_row)
@@ -300,21 +300,29 @@ attn_status at_sequence_predict(at_head *const *heads, int count, const at_forwa
             context, ATTN_UNSUPPORTED,
             "%.200s: has targets of single rows; a source is a whole example, as a text in a line is",
             encoded->labels.name);
-    attn_status status = at_search_check(context, &now.shared.options);
-    if (status == ATTN_OK && (now.shared.options.longest < 0 || now.shared.options.longest > MOST_SYMBOLS))
+    attn_status status = at_search_check(context, options);
+    if (status == ATTN_OK && (options->longest < 0 || options->longest > MOST_SYMBOLS))
         status = at_fail(context, ATTN_INVALID_ARGUMENT, "longest is %" PRId64 "; it can be from 0 to %d",
-                         now.shared.options.longest, MOST_SYMBOLS);
+                         options->longest, MOST_SYMBOLS);
+    return status;
+}
+
+attn_status at_sequence_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                                const at_encoded *encoded, const void *settings, at_answers **answers) {
+    job now = {.shared = {.head = heads[0], .forward = forward, .encoded = encoded}, .work = work};
+    attn_context *context = work->context;
+    (void)count;
+    attn_status status = at_sequence_options(context, encoded, settings, &now.shared.options);
     if (status == ATTN_OK && !work->state) {
         work->state = at_allocate(context, 1, sizeof(sequence_state), "answers");
         if (!work->state) status = ATTN_OUT_OF_MEMORY;
     }
     if (status == ATTN_OK)
-        status = make_answers(heads[0], context, encoded->examples, now.shared.options.n_best, answers);
+        status = at_sequence_make_answers(heads[0], context, encoded->examples, &now.shared.options, settings,
+                                          answers);
     if (status != ATTN_OK) return status;
     now.state = work->state;
     now.answers = (at_sequence_answers *)(void *)*answers;
-    now.answers->ranked = settings && ranked;
-    now.answers->aligned = now.shared.options.alignment;
     status = search_all(&now);
     at_release(context, now.shared.found);
     at_release(context, now.shared.found_counts);

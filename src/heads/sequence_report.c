@@ -254,7 +254,7 @@ attn_status at_sequence_report(at_head *const *heads, int count, const at_forwar
     if (settings) search = *(const attn_search_options *)settings;
     search.alignment = 0;
     choose_search(heads[0], (const at_sequence_targets *)(const void *)targets[0], effort, &search);
-    attn_status status = at_sequence_predict(heads, count, forward, work, encoded, &search, &answers);
+    attn_status status = heads[0]->kind->predict(heads, count, forward, work, encoded, &search, &answers);
     if (status == ATTN_OK)
         status = compare(heads[0], encoded, (const at_sequence_answers *)(const void *)answers,
                          search.lowercase, report);

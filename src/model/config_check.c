@@ -79,6 +79,7 @@ static attn_status check_split(attn_context *context, const at_reading_values *r
 
 static attn_status check_encoder(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
+    int decoder = at_head_chosen(v->task->head, v->output)->decoder;
     if (has_heads(e) && e->head_width == 0 && e->columns % e->heads != 0 && e->form != ATTN_HEADS_WIDE) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64 ")",
@@ -96,17 +97,17 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
     if (v->task->running && !e->causal)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "task %s: encoder.causal has to be true",
                        v->task->name);
-    if (v->task->pairs && e->columns % e->heads != 0) {
+    if (decoder && e->columns % e->heads != 0) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder.columns (%" PRId64 ") is not a multiple of encoder.heads (%" PRId64
                        "), which the decoder has, too",
                        e->columns, e->heads);
     }
-    if (v->task->pairs && (e->inner < 0 || e->jump == ATTN_JUMP_CONCAT))
+    if (decoder && (e->inner < 0 || e->jump == ATTN_JUMP_CONCAT))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task %s: %s: the decoder has a feed-forward, and reads encoder.columns",
                        v->task->name, e->inner < 0 ? "encoder.inner is -1" : "encoder.jump is concat");
-    if (v->task->pairs && e->position == ATTN_POSITION_ONE_HOT)
+    if (decoder && e->position == ATTN_POSITION_ONE_HOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task %s: encoder.position can be anything but one-hot; learned is equal to it",
                        v->task->name);

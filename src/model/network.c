@@ -279,10 +279,10 @@ static attn_status create_stage(attn_config *config, const char *prefix, at_stag
                                   .push_steps = at_steps_push,
                                   .step = at_steps_rows,
                                   .free_steps = at_steps_free};
-    const at_head_kind *usual = at_head_find(stage->values.task->head);
-    if (usual->rows) return ATTN_OK; /* one head for each target column: when they are known */
+    const at_head_kind *head = at_head_chosen(stage->values.task->head, stage->values.output);
+    if (head->rows) return ATTN_OK; /* one head for each target column: when they are known */
     stage->per_row = 1;
-    return at_stage_add_head(stage, usual, "target");
+    return at_stage_add_head(stage, head, "target");
 }
 
 attn_status at_model_create(attn_config *config, attn_model **model) {

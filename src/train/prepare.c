@@ -27,7 +27,7 @@ static attn_status choose_from_data(attn_trainer *trainer, const attn_dataset *t
     at_config values;
     attn_status status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
-    const at_head_kind *head = at_head_find(values.task->head);
+    const at_head_kind *head = at_head_chosen(values.task->head, values.output);
     at_head_config config;
     at_config_head(&values, &config);
     int64_t examples = values.training->examples;

@@ -1,0 +1,151 @@
+/* ctc.c: the head that answers with a sequence of its own length by a symbol or a blank for every row: its
+ * targets, layer and loss. */
+#include "heads/ctc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "tape/parameters.h"
+
+static const at_sequence_targets *own(const at_targets *targets) {
+    return (const at_sequence_targets *)(const void *)targets;
+}
+
+/* ---- targets ---- */
+
+static attn_status targets(const at_head *head, const at_forward *forward, attn_context *context,
+                           const at_encoded *encoded, int column, at_targets **targets) {
+    attn_status status = at_sequence_targets_of(head, forward, context, encoded, column, targets);
+    if (status == ATTN_OK) (*targets)->all_extra_rows = 0; /* of a decoder */
+    return status;
+}
+
+/* Rows that a target needs: one a symbol, and a blank between equal ones. Symbols that are not known are left
+ * out. */
+static int64_t rows_needed(const at_sequence_targets *of, int64_t example, int64_t *symbols) {
+    int64_t rows = 0;
+    int32_t last = 0;
+    *symbols = 0;
+    for (int64_t i = of->offsets[example]; i < of->offsets[example + 1]; i++) {
+        if (of->ids[i] <= 0) continue;
+        rows += 1 + (of->ids[i] == last);
+        last = of->ids[i];
+        ++*symbols;
+    }
+    return rows;
+}
+
+/* What a sequence cannot say, it cannot learn: better to hear of it than to leave it out. */
+static attn_status check(const at_head *head, const at_encoded *encoded, const at_targets *targets) {
+    const at_sequence_targets *of = own(targets);
+    for (int64_t e = 0; e < of->examples; e++) {
+        int64_t symbols, needed = rows_needed(of, e, &symbols);
+        int64_t rows = encoded->offsets[e + 1] - encoded->offsets[e];
+        if (rows > of->most_rows) rows = of->most_rows;
+        if (rows >= needed) continue;
+        return at_fail(
+            head->context, ATTN_INVALID_ARGUMENT,
+            "%.200s:%" PRId64 ": the target of %" PRId64 " symbols needs %" PRId64
+            " rows (one for each, one between equal neighbours), the source has %" PRId64
+            ": make rows shorter (stride, stack, unit), symbols longer (target.unit), or take the decoder "
+            "(output.kind auto)",
+            at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), symbols, needed, rows);
+    }
+    return ATTN_OK;
+}
+
+static attn_status segments(const at_head *head, const at_forward *forward, const at_encoded *encoded,
+                            const at_targets *targets, at_segments *made) {
+    (void)head;
+    (void)targets;
+    return at_segments_make(encoded->context, encoded->examples, encoded->offsets, forward->longest, 0, made);
+}
+
+/* Of `decoding` the offsets and what is predicted count. */
+static attn_status gather(const at_head *head, at_targets *targets, const at_segments *list,
+                          const int64_t *order, int64_t count, const at_batch *batch) {
+    at_sequence_targets *of = (at_sequence_targets *)(void *)targets;
+    at_decoding *into = &of->decoding;
+    int64_t symbols = 0;
+    (void)head;
+    (void)batch;
+    for (int64_t s = 0; s < count; s++) {
+        int64_t example = list->list[order[s]].example;
+        symbols += of->offsets[example + 1] - of->offsets[example];
+    }
+    attn_status status = at_grow(targets->context, &into->offsets, &into->offset_room, count + 1,
+                                 sizeof *into->offsets, "the answers of a batch");
+    if (status == ATTN_OK)
+        status = at_grow(targets->context, &into->predicted, &into->predicted_room, symbols,
+                         sizeof *into->predicted, "the answers of a batch");
+    if (status != ATTN_OK) return status;
+    into->sequences = count;
+    into->offsets[0] = symbols = 0;
+    for (int64_t s = 0; s < count; s++) {
+        int64_t example = list->list[order[s]].example;
+        for (int64_t i = of->offsets[example]; i < of->offsets[example + 1]; i++)
+            if (of->ids[i] > 0) into->predicted[symbols++] = of->ids[i];
+        into->offsets[s + 1] = symbols;
+    }
+    return ATTN_OK;
+}
+
+/* ---- the layer ---- */
+
+static void build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
+                  const at_head_offer *offer) {
+    at_ctc_layer *layer = at_parameters_memory(set, sizeof *layer);
+    char name[160];
+    (void)offer;
+    if (!layer) return;
+    head->layers[network] = layer;
+    snprintf(name, sizeof name, "%ssymbols", prefix);
+    layer->map = attn_linear_create(set, name, columns, at_sequence_symbols(head)->vocabulary.strings.count,
+                                    1, ATTN_IDENTITY);
+}
+
+static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                           const at_batch *batch, const at_targets *targets) {
+    const at_ctc_layer *layer = head->layers[network];
+    const at_decoding *wanted = &own(targets)->decoding;
+    attn_ragged rows = {batch->sequences, batch->offsets}, symbols = {wanted->sequences, wanted->offsets};
+    return attn_tape_ctc(tape, attn_linear_apply(tape, layer->map, x), &rows, wanted->predicted, &symbols, 0);
+}
+
+static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {
+    (void)batch;
+    attn_linear_apply(tape, ((const at_ctc_layer *)head->layers[network])->map, x);
+}
+
+const at_head_kind at_head_ctc = {
+    .name = "ctc",
+    .replaces = "sequence",
+    .metrics = at_sequence_metrics,
+    .settings = &at_sequence_setting_fields,
+    .create = at_sequence_create,
+    .destroy = at_sequence_destroy,
+    .choose = at_sequence_choose,
+    .learn = at_sequence_learn,
+    .metric = at_sequence_metric,
+    .symbols = at_sequence_symbols,
+    .store_tensors = at_sequence_store_tensors,
+    .load_tensors = at_sequence_load_tensors,
+    .targets = targets,
+    .free_targets = at_sequence_free_targets,
+    .labelled = at_sequence_labelled,
+    .check = check,
+    .segments = segments,
+    .build = build,
+    .gather = gather,
+    .loss = loss,
+    .whole_answers = 1,
+    .warm = warm,
+    .predict = at_ctc_predict,
+    .free_answers = at_sequence_free_answers,
+    .free_state = at_ctc_free_state,
+    .report = at_sequence_report,
+    .write = at_sequence_write,
+};

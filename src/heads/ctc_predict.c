@@ -1,0 +1,240 @@
+/* ctc_predict.c: answers without a decoder: sources go through the networks in batches of like length, the
+ * probabilities of rows are averaged over the networks, and threads search sequence by sequence. */
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "heads/ctc.h"
+#include "heads/ctc_search.h"
+
+enum { ROWS_PER_BATCH = 2048 };
+
+/* What is kept from call to call. */
+typedef struct ctc_state {
+    at_ctc_memory *memories; /* [memory_count]: one a thread */
+    int memory_count;
+    at_ctc_found *found; /* [sequences][n_best] of a batch */
+    int64_t *counts;     /* [sequences] */
+    int32_t *symbols;    /* of each sequence [n_best][rows] */
+    int64_t found_room, count_room, symbol_room;
+    float *mean; /* of several networks */
+    int64_t mean_room;
+    double *sums; /* of alignments */
+    int64_t sum_room;
+    at_joined text;
+} ctc_state;
+
+void at_ctc_free_state(attn_context *context, void *state) {
+    ctc_state *own = state;
+    for (int i = 0; i < own->memory_count; i++) at_ctc_release(context, &own->memories[i]);
+    at_release(context, own->memories);
+    at_release(context, own->found);
+    at_release(context, own->counts);
+    at_release(context, own->symbols);
+    at_release(context, own->mean);
+    at_release(context, own->sums);
+    at_release(context, own->text.bytes);
+    at_release(context, own);
+}
+
+typedef struct job {
+    const at_head *head;
+    const at_forward *forward;
+    const at_encoded *encoded;
+    at_work *work;
+    ctc_state *state;
+    attn_search_options options;
+    at_sequence_answers *answers;
+    at_ctc_rows rows; /* of the batch */
+} job;
+
+/* ---- probabilities ---- */
+
+static attn_status check_finite(attn_context *context, const at_host_rows *host, int64_t rows,
+                                int64_t columns) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++)
+            if (!isfinite(host->data[r * host->stride + c]))
+                return at_fail(context, ATTN_NOT_FINITE,
+                               "the model says what is not a number: its weights are broken");
+    }
+    return ATTN_OK;
+}
+
+/* The logarithms of the probabilities of the batch's rows, by one network. */
+static attn_status run_network(job *now, int network) {
+    at_work *work = now->work;
+    const at_ctc_layer *layer = now->head->layers[network];
+    attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
+    attn_variable *x = now->forward->rows(now->forward, network, work->tape, work->batch);
+    x = attn_tape_log_softmax(work->tape, attn_linear_apply(work->tape, layer->map, x));
+    if (attn_tape_status(work->tape) != ATTN_OK)
+        return at_fail(work->context, attn_tape_status(work->tape), "%s", attn_tape_error(work->tape));
+    now->rows.rows = attn_variable_rows(x);
+    now->rows.symbols = attn_variable_columns(x);
+    attn_status status = at_host_rows_of(x, &work->host);
+    if (status != ATTN_OK) return status;
+    now->rows.data = work->host.data;
+    now->rows.stride = work->host.stride;
+    return check_finite(work->context, &work->host, now->rows.rows, now->rows.symbols);
+}
+
+static attn_status run_networks(job *now) {
+    ctc_state *state = now->state;
+    const int networks = now->forward->networks;
+    attn_status status = ATTN_OK;
+    int64_t count = 0;
+    for (int n = 0; n < networks; n++) {
+        status = run_network(now, n);
+        if (status != ATTN_OK || networks == 1) return status;
+        const at_ctc_rows *rows = &now->rows;
+        count = rows->rows * rows->symbols;
+        status = at_grow(now->work->context, &state->mean, &state->mean_room, count, sizeof *state->mean,
+                         "the mean of answers");
+        if (status != ATTN_OK) return status;
+        for (int64_t i = 0; i < count; i++) {
+            float p = expf(rows->data[i / rows->symbols * rows->stride + i % rows->symbols]);
+            state->mean[i] = (n ? state->mean[i] : 0.0f) + p / (float)networks;
+        }
+    }
+    for (int64_t i = 0; i < count; i++) state->mean[i] = logf(state->mean[i]);
+    now->rows.data = state->mean;
+    now->rows.stride = now->rows.symbols;
+    return ATTN_OK;
+}
+
+/* ---- search ---- */
+
+static at_ctc_rows rows_of(const job *now, int64_t sequence) {
+    const int64_t *offsets = now->work->batch->offsets;
+    at_ctc_rows rows = now->rows;
+    rows.data += offsets[sequence] * rows.stride;
+    rows.rows = offsets[sequence + 1] - offsets[sequence];
+    return rows;
+}
+
+static int32_t *symbols_of(const job *now, int64_t sequence) {
+    return now->state->symbols + now->work->batch->offsets[sequence] * now->options.n_best;
+}
+
+static void search_task(void *argument, int64_t task, int thread) {
+    const job *now = argument;
+    at_ctc_rows rows = rows_of(now, task);
+    now->state->counts[task] =
+        at_ctc_search_rows(&now->state->memories[thread], &rows, &now->options,
+                           now->state->found + task * now->options.n_best, symbols_of(now, task));
+}
+
+static attn_status make_room(job *now) {
+    attn_context *context = now->work->context;
+    const at_batch *batch = now->work->batch;
+    ctc_state *state = now->state;
+    int64_t longest = 0, n_best = now->options.n_best;
+    for (int64_t s = 0; s < batch->sequences; s++) {
+        int64_t rows = batch->offsets[s + 1] - batch->offsets[s];
+        if (rows > longest) longest = rows;
+    }
+    if (!state->memories) {
+        state->memories = at_allocate(context, context->threads, sizeof *state->memories, "a search");
+        if (!state->memories) return ATTN_OUT_OF_MEMORY;
+        state->memory_count = context->threads;
+    }
+    attn_status status = at_grow(context, &state->found, &state->found_room, batch->sequences * n_best,
+                                 sizeof *state->found, "answers");
+    if (status == ATTN_OK)
+        status = at_grow(context, &state->counts, &state->count_room, batch->sequences, sizeof *state->counts,
+                         "answers");
+    if (status == ATTN_OK)
+        status = at_grow(context, &state->symbols, &state->symbol_room, batch->rows * n_best,
+                         sizeof *state->symbols, "answers");
+    for (int i = 0; i < state->memory_count && status == ATTN_OK; i++)
+        status = at_ctc_prepare(context, &state->memories[i], longest, now->rows.symbols, &now->options);
+    return status;
+}
+
+/* ---- answers ---- */
+
+/* Where each symbol begins. Rows beyond the longest source were not seen: they have 0. */
+static attn_status align(job *now, int64_t sequence, int64_t all_rows, at_hypothesis *one) {
+    at_sequence_answers *answers = now->answers;
+    attn_context *context = now->work->context;
+    at_ctc_rows rows = rows_of(now, sequence);
+    if (one->count == 0) return ATTN_OK; /* it has none */
+    attn_status status =
+        at_grow(context, &answers->alignments, &answers->alignment_room,
+                answers->alignment_count + one->count * all_rows, sizeof(float), "an alignment");
+    if (status == ATTN_OK)
+        status = at_grow(context, &now->state->sums, &now->state->sum_room,
+                         (rows.rows + 2) * (2 * one->count + 1), sizeof *now->state->sums, "an alignment");
+    if (status != ATTN_OK) return status;
+    float *into = answers->alignments + answers->alignment_count;
+    memset(into, 0, (size_t)(one->count * all_rows) * sizeof *into);
+    at_ctc_align(&rows, answers->symbols + one->first, one->count, now->state->sums, into, all_rows);
+    one->alignment = answers->alignment_count;
+    one->rows = all_rows;
+    answers->alignment_count += one->count * all_rows;
+    return ATTN_OK;
+}
+
+static attn_status keep_answers(job *now, int64_t sequence, int64_t example) {
+    const ctc_state *state = now->state;
+    at_ctc_rows rows = rows_of(now, sequence);
+    const int64_t *offsets = now->encoded->offsets;
+    attn_status status = ATTN_OK;
+    for (int64_t a = 0; a < state->counts[sequence] && status == ATTN_OK; a++) {
+        const at_ctc_found *found = &state->found[sequence * now->options.n_best + a];
+        status = at_sequence_keep_answer(now->answers, &now->state->text, example,
+                                         symbols_of(now, sequence) + a * rows.rows, found->count,
+                                         found->score, found->ended);
+        if (status == ATTN_OK && now->options.alignment)
+            status = align(now, sequence, offsets[example + 1] - offsets[example],
+                           &now->answers->list[example * now->answers->n_best + a]);
+    }
+    return status;
+}
+
+/* Nothing is answered to nothing: the empty sources, which stand at the end. */
+static attn_status answer_batch(job *now, int64_t batch) {
+    at_work *work = now->work;
+    const int64_t *order = work->plan.order + work->plan.first[batch];
+    int64_t all = work->plan.first[batch + 1] - work->plan.first[batch], count = all;
+    attn_status status = ATTN_OK;
+    for (; count > 0 && work->segments.list[order[count - 1]].count == 0 && status == ATTN_OK; count--)
+        status = at_sequence_keep_answer(now->answers, &now->state->text,
+                                         work->segments.list[order[count - 1]].example, NULL, 0, 0, 1);
+    if (count == 0 || status != ATTN_OK) return status;
+    status = now->forward->fill(now->forward, now->encoded, &work->segments, order, count, work->batch);
+    if (status == ATTN_OK) status = run_networks(now);
+    if (status == ATTN_OK) status = make_room(now);
+    if (status != ATTN_OK) return status;
+    double operations = 200.0 * (double)(now->rows.rows * (now->options.beam * now->options.beam + 10));
+    at_parallel(work->context->pool, at_threads_for(work->context, operations), count, search_task, now);
+    for (int64_t s = 0; s < count && status == ATTN_OK; s++)
+        status = keep_answers(now, s, work->segments.list[order[s]].example);
+    return status;
+}
+
+attn_status at_ctc_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                           const at_encoded *encoded, const void *settings, at_answers **answers) {
+    job now = {.head = heads[0], .forward = forward, .encoded = encoded, .work = work};
+    attn_context *context = work->context;
+    (void)count;
+    attn_status status = at_sequence_options(context, encoded, settings, &now.options);
+    if (status == ATTN_OK && !work->state) {
+        work->state = at_allocate(context, 1, sizeof(ctc_state), "answers");
+        if (!work->state) status = ATTN_OUT_OF_MEMORY;
+    }
+    if (status == ATTN_OK)
+        status =
+            at_sequence_make_answers(heads[0], context, encoded->examples, &now.options, settings, answers);
+    if (status != ATTN_OK) return status;
+    now.state = work->state;
+    now.answers = (at_sequence_answers *)(void *)*answers;
+    status =
+        at_segments_make(context, encoded->examples, encoded->offsets, forward->longest, 0, &work->segments);
+    if (status == ATTN_OK) status = at_plan_make(context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+    for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) status = answer_batch(&now, b);
+    return status;
+}
