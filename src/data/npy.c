@@ -94,10 +94,8 @@ static attn_status take_shape(header *h, at_npy *array) {
         attn_status status = take_dimension(h, &dimension);
         if (status != ATTN_OK) return status;
         if (array->rank == AT_NPY_RANK)
-            return at_origin_fail(
-                h->origin, h->name, 0,
-                "has more than %d dimensions: rows are sequences x rows x columns at most: reshape it",
-                AT_NPY_RANK);
+            return at_origin_fail(h->origin, h->name, 0, "has more than %d dimensions: reshape it",
+                                  AT_NPY_RANK);
         array->shape[array->rank++] = dimension;
         if (take(h, ',')) continue;
         if (array->rank == 1) return not_understood(h, "its shape is no tuple"); /* (3) is a number */

@@ -21,7 +21,7 @@ typedef enum at_npy_type {
     AT_NPY_UNICODE
 } at_npy_type;
 
-enum { AT_NPY_RANK = 3 };
+enum { AT_NPY_RANK = 4 };
 
 typedef struct at_npy {
     at_npy_type type;

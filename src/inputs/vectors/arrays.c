@@ -51,6 +51,10 @@ static attn_status check_rows(at_vectors_reader *reader, const char *name, const
             reader, name, 0,
             "has %d dimension%s: rows are rows x columns, or sequences x rows x columns: reshape it",
             array->rank, array->rank == 1 ? "" : "s");
+    if (array->rank > 3)
+        return at_vectors_fail(
+            reader, name, 0,
+            "has more than 3 dimensions: rows are sequences x rows x columns at most: reshape it");
     if (array->shape[array->rank - 1] == 0) return at_vectors_fail(reader, name, 0, "has no columns");
     if (array->rank == 3 && array->count == 0) return at_vectors_fail(reader, name, 0, "has no rows");
     return ATTN_OK;
