@@ -251,6 +251,13 @@ ATTN_API attn_status attn_dataset_from_samples(attn_context *context, const floa
  * sample ends[i] - 1. They follow each other, perhaps with gaps. Targets that were there are gone. */
 ATTN_API attn_status attn_dataset_set_segments(attn_dataset *dataset, const int64_t *offsets,
                                                const int64_t *starts, const int64_t *ends);
+/* Images: picture i has heights[i] x widths[i] pixels, row by row, of `channels` samples each (1: grey; 3:
+ * red, green, blue); those of the next picture follow. Samples are usually 0 (black) to 255, and finite in
+ * any case. They are copied; those that are whole numbers from 0 to 255 take a byte. Errors: INVALID_ARGUMENT
+ * (an empty or too large picture, a sample that is not finite: which one), OUT_OF_MEMORY. */
+ATTN_API attn_status attn_dataset_from_images(attn_context *context, const float *samples,
+                                              const int64_t *heights, const int64_t *widths, int channels,
+                                              int64_t examples, attn_dataset **dataset);
 /* The targets of a dataset, instead of those that it has: value of column c at place i is values[i * columns
  * + c]; NULL or "" is missing. A place is a row with per_row, else an example. */
 ATTN_API attn_status attn_dataset_set_targets(attn_dataset *dataset, int columns, const char *const *names,

@@ -118,6 +118,7 @@ struct at_input_kind {
     const char *row, *example;  /* what they are called; NULL: that */
     const char *const *formats; /* of its files; the first is "auto"; ends with NULL */
     int unordered;              /* rows stand in no order: no positions, and no mixers that go by the order */
+    int grid;                   /* rows stand on a grid, whose height and width batches have */
     at_fields fields;           /* its part of a configuration */
     at_fields settings;         /* of a prediction */
     const char *models; /* what a message about a setting calls those with it: "models that read text" */

@@ -4,9 +4,10 @@
 
 #include "inputs/input.h"
 
-extern const at_input_kind at_text_kind, at_vectors_kind, at_graph_kind, at_molecule_kind, at_speech_kind;
+extern const at_input_kind at_text_kind, at_vectors_kind, at_speech_kind, at_image_kind, at_graph_kind,
+    at_molecule_kind;
 
 #define AT_INPUT_KINDS                                                                                       \
-    { &at_text_kind, &at_vectors_kind, &at_graph_kind, &at_molecule_kind, &at_speech_kind }
+    { &at_text_kind, &at_vectors_kind, &at_speech_kind, &at_image_kind, &at_graph_kind, &at_molecule_kind }
 
 #endif

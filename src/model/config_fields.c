@@ -2,8 +2,8 @@
 #include "model/config.h"
 
 static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", NULL};
-static const char *const positions[] = {"none",   "sinusoidal", "learned",  "one-hot",
-                                        "rotary", "alibi",      "relative", NULL};
+static const char *const positions[] = {"none",  "sinusoidal", "learned", "one-hot", "rotary",
+                                        "alibi", "relative",   "grid",    NULL};
 static const char *const activations[] = {"none", "relu",    "gelu", "gelu-tanh", "silu",
                                           "tanh", "sigmoid", "elu",  NULL};
 static const char *const jumps[] = {"none", "concat", "mean", NULL};
@@ -125,7 +125,8 @@ static const at_flag encoder_flags[] = {
     {"layers", "encoder.layers", "N", "blocks of the encoder"},
     {"columns", "encoder.columns", "N", "width of the network"},
     {"heads", "encoder.heads", "N", "attention heads"},
-    {"position", "encoder.position", "P", "none, sinusoidal, learned, one-hot, rotary, alibi, relative"},
+    {"position", "encoder.position", "P",
+     "none, sinusoidal, learned, one-hot, rotary, alibi, relative, grid"},
     {"dropout", "encoder.dropout", "P", "after the input and in the blocks"},
 };
 const at_fields at_encoder_fields = {encoder_fields, 41, sizeof(at_encoder_values), encoder_flags, 5};
