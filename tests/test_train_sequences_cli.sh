@@ -38,6 +38,7 @@ refused() {
 run train --help
 check "help: seq2seq" says "seq2seq"
 check "help: lm" says "  lm"
+check "help: ctc" says "seq2seq: ctc"
 
 # --- pairs ------------------------------------------------------------------
 
@@ -53,6 +54,22 @@ learns "two files and two for development" seq2seq "$folder/a.src" "$folder/a.tr
 learns "development data first" seq2seq --dev "$folder/pairs.tsv" "$folder/pairs.tsv"
 learns "subwords" seq2seq "$folder/pairs.tsv" --unit subwords --subwords 20
 check "subwords: of both sides" has '"target":{"unit":"subwords"'
+
+# without a decoder
+awk 'BEGIN { for (i = 0; i < 30; i++) { c = substr("abc", 1 + i % 3, 1); print c c "-" c c "\t" c c } }' >"$folder/rows.tsv"
+learns "without a decoder" seq2seq "$folder/rows.tsv" --unit chars --target-unit chars --output-kind ctc
+check "without a decoder: the head" has '"kind":"ctc"'
+run info "$model"
+check "without a decoder: info" says "ctc, no decoder"
+printf 'aa-aa\n' >"$folder/row.txt"
+run predict "$model" "$folder/row.txt" --beam 4 --n-best 2 --alignment
+check "without a decoder: two answers" [ "$(wc -l <"$folder/out")" = 2 ]
+run eval "$model" "$folder/rows.tsv"
+check "without a decoder: measures" says "character_error_rate"
+printf 'aab\tab\nab\taa\n' >"$folder/tight.tsv"
+refused 1 "tight.tsv:2: the target of 2 symbols needs 3 rows" seq2seq "$folder/tight.tsv" --unit chars --target-unit chars --output-kind ctc
+refused 1 "output.kind labels is for tasks that label" seq2seq "$folder/rows.tsv" --output-kind labels
+refused 1 "output.kind ctc is for task seq2seq" lm "$folder/a.src" --output-kind ctc
 
 # as many lines
 head -n 28 "$folder/a.trg" >"$folder/short.trg"

@@ -379,6 +379,8 @@ typedef struct at_ctc_call {
     const float *d_loss; /* backward */
     at_view dx;
 } at_ctc_call;
+/* Numbers of f32, which tensor memory is counted in, that `alpha` has. */
+int64_t at_ctc_alpha_count(const attn_ragged *batch, const attn_ragged *target_batch);
 
 /* ---- optimisers ---- */
 

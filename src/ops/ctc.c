@@ -39,6 +39,15 @@ static at_ctc_sequence sequence_of(const at_ctc_call *call, int64_t b) {
     return s;
 }
 
+int64_t at_ctc_alpha_count(const attn_ragged *batch, const attn_ragged *target_batch) {
+    int64_t count = 0;
+    for (int64_t b = 0; b < batch->sequences; b++) {
+        int64_t length = target_batch->offsets[b + 1] - target_batch->offsets[b];
+        count += (batch->offsets[b + 1] - batch->offsets[b]) * at_ctc_states(length);
+    }
+    return count * (int64_t)(sizeof(double) / sizeof(float));
+}
+
 /* What all tasks need, and the work there is, as floating-point operations. */
 static attn_status prepare(attn_context *context, ctc_run *run, double *operations) {
     const at_ctc_call *call = run->call;

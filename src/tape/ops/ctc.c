@@ -11,8 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "kernels/ctc.h"
-
 static void ctc_walk_back(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0];
     at_gradient dx = at_gradient_begin(tape, x);
@@ -82,16 +80,11 @@ attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *scores, const attn_
     at_ctc_call call;
     if (!at_tape_ready(tape) || !begin_call(tape, scores, batch, targets, target_batch, blank, &call))
         return NULL;
-    int64_t states = 0;
-    for (int64_t b = 0; b < batch->sequences; b++) {
-        int64_t length = target_batch->offsets[b + 1] - target_batch->offsets[b];
-        states += (batch->offsets[b + 1] - batch->offsets[b]) * at_ctc_states(length);
-    }
+    const int64_t states = at_ctc_alpha_count(batch, target_batch);
     attn_variable *loss = at_result(tape, 1, 1);
     double *log_p = at_tape_memory(tape, batch->sequences, sizeof *log_p);
     at_scratch mark = at_scratch_mark(tape);
     call.log_p = log_p;
-    states *= (int64_t)(sizeof *call.alpha / sizeof(float)); /* tensor memory is counted in f32 */
     call.alpha = (double *)(void *)(at_recording(tape) ? at_tape_numbers(tape, states)
                                                        : at_scratch_numbers(tape, states));
     call.normal = at_recording(tape) ? at_tape_numbers(tape, 2 * scores->rows)
