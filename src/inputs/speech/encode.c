@@ -82,12 +82,15 @@ const char *at_speech_row_name(const at_encoded *encoded, int64_t row) {
 
 /* ---- labels ---- */
 
-/* Where the centre of a row is, in samples of the recording, or in rows of features. */
-static double place_of(const at_speech_input *input, const at_speech_encoded *made, const at_recording *one,
-                       int64_t row) {
-    if (!input->frames)
-        return (double)at_speech_first(&input->values, row) + (double)(input->values.stack - 1) / 2;
-    return (made->center + (double)row * made->step) * (double)one->rate;
+/* Where the centre of a row is, in samples of the recording, or in rows of features; exact where the rate is
+ * that of the model. */
+static double place_of(const at_speech_input *input, const at_recording *one, int64_t row) {
+    const at_speech_values *values = &input->values;
+    double frame = (double)at_speech_first(values, row) + (double)(values->stack - 1) / 2;
+    if (!input->frames) return frame;
+    double place = frame * (double)at_frames_shift(input->frames);
+    if (!values->centered) place += (double)at_frames_window(input->frames) / 2;
+    return one->rate == values->rate ? place : place * (double)one->rate / (double)values->rate;
 }
 
 /* The rows of one recording: the segment at the centre of each. */
@@ -99,7 +102,7 @@ static attn_status label_rows(const at_speech_input *input, const attn_dataset *
     int64_t columns = dataset->columns.count, first = made->encoded.offsets[example];
     attn_status status = ATTN_OK;
     for (int64_t row = first; row < made->encoded.offsets[example + 1]; row++) {
-        double place = place_of(input, made, &from->list[example], row - first);
+        double place = place_of(input, &from->list[example], row - first);
         while (segment < last && (double)from->spans[segment].end <= place) segment++;
         int in = segment < last && (double)from->spans[segment].start <= place;
         made->lines[row] = in ? dataset->lines[segment] : 0;

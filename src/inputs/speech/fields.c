@@ -35,6 +35,8 @@ const at_field at_speech_fields[] = {
     AT_NUMBER("speech.high_hz", at_speech_values, high_hz, -500000, 500000, "0",
               "where the highest ends; 0 or below: counted from half the rate"),
     AT_CHOICE("speech.mel", at_speech_values, scale, scale_names, "htk", "the mel scale"),
+    AT_SWITCH("speech.ramps_in_hz", at_speech_values, ramps_in_hz, "false",
+              "filters rise and fall evenly in Hz, not in mel"),
     AT_SWITCH("speech.area", at_speech_values, area, "false", "filters have the area 1, not the height 1"),
     AT_SWITCH("speech.magnitude", at_speech_values, magnitude, "false",
               "filters see |X| of the spectrum, not |X|^2"),
@@ -147,6 +149,7 @@ void at_speech_frames_options(const at_speech_values *values, at_frames_options 
     options->low_hz = values->low_hz;
     options->high_hz = values->high_hz;
     options->scale = (at_mel_scale)values->scale;
+    options->ramps_in_hz = values->ramps_in_hz;
     options->area = values->area;
     options->magnitude = values->magnitude;
     options->floor = values->floor;

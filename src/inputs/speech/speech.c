@@ -251,6 +251,7 @@ const at_input_kind at_speech_kind = {
     .grouping = "speaker",
     .groups = at_speech_groups,
     .likely = 1,
+    .fills_json = 1,
     .fill_in = at_speech_fill_in,
     .check = at_speech_check,
     .choose = choose,

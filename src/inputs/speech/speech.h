@@ -37,7 +37,7 @@ typedef struct at_speech_values {
     int remove_mean, window, periodic;
     int64_t bins;
     double low_hz, high_hz;
-    int scale, area, magnitude;
+    int scale, ramps_in_hz, area, magnitude;
     double floor;
     int64_t cepstra;
     double lifter;
@@ -57,7 +57,7 @@ typedef struct at_speech_settings {
 } at_speech_settings;
 
 enum {
-    AT_SPEECH_FIELDS = 32,
+    AT_SPEECH_FIELDS = 33,
     AT_SPEECH_FLAGS = 6,
     AT_SPEECH_DEFAULTS = 26,
     AT_SPEECH_SETTINGS = 1
