@@ -294,6 +294,38 @@ static void test_masks(void **state) {
     attn_dataset_destroy(dataset);
 }
 
+/* Every row of a recording is moved by the same number of filters, whose ends go on. */
+static void test_shifts(void **state) {
+    (void)state;
+    attn_dataset *dataset = make_dataset(RATE);
+    view made =
+        learn(dataset, (const char *const[]){"speech.time_masks", "0", "speech.frequency_masks", "0",
+                                             "speech.frequency_shift", "3", "speech.deltas", "1", NULL});
+    int64_t rows = made.encoded->offsets[1], columns = 80;
+    size_t bytes = (size_t)(rows * columns) * sizeof(float);
+    float *before = malloc(bytes);
+    int seen[7] = {0};
+    memcpy(before, fill(&made, 0, 0, rows, NULL), bytes);
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        const float *found = fill(&made, 0, 0, rows, &seed);
+        int matches = 0;
+        for (int shift = -3; shift <= 3; shift++) {
+            int same = 1;
+            for (int64_t i = 0; i < rows * columns && same; i++) {
+                int64_t bin = i % 40 - shift, base = i - i % 40;
+                same = found[i] == before[base + (bin < 0 ? 0 : bin > 39 ? 39 : bin)];
+            }
+            matches += same;
+            seen[shift + 3] += same;
+        }
+        assert_int_equal(matches, 1);
+    }
+    for (int i = 0; i < 7; i++) assert_true(seen[i] > 0);
+    free(before);
+    forget(&made);
+    attn_dataset_destroy(dataset);
+}
+
 /* ---- labels ---- */
 
 static void test_labels(void **state) {
@@ -420,6 +452,10 @@ static void test_misfits(void **state) {
     use.running = 0;
     expect_refused(group_context, at_speech_kind.check(group_context, &values, &use), ATTN_INVALID_ARGUMENT,
                    "speech.cepstra is 41");
+    values.cepstra = 13;
+    values.frequency_shift = 1;
+    expect_refused(group_context, at_speech_kind.check(group_context, &values, &use), ATTN_INVALID_ARGUMENT,
+                   "speech.frequency_shift moves mel filters");
     forget(&made);
     attn_dataset_destroy(slow);
     attn_dataset_destroy(dataset);
@@ -427,9 +463,11 @@ static void test_misfits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_frames),  cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_short),    cmocka_unit_test(test_stacks),  cmocka_unit_test(test_normalisation),
-        cmocka_unit_test(test_masks),    cmocka_unit_test(test_labels),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_rates),    cmocka_unit_test(test_short),
+        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_normalisation),
+        cmocka_unit_test(test_masks),    cmocka_unit_test(test_shifts),
+        cmocka_unit_test(test_labels),   cmocka_unit_test(test_memory),
         cmocka_unit_test(test_describe), cmocka_unit_test(test_misfits),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -1,5 +1,5 @@
 /* batch.c: the input of a batch of recordings: frames side by side, and what training hides of them
- * (SpecAugment: runs of frames and runs of frequencies). */
+ * (SpecAugment: runs of frames and runs of frequencies) or moves up and down. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -63,6 +63,24 @@ static void hide_frequencies(const at_speech_input *input, at_row_key key, uint3
     }
 }
 
+/* Filters -n .. n up: a shorter or longer vocal tract. Those at the ends go on. */
+static void shift_frequencies(const at_speech_input *input, at_row_key key, uint32_t *words, float *frames,
+                              int64_t count) {
+    const at_speech_values *values = &input->values;
+    int64_t groups = input->frames ? values->deltas + 1 : 1, bins = input->columns / groups;
+    int64_t most = values->frequency_shift < bins ? values->frequency_shift : bins - 1;
+    int64_t shift = draw(key, words, 2 * most) - most;
+    for (float *row = frames; row < frames + count * input->columns && shift; row += bins) {
+        if (shift > 0) {
+            memmove(row + shift, row, (size_t)(bins - shift) * sizeof *row);
+            for (int64_t c = 0; c < shift; c++) row[c] = row[shift];
+        } else {
+            memmove(row, row - shift, (size_t)(bins + shift) * sizeof *row);
+            for (int64_t c = bins + shift; c < bins; c++) row[c] = row[bins + shift - 1];
+        }
+    }
+}
+
 static void hide_numbers(const at_speech_input *input, uint64_t seed, at_speech_batch *batch) {
     int64_t columns = input->columns * input->values.stack;
     uint32_t threshold = at_random_threshold((float)input->values.dropout);
@@ -101,7 +119,7 @@ static attn_status put_segment(const at_speech_input *input, const at_speech_enc
     int64_t row = segment->first - encoded->encoded.offsets[e];
     range used = frames_of(values, row, segment->count, frames);
     const float *from = encoded->rows.numbers + (begin + used.first) * columns;
-    if (seed && (values->time_masks || values->frequency_masks)) {
+    if (seed && (values->time_masks || values->frequency_masks || values->frequency_shift)) {
         int64_t count = used.end - used.first;
         attn_status status = at_grow(batch->batch.context, &batch->frames, &batch->frame_room,
                                      count * columns, sizeof *batch->frames, "the frames of a batch");
@@ -109,6 +127,7 @@ static attn_status put_segment(const at_speech_input *input, const at_speech_enc
         at_row_key key = at_random_row(*seed, sequence, 1, 0);
         uint32_t words = 0;
         memcpy(batch->frames, from, (size_t)(count * columns) * sizeof *from);
+        if (values->frequency_shift) shift_frequencies(input, key, &words, batch->frames, count);
         hide_times(input, key, &words, batch->frames, count);
         hide_frequencies(input, key, &words, batch->frames, count);
         from = batch->frames;

@@ -64,6 +64,8 @@ const at_field at_speech_fields[] = {
                "how many runs of filters (coefficients) training hides"),
     AT_INTEGER("speech.frequency_mask_bins", at_speech_values, frequency_mask_bins, 0, 512, "6",
                "filters of such a run, at most"),
+    AT_INTEGER("speech.frequency_shift", at_speech_values, frequency_shift, 0, 100, "0",
+               "filters by which training moves a recording up or down, at most: other voices; log-mel only"),
     AT_NUMBER("speech.dropout", at_speech_values, dropout, 0, 0.99, "0",
               "how often training hides a number of a row"),
 };
@@ -132,6 +134,11 @@ attn_status at_speech_check(attn_context *context, const void *values, const at_
                        "speech.cepstra is %lld, and there are no more coefficients than mel filters, "
                        "speech.bins %lld",
                        (long long)own->cepstra, (long long)own->bins);
+    if (own->features == AT_SPEECH_MFCC && own->frequency_shift)
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "speech.frequency_shift moves mel filters, and coefficients of mfcc are none: set it to 0, or "
+            "speech.features to log-mel");
     return ATTN_OK;
 }
 

@@ -47,19 +47,25 @@ static void destroy(at_input *input) {
     at_release(input->context, speech);
 }
 
-/* The rate of most recordings; of two that are as frequent the higher. */
+/* The rate of most recordings; of two that are as frequent the higher. Of rates after the first 64 there are
+ * too few to matter. */
 static int64_t usual_rate(const at_recordings *from) {
-    int64_t best = 0, best_count = 0;
+    enum { RATES = 64 };
+    int64_t rates[RATES], counts[RATES];
+    int kinds = 0, best = 0;
     for (int64_t i = 0; i < from->count; i++) {
-        int64_t count = 0, rate = from->list[i].rate;
-        if (rate == best || (i > 0 && rate == from->list[i - 1].rate)) continue;
-        for (int64_t j = 0; j < from->count; j++) count += from->list[j].rate == rate;
-        if (count > best_count || (count == best_count && rate > best)) {
-            best = rate;
-            best_count = count;
+        int at = 0;
+        while (at < kinds && rates[at] != from->list[i].rate) at++;
+        if (at == RATES) continue;
+        if (at == kinds) {
+            rates[kinds] = from->list[i].rate;
+            counts[kinds++] = 0;
         }
+        counts[at]++;
     }
-    return best;
+    for (int r = 1; r < kinds; r++)
+        if (counts[r] > counts[best] || (counts[r] == counts[best] && rates[r] > rates[best])) best = r;
+    return kinds ? rates[best] : 0;
 }
 
 /* The rate, and whether the data has features already. */

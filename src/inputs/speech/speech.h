@@ -47,7 +47,7 @@ typedef struct at_speech_values {
     int64_t stack, stride;
     int64_t time_masks, time_mask_frames;
     double time_mask_share;
-    int64_t frequency_masks, frequency_mask_bins;
+    int64_t frequency_masks, frequency_mask_bins, frequency_shift;
     double dropout;
 } at_speech_values;
 
@@ -57,7 +57,7 @@ typedef struct at_speech_settings {
 } at_speech_settings;
 
 enum {
-    AT_SPEECH_FIELDS = 33,
+    AT_SPEECH_FIELDS = 34,
     AT_SPEECH_FLAGS = 6,
     AT_SPEECH_DEFAULTS = 26,
     AT_SPEECH_SETTINGS = 1
