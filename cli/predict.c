@@ -11,13 +11,14 @@
 #include "arguments.h"
 #include "commands.h"
 #include "input.h"
+#include "live.h"
 #include "opening.h"
 
 typedef struct predict_arguments {
     const char *positional[2];
-    bool json, plain;
+    bool json, plain, live;
     const char *format, *text_column, *prompt;
-    int64_t threads, limit;
+    int64_t threads, limit, rate, chunk;
     opening_settings settings;
 } predict_arguments;
 
@@ -234,6 +235,33 @@ static int predict_prompt(prediction *with, const predict_arguments *given) {
     return EXIT_DONE;
 }
 
+/* ---- recordings as they come ---- */
+
+/* Whether the input is one; then *code is how it went. */
+static bool predict_live(prediction *with, const predict_arguments *given, int *code) {
+    live_options options = {.path = given->positional[1],
+                            .rate = given->rate,
+                            .chunk = given->chunk,
+                            .json = given->json,
+                            .terminal = isatty(STDOUT_FILENO) != 0};
+    *code = EXIT_MISUSED;
+    if (given->live) {
+        if (given->plain || given->prompt != NULL)
+            fputs("attn predict: --live goes with neither --plain nor --prompt\n", stderr);
+        else
+            *code = live_pipe(with->context, with->predictor, &options);
+        return true;
+    }
+    if (given->rate > 0 || given->chunk > 0) {
+        fputs("attn predict: --rate and --chunk go with --live\n", stderr);
+        return true;
+    }
+    bool file = options.path != NULL && !given->json && !given->plain && given->format == NULL;
+    if (!file || !attn_stream_takes(with->predictor, options.path)) return false;
+    *code = live_file(with->context, with->predictor, &options);
+    return true;
+}
+
 /* ---- the whole ---- */
 
 static int predict(prediction *with, const predict_arguments *given) {
@@ -241,6 +269,7 @@ static int predict(prediction *with, const predict_arguments *given) {
         return opening_fail("predict", with->context);
     int code = opening_set("predict", &given->settings, with->predictor, with->model);
     if (code != EXIT_DONE) return code;
+    if (predict_live(with, given, &code)) return code;
     attn_sampling_options options;
     if (given->prompt != NULL && attn_predictor_sampling(with->predictor, &options) != ATTN_OK)
         return opening_refuse("predict", "--prompt", "models that continue text", with->model);
@@ -289,10 +318,13 @@ static const char about[] =
     "such fields, all else as it was; --plain prints the answers alone. Labels and\n"
     "targets in the input are not looked at. What is typed or piped is answered as it\n"
     "comes, and as a file of the same content would be: the format follows from the\n"
-    "first line and the model, or --format says it.\n";
+    "first line and the model, or --format says it.\n\n"
+    "--live takes the samples of a recording from a pipe (a WAV file, or 16 bits of one\n"
+    "channel as they are) and prints what is decided as soon as it is: for models that\n"
+    "label frames and look only so far (--window in training).\n";
 
 int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 7 };
+    enum { OWN_FLAGS = 10 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
@@ -300,6 +332,11 @@ int command_predict(int count, char **arguments) {
         argument_text("format", &given.format, "F",
                       "of the input: lines, paragraphs, conllu, table, jsonl, ..."),
         argument_text("text-column", &given.text_column, "C", "of the texts, if not as in training"),
+        argument_switch("live", &given.live, "answer samples as they come through a pipe"),
+        argument_integer("rate", &given.rate, "HZ", "0", 0, 1000000,
+                         "of samples without a header; 0: that of the model"),
+        argument_integer("chunk", &given.chunk, "N", "0", 0, 1000000,
+                         "--live: rows answered together; fewer come sooner, at more work"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
@@ -316,6 +353,7 @@ int command_predict(int count, char **arguments) {
                     "  attn predict cora.safetensors cora/ > labels.tsv\n"
                     "  attn predict ende.safetensors test.en --beam 8 > test.de\n"
                     "  echo attention | attn predict g2p.safetensors --n-best 5\n"
+                    "  arecord -f S16_LE -r 16000 | attn predict phones.safetensors --live\n"
                     "  attn predict book.safetensors --prompt \"It was \" --temperature 0.8 --seed 7\n",
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),

@@ -7,6 +7,7 @@
  *     attn/predictor.h   what a model predicts: labels, numbers, sequences, continuations, vectors
  *     attn/report.h      how right it is
  *     attn/scores.h      how close texts are: edit distance, BLEU, chrF
+ *     attn/stream.h      recordings that come in pieces, answered as they come
  *     attn/trainer.h     from examples to a model file
  */
 #ifndef ATTN_ATTN_H
@@ -19,6 +20,7 @@
 #include <attn/predictor.h>
 #include <attn/report.h>
 #include <attn/scores.h>
+#include <attn/stream.h>
 #include <attn/text.h>
 #include <attn/trainer.h>
 

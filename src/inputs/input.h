@@ -113,6 +113,47 @@ struct at_cells {
     int (*put_json_pieces)(const at_cells *cells, int64_t example, at_writer *writer);
 };
 
+/* An example that comes in pieces: those of its rows that are there and may still be looked at. The kind's
+ * own struct begins with it. */
+typedef struct at_feed {
+    int64_t rows;        /* so many of the example are complete */
+    int ended;           /* there will be no more */
+    at_encoded *encoded; /* the rows of the last view, as one example */
+    int64_t first;       /* the number of the first of them */
+} at_feed;
+
+typedef struct at_feed_options {
+    const char *path; /* NULL, or the file that `pull` reads */
+    const char *name; /* of the example, in answers */
+    int64_t rate;     /* of what is pushed; 0: as the view has it */
+    int json;         /* answers are objects of JSON */
+} at_feed_options;
+
+typedef struct at_feed_shape {
+    int64_t edge;       /* rows at the beginning of a view that are not as they are in the whole */
+    int64_t rate;       /* numbers a second that are pushed; 0: they are rows */
+    double step, delay; /* seconds: from row to row; from the centre of a row until it is complete */
+} at_feed_shape;
+
+typedef struct at_feed_kind {
+    /* NULL, or why rows of this view cannot be told from a part of an example, and what to do. */
+    const char *(*refuses)(const at_input *input);
+    /* By its name: whether a file is one example that `pull` can read. */
+    int (*knows)(const at_input *input, const char *path);
+    void (*shape)(const at_input *input, at_feed_shape *shape);
+    attn_status (*open)(const at_input *input, attn_context *context, const at_feed_options *options,
+                        at_feed **feed);
+    void (*close)(at_feed *feed); /* NULL is allowed */
+    attn_status (*push)(at_feed *feed, const float *numbers, int64_t count, int last);
+    attn_status (*pull)(at_feed *feed);
+    /* Makes `encoded` rows first .. end - 1; those before them are not asked for again. */
+    attn_status (*view)(at_feed *feed, int64_t first, int64_t end);
+    const char *(*row_name)(const at_encoded *encoded, int64_t row);
+    /* What answers for rows from .. from + count - 1 of the view decide; last: they are the last ones. */
+    attn_status (*write)(at_feed *feed, const void *settings, const at_cells *cells, int64_t from,
+                         int64_t count, int last, at_writer *writer);
+} at_feed_kind;
+
 struct at_input_kind {
     const char *name, *help;
     const char *row, *example;  /* what they are called; NULL: that */
@@ -221,6 +262,8 @@ struct at_input_kind {
     /* Rows first .. first + count - 1 of a sequence that begins at row `begins` and ends with them. */
     attn_status (*fill_tail)(const at_input *input, const at_encoded *encoded, int64_t begins, int64_t first,
                              int64_t count, at_batch *batch);
+
+    const at_feed_kind *feed; /* examples that come in pieces, answered as they come; NULL: there are none */
 
     /* ---- the layer ---- */
     /* Parameters that all networks share, before the first of them is built; NULL: there are none. */

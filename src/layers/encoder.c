@@ -168,6 +168,13 @@ attn_variable *attn_encoder_apply(attn_tape *tape, const attn_encoder *encoder, 
     return attn_encoder_weights(tape, encoder, x, places, NULL);
 }
 
+at_reach at_encoder_reach(const attn_encoder *encoder) {
+    at_reach reach = {0, 0};
+    for (int64_t l = 0; l < encoder->options.layers; l++)
+        reach = at_reach_add(reach, at_mixer_reach(at_block_mixer(encoder->block[l])));
+    return reach;
+}
+
 int64_t attn_encoder_columns(const attn_encoder *encoder) { return encoder ? encoder->out : 0; }
 int64_t attn_encoder_layers(const attn_encoder *encoder) { return encoder ? encoder->options.layers : 0; }
 

@@ -2,6 +2,7 @@
 #ifndef AT_LAYERS_LAYERS_H
 #define AT_LAYERS_LAYERS_H
 
+#include <attn/encoder.h>
 #include <attn/layers.h>
 
 #include "tape/parameters.h"
@@ -59,6 +60,15 @@ attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *lay
                                       const attn_places *places, attn_activation activation);
 attn_variable *at_mixer_activated(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                   const attn_places *places, attn_activation activation);
+
+/* How far a row looks: rows before and after it that its result depends on; ATTN_UNLIMITED: all. */
+typedef struct at_reach {
+    int64_t left, right;
+} at_reach;
+at_reach at_mixer_reach(const attn_mixer *mixer);
+at_reach at_encoder_reach(const attn_encoder *encoder); /* of all its blocks together */
+/* Of one layer after another. */
+at_reach at_reach_add(at_reach a, at_reach b);
 
 /* A block's mixer, and the block on the next rows of the sequence that the state of its mixer holds. */
 const attn_mixer *at_block_mixer(const attn_block *block);

@@ -152,6 +152,32 @@ static attn_variable *apply_fc(attn_tape *tape, const attn_mixer *mixer, attn_va
     return attn_tape_linear(tape, window, mixer->weight, mixer->bias, mixer->options.activation);
 }
 
+/* ---- how far they look ---- */
+
+static at_reach reach_attention(const attn_mixer *mixer) {
+    const attn_multihead_options *o = at_multihead_options(mixer->attention);
+    return (at_reach){o->left, o->right};
+}
+
+/* The state goes on from the first row, or back from the last. */
+static at_reach reach_rnn(const attn_mixer *mixer) {
+    return (at_reach){ATTN_UNLIMITED, mixer->options.directions > 1 ? ATTN_UNLIMITED : 0};
+}
+
+static at_reach reach_window(const attn_mixer *mixer) {
+    const attn_mixer_options *o = &mixer->options;
+    int64_t before = o->causal ? o->width - 1 : o->width / 2;
+    int64_t step = o->kind == ATTN_MIXER_CNN ? o->dilation : 1;
+    return (at_reach){before * step, (o->width - 1 - before) * step};
+}
+
+at_reach at_reach_add(at_reach a, at_reach b) {
+    int all_left = a.left == ATTN_UNLIMITED || b.left == ATTN_UNLIMITED;
+    int all_right = a.right == ATTN_UNLIMITED || b.right == ATTN_UNLIMITED;
+    return (at_reach){all_left ? ATTN_UNLIMITED : a.left + b.left,
+                      all_right ? ATTN_UNLIMITED : a.right + b.right};
+}
+
 /* ---- the interface ---- */
 
 static const struct {
@@ -159,11 +185,12 @@ static const struct {
     attn_variable *(*apply)(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                             const attn_places *places);
     const at_mixer_steps *steps;
-} kinds[] = {{make_attention, apply_attention, &at_attention_steps},
-             {make_rnn, apply_rnn, &at_rnn_steps},
-             {make_window, apply_cnn, &at_window_steps},
-             {make_window, apply_fc, &at_window_steps},
-             {make_mean, apply_attention, &at_attention_steps}};
+    at_reach (*reach)(const attn_mixer *mixer);
+} kinds[] = {{make_attention, apply_attention, &at_attention_steps, reach_attention},
+             {make_rnn, apply_rnn, &at_rnn_steps, reach_rnn},
+             {make_window, apply_cnn, &at_window_steps, reach_window},
+             {make_window, apply_fc, &at_window_steps, reach_window},
+             {make_mean, apply_attention, &at_attention_steps, reach_attention}};
 
 attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
                               const attn_mixer_options *options) {
@@ -198,5 +225,7 @@ attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_v
 }
 
 const at_mixer_steps *at_mixer_steps_of(const attn_mixer *mixer) { return kinds[mixer->options.kind].steps; }
+
+at_reach at_mixer_reach(const attn_mixer *mixer) { return kinds[mixer->options.kind].reach(mixer); }
 
 int64_t attn_mixer_columns(const attn_mixer *mixer) { return mixer ? mixer->out : 0; }

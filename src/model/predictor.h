@@ -30,6 +30,9 @@ struct attn_predictor {
 attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *raw, attn_dataset **split,
                                int64_t **offsets);
 
+/* The answers of a prediction as a kind of input sees them that writes them. */
+void at_predictor_cells(const attn_predictor *predictor, const at_writing *now, at_cells *cells);
+
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);
 

@@ -137,32 +137,38 @@ static int cell_json_pieces(const at_cells *cells, int64_t example, at_writer *w
     return 1;
 }
 
+void at_predictor_cells(const attn_predictor *predictor, const at_writing *now, at_cells *cells) {
+    const attn_prediction *prediction = now->prediction;
+    *cells = (at_cells){.user = now,
+                        .outputs = prediction->count,
+                        .name = cell_name,
+                        .rows = cell_rows,
+                        .put = cell_put,
+                        .likely = cell_likely,
+                        .put_probability = cell_probability,
+                        .probability = cell_number,
+                        .encoded = prediction->encoded,
+                        .json = now->json,
+                        .more = attn_prediction_hypotheses(prediction, 0) > 1 ||
+                                at_setting_on(predictor, "alignment"),
+                        .per_row = prediction->labels_rows,
+                        .parts = prediction->piece_offsets != NULL,
+                        .put_json = cell_json,
+                        .put_json_probability = cell_json_probability,
+                        .put_json_rows = cell_json_rows,
+                        .put_json_pieces = cell_json_pieces};
+}
+
 /* Whether the answers stand in the format of the data: it has room for them. */
 static attn_status fill_in(const at_writing *now, const attn_write_options *options,
                            const attn_predictor *predictor, int *filled) {
     const at_input_kind *kind = predictor->stage->input->kind;
     const attn_prediction *prediction = now->prediction;
     const at_head_kind *head = prediction->answers[0]->head->kind;
+    at_cells cells;
     *filled = 0;
     if (!kind->fill_in || head->running || (now->json && !kind->fills_json) || options->plain) return ATTN_OK;
-    at_cells cells = {.user = now,
-                      .outputs = prediction->count,
-                      .name = cell_name,
-                      .rows = cell_rows,
-                      .put = cell_put,
-                      .likely = cell_likely,
-                      .put_probability = cell_probability,
-                      .probability = cell_number,
-                      .encoded = prediction->encoded,
-                      .json = now->json,
-                      .more = attn_prediction_hypotheses(prediction, 0) > 1 ||
-                              at_setting_on(predictor, "alignment"),
-                      .per_row = prediction->labels_rows,
-                      .parts = prediction->piece_offsets != NULL,
-                      .put_json = cell_json,
-                      .put_json_probability = cell_json_probability,
-                      .put_json_rows = cell_json_rows,
-                      .put_json_pieces = cell_json_pieces};
+    at_predictor_cells(predictor, now, &cells);
     if (prediction->split && now->dataset != prediction->split) {
         cells.nested = 1;
         cells.put_json = nested_json;

@@ -57,7 +57,104 @@ attn_status at_resample(attn_context *context, const float *samples, int64_t cou
     return ATTN_OK;
 }
 
+/* ---- in pieces ---- */
+
+struct at_resampler {
+    attn_context *context;
+    SRC_STATE *state;
+    int64_t from, to, taken, made; /* samples so far */
+    float *numbers;
+    int64_t room;
+};
+
+attn_status at_resampler_create(attn_context *context, int64_t from, int64_t to, at_resampler **resampler) {
+    int error = 0;
+    if (!src_is_valid_ratio((double)to / (double)from)) return fail(context, from, to, 6);
+    at_resampler *made = at_allocate(context, 1, sizeof *made, "samples at another rate");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    *made = (at_resampler){.context = context, .from = from, .to = to};
+    made->state = src_new(SRC_SINC_MEDIUM_QUALITY, 1, &error);
+    if (!made->state) {
+        at_release(context, made);
+        return fail(context, from, to, error);
+    }
+    *resampler = made;
+    return ATTN_OK;
+}
+
+void at_resampler_destroy(at_resampler *resampler) {
+    if (!resampler) return;
+    src_delete(resampler->state);
+    at_release(resampler->context, resampler->numbers);
+    at_release(resampler->context, resampler);
+}
+
+/* One call of the library; *more: there may be more to take or to give. */
+static attn_status push_some(at_resampler *by, const float **samples, int64_t *left, int64_t *have, int last,
+                             int *more) {
+    int64_t piece = *left < PIECE ? *left : PIECE, room = piece * by->to / by->from + 64;
+    attn_status status =
+        at_grow(by->context, &by->numbers, &by->room, *have + room, sizeof *by->numbers, "samples");
+    if (status != ATTN_OK) return status;
+    SRC_DATA data = {.data_in = *samples,
+                     .data_out = by->numbers + *have,
+                     .input_frames = (long)piece,
+                     .output_frames = (long)room,
+                     .end_of_input = last && piece == *left,
+                     .src_ratio = (double)by->to / (double)by->from};
+    int error = src_process(by->state, &data);
+    if (error != 0) return fail(by->context, by->from, by->to, error);
+    *samples += data.input_frames_used;
+    *left -= data.input_frames_used;
+    *have += data.output_frames_gen;
+    *more = data.input_frames_used > 0 || data.output_frames_gen > 0;
+    return ATTN_OK;
+}
+
+attn_status at_resampler_push(at_resampler *by, const float **samples, int64_t *count, int last) {
+    static const float none[1];
+    int64_t left = *count, have = 0;
+    const float *from = left ? *samples : none;
+    attn_status status = ATTN_OK;
+    int more = left > 0 || last;
+    by->taken += left;
+    while (more && status == ATTN_OK) status = push_some(by, &from, &left, &have, last, &more);
+    if (status != ATTN_OK) return status;
+    if (last) { /* a rounded end */
+        int64_t wanted = at_resampled_count(by->taken, by->from, by->to) - by->made;
+        if (wanted < 0) wanted = 0;
+        status = at_grow(by->context, &by->numbers, &by->room, wanted + 1, sizeof *by->numbers, "samples");
+        if (status != ATTN_OK) return status;
+        if (have < wanted) memset(by->numbers + have, 0, (size_t)(wanted - have) * sizeof *by->numbers);
+        have = wanted;
+    }
+    by->made += have;
+    *samples = by->numbers;
+    *count = have;
+    return ATTN_OK;
+}
+
 #else
+
+struct at_resampler {
+    int none;
+};
+
+attn_status at_resampler_create(attn_context *context, int64_t from, int64_t to, at_resampler **resampler) {
+    float nothing = 0;
+    (void)resampler;
+    return at_resample(context, &nothing, 0, from, to, &nothing);
+}
+
+void at_resampler_destroy(at_resampler *resampler) { (void)resampler; }
+
+attn_status at_resampler_push(at_resampler *by, const float **samples, int64_t *count, int last) {
+    (void)by;
+    (void)samples;
+    (void)count;
+    (void)last;
+    return ATTN_UNSUPPORTED;
+}
 
 attn_status at_resample(attn_context *context, const float *samples, int64_t count, int64_t from, int64_t to,
                         float *resampled) {

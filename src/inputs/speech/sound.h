@@ -37,4 +37,11 @@ int64_t at_resampled_count(int64_t count, int64_t from, int64_t to);
 attn_status at_resample(attn_context *context, const float *samples, int64_t count, int64_t from, int64_t to,
                         float *resampled);
 
+/* The same for samples that come in pieces. push: *samples and *count become those at the other rate that can
+ * be told now, good until the next call; with the last piece there are at_resampled_count of them in all. */
+typedef struct at_resampler at_resampler;
+attn_status at_resampler_create(attn_context *context, int64_t from, int64_t to, at_resampler **resampler);
+attn_status at_resampler_push(at_resampler *resampler, const float **samples, int64_t *count, int last);
+void at_resampler_destroy(at_resampler *resampler); /* NULL is allowed */
+
 #endif

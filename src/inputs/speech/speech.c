@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "data/stored.h"
 #include "inputs/kinds.h"
+#include "inputs/speech/feed.h"
 #include "inputs/speech/reader.h"
 #include "tape/parameters.h"
 
@@ -272,6 +273,7 @@ const at_input_kind at_speech_kind = {
     .create_batch = at_speech_create_batch,
     .fill = at_speech_fill,
     .free_batch = at_speech_free_batch,
+    .feed = &at_speech_feed_kind,
     .build = build,
     .apply = apply,
 };
