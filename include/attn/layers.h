@@ -80,8 +80,8 @@ typedef struct attn_places {
     attn_variable *edges; /* features of the graph's edges, by edge number: edges x edge_columns of the
                              layer. Given exactly if the layer was made with edge_columns */
 
-    /* NULL, or the grid of each sequence ([sequences]), for ATTN_POSITION_GRID: its rows are those of
-     * the grid one after another, height * width of them. */
+    /* NULL, or the grid of each sequence ([sequences]), for positions and mixers on grids: its rows are those
+     * of the grid one after another, height * width of them. */
     const int64_t *heights, *widths;
 
     float *weights; /* NULL, or where the weights of the layer go (see attn_tape_attention) */
@@ -231,6 +231,9 @@ typedef struct attn_mixer_options {
     int64_t width;    /* of CNN and FC: rows seen; 5 after init (causal: all of them at or before i) */
     int64_t dilation; /* of CNN; 1 after init */
     attn_activation activation; /* of CNN and FC; RELU after init */
+    int grid; /* not 0: CNN and FC see the square of width x width rows around a row of its sequence's grid
+                 (places.heights and widths), and "name.weight" is columns x (width * width) x columns; not
+                 with causal. The other kinds do not look at it */
 } attn_mixer_options;
 ATTN_API void attn_mixer_options_init(attn_mixer_options *options);
 

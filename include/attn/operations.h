@@ -145,6 +145,21 @@ ATTN_API attn_variable *attn_tape_convolution(attn_tape *tape, attn_variable *x,
                                               attn_parameter *weight, attn_parameter *bias,
                                               const attn_convolution_options *options);
 
+/* Sequences that are grids: the rows of a sequence are those of its grid line after line, height * width of
+ * them. A grid of no rows may have any width and height 0, or the other way round. */
+typedef struct attn_grids {
+    attn_ragged batch;
+    const int64_t *heights, *widths; /* [sequences] */
+} attn_grids;
+
+/* A convolution over each grid: a result sees the square of width x width rows around it, dilated alike in
+ * both directions, with 0 past the edges; of an even width the upper and the left side get width / 2. weight:
+ * out x (width * width) x in (rank 3), the square line by line, from the uppermost. causal is refused
+ * (UNSUPPORTED), and so is a sequence that has not the rows of its grid (SHAPE_MISMATCH). */
+ATTN_API attn_variable *attn_tape_convolution_grid(attn_tape *tape, attn_variable *x, const attn_grids *grids,
+                                                   attn_parameter *weight, attn_parameter *bias,
+                                                   const attn_convolution_options *options);
+
 /* Recurrent networks, with u = W x_t + b and r = R h_(t-1) + c, and gates in
  * this order in the rows of W, R, b, c:
  *

@@ -29,6 +29,9 @@ int at_check_options(attn_parameters *set, const char *layer, size_t size, size_
 /* 0, with the tape's error set, unless places is there and was set up by attn_places_init. */
 int at_places_ready(attn_tape *tape, const char *layer, const attn_places *places);
 
+/* The grids of places. 0, with the tape's error set, if it has none. */
+int at_places_grids(attn_tape *tape, const char *layer, const attn_places *places, attn_grids *grids);
+
 /* The codes of ATTN_POSITION_GRID, and x with them added. */
 typedef struct at_grid at_grid;
 at_grid *at_grid_create(attn_parameters *set, const char *name, int64_t columns);

@@ -2,9 +2,9 @@
  *
  *     attention   attn_multihead
  *     rnn         tanh, GRU or LSTM, one or two directions
- *     cnn         act(convolution)
- *     fc          act(linear map of the rows i - left .. i + right side by side)
- *     mean        attn_multihead with uniform weights
+ *     cnn         act(convolution); on grids over squares
+ *     fc          act(linear map of the rows i - left .. i + right side by side); on grids of those of a
+ * square mean        attn_multihead with uniform weights
  *
  * A mixer is a kind, its parameters, a function that applies it, and one that
  * takes the next rows of a sequence (mixer_step.c): a new kind is one more set of
@@ -123,8 +123,14 @@ static void make_window(attn_parameters *set, const char *name, attn_mixer *mixe
                            o->width, o->dilation);
         return;
     }
+    if (o->grid && (o->causal || o->width > 32767)) {
+        at_parameters_fail(set, o->causal ? ATTN_UNSUPPORTED : ATTN_INVALID_ARGUMENT, "%s: %s", name,
+                           o->causal ? "the rows of a grid have no order: causal and grid do not go together"
+                                     : "a window on a grid is at most 32767 wide");
+        return;
+    }
     char text[AT_NAME];
-    int64_t shape[3] = {o->columns, o->width, o->columns};
+    int64_t shape[3] = {o->columns, o->grid ? o->width * o->width : o->width, o->columns};
     attn_parameter_options options;
     attn_parameter_options_init(&options);
     options.initial = ATTN_INITIAL_KAIMING;
@@ -134,8 +140,22 @@ static void make_window(attn_parameters *set, const char *name, attn_mixer *mixe
     mixer->out = o->columns;
 }
 
+/* fc on a grid is the convolution that is not dilated: the same sums, without the squares side by side. */
+static attn_variable *apply_grid(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
+                                 const attn_places *places) {
+    attn_grids grids;
+    if (!at_places_grids(tape, "mixer", places, &grids)) return NULL;
+    attn_convolution_options options;
+    attn_convolution_options_init(&options);
+    options.width = mixer->options.width;
+    options.dilation = mixer->options.kind == ATTN_MIXER_CNN ? mixer->options.dilation : 1;
+    options.activation = mixer->options.activation;
+    return attn_tape_convolution_grid(tape, x, &grids, mixer->weight, mixer->bias, &options);
+}
+
 static attn_variable *apply_cnn(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                 const attn_places *places) {
+    if (mixer->options.grid) return apply_grid(tape, mixer, x, places);
     attn_convolution_options options;
     attn_convolution_options_init(&options);
     options.width = mixer->options.width;
@@ -147,6 +167,7 @@ static attn_variable *apply_cnn(attn_tape *tape, const attn_mixer *mixer, attn_v
 
 static attn_variable *apply_fc(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                const attn_places *places) {
+    if (mixer->options.grid) return apply_grid(tape, mixer, x, places);
     int64_t width = mixer->options.width, left = mixer->options.causal ? width - 1 : width / 2;
     attn_variable *window = attn_tape_window(tape, x, &places->batch, left, width - 1 - left);
     return attn_tape_linear(tape, window, mixer->weight, mixer->bias, mixer->options.activation);

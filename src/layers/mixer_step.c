@@ -72,6 +72,7 @@ enum { AT_ONCE = 16 }; /* rows: two or three calls for so many */
 
 static const char *window_refuses(const attn_mixer *mixer) {
     int64_t width = mixer->options.width, right = mixer->options.causal ? 0 : width - 1 - width / 2;
+    if (mixer->options.grid) return "its window is a square of a grid";
     return right == 0 ? NULL : "its window reaches past a row (causal is needed)";
 }
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tape/tape.h"
+#include "tape/ops/checks.h"
 
 enum { TABLE_ROWS = 256 };
 
@@ -54,28 +54,13 @@ at_grid *at_grid_create(attn_parameters *set, const char *name, int64_t columns)
     return grid->codes ? grid : NULL;
 }
 
-/* Every sequence has the rows of its grid. */
-static int check_grids(attn_tape *tape, const attn_places *places, int64_t rows) {
+int at_places_grids(attn_tape *tape, const char *layer, const attn_places *places, attn_grids *grids) {
     if (!places->heights || !places->widths) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                     "positions: places.%s is NULL, and positions in a grid need it",
-                     places->heights ? "widths" : "heights");
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: places.%s is NULL, and what stands in a grid needs it",
+                     layer, places->heights ? "widths" : "heights");
         return 0;
     }
-    if (!at_tape_has_batch(tape, "positions", &places->batch, rows, NULL)) return 0;
-    for (int64_t b = 0; b < places->batch.sequences; b++) {
-        int64_t length = places->batch.offsets[b + 1] - places->batch.offsets[b];
-        int64_t height = places->heights[b], width = places->widths[b];
-        int fits = height >= 0 && width >= 0;
-        if (fits)
-            fits = height == 0 || width == 0 ? length == 0 : length % width == 0 && length / width == height;
-        if (fits) continue;
-        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
-                     "positions: sequence %" PRId64 " has %" PRId64 " rows, and its grid is %" PRId64
-                     " x %" PRId64,
-                     b, length, height, width);
-        return 0;
-    }
+    *grids = (attn_grids){places->batch, places->heights, places->widths};
     return 1;
 }
 
@@ -110,7 +95,11 @@ static int64_t find_places(const attn_places *places, int64_t *down, int64_t *al
 
 attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
                              const attn_places *places) {
-    if (!check_grids(tape, places, x->rows)) return NULL;
+    attn_grids grids;
+    if (!at_places_grids(tape, "positions", places, &grids) ||
+        !at_tape_has_grids(tape, "positions", &grids, x->rows, NULL)) {
+        return NULL;
+    }
     attn_variable *code = at_result(tape, x->rows, 2 * grid->half);
     at_scratch mark = at_scratch_mark(tape);
     int64_t *down = at_scratch_memory(tape, x->rows, sizeof *down);

@@ -82,6 +82,7 @@ static attn_status build_stage(at_stage *stage, uint64_t seed, at_safetensors *f
     attn_encoder_options encoder;
     at_config_encoder(values, &encoder, kinds);
     encoder.block.mixer.attention.edge_columns = stage->input->edge_columns;
+    encoder.block.mixer.grid = stage->input->kind->grid; /* the stem's, too */
     if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, stage->prefix);
     stage->network_count = (int)stage->values.output->members;
     for (int n = 0; n < stage->network_count; n++) build_network(stage, n, set, &encoder);

@@ -178,15 +178,22 @@ typedef struct at_pool_attention_backward_call {
 } at_pool_attention_backward_call;
 
 /* Row i of the unfolded matrix is rows i + first, i + first + step, ... of x, `width`
- * of them, side by side, and 0 for those outside the sequence of i. */
+ * of them, side by side, and 0 for those outside the sequence of i.
+ *
+ * Where sequences are grids, line after line, the rows are those of a square around i: side of
+ * them, first, first + step, ... along a line, of as many lines, the uppermost line first; 0 for
+ * those outside the grid. width is then side * side. */
 typedef struct at_window {
-    attn_ragged batch; /* host */
-    int64_t width;     /* rows side by side */
-    int64_t first;     /* where the leftmost is, seen from the row */
-    int64_t step;      /* from one to the next; >= 1 */
+    attn_ragged batch;     /* host */
+    int64_t width;         /* rows side by side */
+    int64_t first;         /* where the leftmost is, seen from the row */
+    int64_t step;          /* from one to the next; >= 1 */
+    const int64_t *widths; /* host: the length of a line of each sequence's grid; NULL: no grids */
+    int64_t side;          /* of the square */
 } at_window;
 
-typedef struct at_window_call { /* y = unfold(x); backward: x = fold(y), both being gradients */
+/* y = unfold(x); backward: x = fold(y), both being gradients. Along sequences, not on grids. */
+typedef struct at_window_call {
     at_window window;
     at_view x, y;
 } at_window_call;

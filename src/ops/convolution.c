@@ -1,9 +1,10 @@
-/* convolution.c: a convolution along each sequence.
+/* convolution.c: a convolution along each sequence, or over its grid.
  *
  *     y_i = act(b + sum_t W_t x_(i + offset_t))        offset_t = first + t * dilation
  *
- * x rows x in, W out x width x in, y rows x out; 0 outside the sequence. With
- * the rows that a result sees side by side (ops/window.h) it is a product:
+ * x rows x in, W out x width x in, y rows x out; 0 outside the sequence. On grids the
+ * offsets are those of a square, line by line, and the rest is the same. With the
+ * rows that a result sees side by side (ops/window.h) it is a product:
  *
  *     forward    y  = act(unfold(x) W^T + b)       W seen as out x (width * in)
  *     backward   with g = dy * act'(pre), which is made before:
@@ -210,8 +211,7 @@ static attn_status input_gradient(attn_context *context, const at_convolution_ba
                          call->window.width,           call->dx.columns, NULL};
     int64_t lanes = mirror.kernels->lanes, panels = pieces(mirror.in, lanes);
     int64_t numbers = panels * lanes * mirror.width * mirror.out;
-    at_window mirrored = call->window;
-    mirrored.first = -(call->window.first + (call->window.width - 1) * call->window.step);
+    at_window mirrored = at_window_mirror(&call->window);
     at_gemm product = {.columns = mirror.in,
                        .packed = call->weight, /* until it is laid out: only whether it is packed counts */
                        .c = call->dx.data,

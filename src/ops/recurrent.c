@@ -241,7 +241,7 @@ static void before_task(void *argument, int64_t task, int worker) {
     const at_recurrent_before_call *s = *(const at_recurrent_before_call *const *)argument;
     const at_view *y = &s->y;
     int64_t row = task * ROWS_OF_TASK, end = row + ROWS_OF_TASK < y->rows ? row + ROWS_OF_TASK : y->rows;
-    at_window before = {s->batch, 1, s->direction ? 1 : -1, 1};
+    at_window before = {.batch = s->batch, .width = 1, .first = s->direction ? 1 : -1, .step = 1};
     (void)worker;
     if (s->before) {
         at_unfold(&before, y->data + s->direction * s->hidden, y->stride, s->hidden, row, end, 0, s->hidden,

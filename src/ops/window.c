@@ -2,9 +2,9 @@
  *
  *     y_i = [x_(i + first) | x_(i + first + step) | ...]
  *
- * with 0 for rows outside the sequence. Walking back, a row gathers what came
- * to all its copies, in the order of the windows' columns: no two tasks write
- * to one row.
+ * with 0 for rows outside the sequence. On a grid whose lines are w long, i + w (first + v step) + first + u
+ * step for all u of every v, with 0 for what is outside the grid. Walking back, a row gathers what came to
+ * all its copies, in the order of the windows' columns: no two tasks write to one row.
  */
 #include "ops/window.h"
 
@@ -42,13 +42,51 @@ static void unfold_piece(const attn_ragged *batch, int64_t offset, const float *
     }
 }
 
+/* The same on grids: the rows `down` lines below and `along` to the right. */
+static void unfold_grid_piece(const at_window *window, int64_t down, int64_t along, const float *x,
+                              int64_t stride, int64_t row, int64_t row_end, int64_t count, float *y,
+                              int64_t y_stride) {
+    const attn_ragged *batch = &window->batch;
+    size_t bytes = (size_t)count * sizeof(float);
+    for (int64_t b = at_sequence_of(batch, row), i = row; i < row_end; b++) {
+        int64_t begin = batch->offsets[b], end = batch->offsets[b + 1], width = window->widths[b];
+        int64_t line = begin == end ? end : i - (i - begin) % width; /* where it begins */
+        for (; line < end && i < row_end; line += width) {
+            int64_t last = least(line + width, row_end), there = last, gone = last;
+            /* compared in lines: a window may be far larger than the grid */
+            int64_t above = (line - begin) / width, below = (end - line) / width - 1;
+            if (down >= -above && down <= below) {
+                there = between(i, line - along, last);
+                gone = between(there, line + width - along, last);
+            }
+            for (; i < there; i++) memset(y + (i - row) * y_stride, 0, bytes);
+            for (; i < gone; i++)
+                memcpy(y + (i - row) * y_stride, x + (i + down * width + along) * stride, bytes);
+            for (; i < last; i++) memset(y + (i - row) * y_stride, 0, bytes);
+        }
+    }
+}
+
+at_window at_window_mirror(const at_window *window) {
+    at_window mirrored = *window;
+    int64_t count = window->widths ? window->side : window->width;
+    mirrored.first = -(window->first + (count - 1) * window->step);
+    return mirrored;
+}
+
 void at_unfold(const at_window *window, const float *x, int64_t stride, int64_t columns, int64_t row,
                int64_t row_end, int64_t column, int64_t count, float *y, int64_t y_stride) {
     if (row >= row_end) return;
     while (count > 0) {
         int64_t t = column / columns, c = column % columns, piece = least(columns - c, count);
-        unfold_piece(&window->batch, window->first + t * window->step, x + c, stride, row, row_end, piece, y,
-                     y_stride);
+        if (window->widths) {
+            int64_t down = window->first + t / window->side * window->step;
+            int64_t along = window->first + t % window->side * window->step;
+            unfold_grid_piece(window, down, along, x + c, stride, row, row_end, piece, y, y_stride);
+        } else {
+            unfold_piece(&window->batch, window->first + t * window->step, x + c, stride, row, row_end, piece,
+                         y, y_stride);
+        }
         column += piece;
         count -= piece;
         y += piece;

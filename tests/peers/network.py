@@ -51,6 +51,10 @@ class Ragged(ctypes.Structure):
     _fields_ = [("sequences", c_int64), ("offsets", c_void_p)]
 
 
+class Grids(ctypes.Structure):
+    _fields_ = [("batch", Ragged), ("heights", c_void_p), ("widths", c_void_p)]
+
+
 class ParameterOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -143,6 +147,7 @@ class MixerOptions(ctypes.Structure):
         ("width", c_int64),
         ("dilation", c_int64),
         ("activation", c_int),
+        ("grid", c_int),
     ]
 
 
@@ -285,6 +290,16 @@ def bind():
             pointer,
             POINTER(ConvolutionOptions),
         ),
+        (
+            "tape_convolution_grid",
+            pointer,
+            pointer,
+            pointer,
+            POINTER(Grids),
+            pointer,
+            pointer,
+            POINTER(ConvolutionOptions),
+        ),
         ("tape_recurrent", pointer, pointer, pointer, batch, c_int, POINTER(RecurrentWeights), c_int),
         ("tape_rotary", pointer, pointer, pointer, number, batch, pointer, c_float),
         ("cross_entropy_options_init", None, POINTER(CrossEntropyOptions)),
@@ -382,6 +397,15 @@ def ragged(lengths):
     offsets = offsets_of(lengths)
     result = Ragged(len(lengths), offsets.ctypes.data)
     result.keep = offsets
+    return result
+
+
+def grids(sizes):
+    """Grids of these (height, width), one after another."""
+    sides = np.array(sizes, np.int64).reshape(-1, 2).T.copy()
+    batch = ragged([h * w for h, w in sizes])
+    result = Grids(batch, sides[0].ctypes.data, sides[1].ctypes.data)
+    result.keep = [batch, sides]
     return result
 
 
@@ -600,6 +624,11 @@ class Tape:
     def convolution(self, x, lengths, weight, bias, **fields):
         return self.record(
             "tape_convolution", x, ragged(lengths), weight, bias, options("convolution", **fields)
+        )
+
+    def convolution_grid(self, x, sizes, weight, bias, **fields):
+        return self.record(
+            "tape_convolution_grid", x, grids(sizes), weight, bias, options("convolution", **fields)
         )
 
     def recurrent(self, x, lengths, kind, directions):

@@ -105,6 +105,48 @@ def convolutions():
         )
 
 
+def grid_convolutions():
+    for seed, width, dilation in itertools.product(SEEDS[:2], (1, 2, 3, 5), (1, 2)):
+        random = np.random.default_rng((seed, width, dilation))
+        sizes = [(1, 1), (1, 9), (7, 1), (0, 4)] + [tuple(map(int, n)) for n in random.integers(1, 13, (3, 2))]
+        lengths = [h * w for h, w in sizes]
+        columns, out = (int(n) for n in random.integers(1, 50, 2))
+        activation = str(random.choice(list(ACTIVATIONS)))
+        fields = {"width": width, "dilation": dilation, "activation": activation}
+        parameters = {
+            "weight": normal(random, out, width * width, columns, size=1 / (width * math.sqrt(columns))),
+            "bias": normal(random, out, size=0.5),
+        }
+
+        def build(made, n=sizes, f=fields):
+            return lambda tape, v: tape.convolution_grid(
+                v["x"], n, made.find("weight"), made.find("bias"), **f
+            )
+
+        def judge(leaves, n=sizes, w=width, d=dilation, act=activation, c=columns, o=out):
+            module = nn.Conv2d(c, o, w, dilation=d, **DOUBLE)
+            weight = leaves["weight"].reshape(o, w, w, c).permute(0, 3, 1, 2)
+            before, after = w // 2 * d, (w - 1 - w // 2) * d
+            results = []
+            for x, (height, across) in zip(sequences(leaves["x"], [h * v for h, v in n]), n):
+                if len(x):
+                    around = F.pad(x.T.reshape(1, c, height, across), (before, after, before, after))
+                    seen = functional_call(
+                        module, {"weight": weight, "bias": leaves["bias"]}, around, strict=True
+                    )
+                    results.append(seen.reshape(o, -1).T)
+            return ACTIVATIONS[act](torch.cat(results))
+
+        yield Case(
+            f"convolution over grids, {columns} -> {out}, {sizes}, {fields}",
+            {"x": normal(random, sum(lengths), columns)},
+            build,
+            judge,
+            parameters,
+            seed=seed,
+        )
+
+
 def pools_and_windows():
     for seed in SEEDS:
         random = np.random.default_rng(seed)

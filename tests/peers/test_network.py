@@ -150,6 +150,7 @@ GROUPS = {
     "feed-forward, gated": network_attention.feed_forward,
     "nn.RNN, nn.GRU, nn.LSTM": network_operations.recurrent,
     "nn.Conv1d": network_operations.convolutions,
+    "nn.Conv2d": network_operations.grid_convolutions,
     "pooling, windows": network_operations.pools_and_windows,
     "nn.LayerNorm, nn.RMSNorm": network_operations.norms,
     "nn.Embedding, nn.EmbeddingBag": network_operations.embeddings,

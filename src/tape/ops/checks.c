@@ -52,3 +52,35 @@ int64_t *at_tape_table_rows(attn_tape *tape, const char *operation, const attn_p
     }
     return rows;
 }
+
+/* height * width rows, without computing it. */
+static int has_rows_of_grid(int64_t rows, int64_t height, int64_t width) {
+    if (height < 0 || width < 0) return 0;
+    if (height == 0 || width == 0) return rows == 0;
+    return rows % width == 0 && rows / width == height;
+}
+
+int at_tape_has_grids(attn_tape *tape, const char *operation, const attn_grids *grids, int64_t rows,
+                      attn_grids *copy) {
+    if (!grids || !grids->heights || !grids->widths) {
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: %s NULL", operation,
+                     !grids            ? "grids is"
+                     : !grids->heights ? "the heights of the grids are"
+                                       : "the widths of the grids are");
+        return 0;
+    }
+    const attn_ragged *batch = &grids->batch;
+    if (!at_tape_has_batch(tape, operation, batch, rows, copy ? &copy->batch : NULL)) return 0;
+    for (int64_t b = 0; b < batch->sequences; b++) {
+        int64_t length = batch->offsets[b + 1] - batch->offsets[b];
+        if (has_rows_of_grid(length, grids->heights[b], grids->widths[b])) continue;
+        at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
+                     "%s: sequence %" PRId64 " has %" PRId64 " rows, and its grid is %" PRId64 " x %" PRId64,
+                     operation, b, length, grids->heights[b], grids->widths[b]);
+        return 0;
+    }
+    if (!copy) return 1;
+    copy->heights = at_tape_copy(tape, grids->heights, batch->sequences, sizeof *grids->heights);
+    copy->widths = at_tape_copy(tape, grids->widths, batch->sequences, sizeof *grids->widths);
+    return copy->heights && copy->widths;
+}

@@ -18,4 +18,9 @@ int at_tape_has_rows(attn_tape *tape, const char *operation, const char *name, c
 int64_t *at_tape_table_rows(attn_tape *tape, const char *operation, const attn_parameter *table,
                             const int32_t *ids, int64_t count);
 
+/* 0, with an error, unless the grids are there and every sequence has the rows of its own. copy: NULL, or
+ * where a copy in the arena goes. */
+int at_tape_has_grids(attn_tape *tape, const char *operation, const attn_grids *grids, int64_t rows,
+                      attn_grids *copy);
+
 #endif

@@ -1,9 +1,10 @@
-/* convolution.c: a convolution along each sequence.
+/* convolution.c: a convolution along each sequence, or over its grid.
  *
  *     y_i = act(b + sum_t W_t x_(i + offset_t))        offset_t = first + t * dilation
  *
- * x rows x in, W out x width x in, y rows x out; 0 outside the sequence. With
- * the rows that a result sees side by side (at_window) it is a product:
+ * x rows x in, W out x width x in, y rows x out; 0 outside the sequence. On grids the
+ * offsets are those of a square, line by line, and the rest is the same. With the
+ * rows that a result sees side by side (at_window) it is a product:
  *
  *     forward    y  = act(unfold(x) W^T + b)       W seen as out x (width * in)
  *     backward   g  = dy * act'(pre)
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "ops/check.h"
+#include "tape/ops/checks.h"
 #include "tape/product.h"
 
 typedef struct convolution_state {
@@ -116,24 +118,14 @@ static int check_weights(attn_tape *tape, const attn_variable *x, const attn_par
     return 1;
 }
 
-attn_variable *attn_tape_convolution(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
-                                     attn_parameter *weight, attn_parameter *bias,
-                                     const attn_convolution_options *options) {
-    attn_convolution_options o;
-    if (!at_tape_ready(tape) || !at_tape_has(tape, "convolution", "x", x) ||
-        !take_options(tape, options, &o) || !check_weights(tape, x, weight, bias, o.width)) {
-        return NULL;
-    }
+/* What both have in common, with s->window filled in. */
+static attn_variable *convolve(attn_tape *tape, attn_variable *x, attn_parameter *weight,
+                               attn_parameter *bias, attn_activation activation, convolution_state *s) {
     attn_variable *y = at_result(tape, x->rows, weight->rows);
-    convolution_state *s = at_tape_memory(tape, 1, sizeof *s);
-    if (!y || !s || !at_tape_has_batch(tape, "convolution", batch, x->rows, &s->window.batch)) return NULL;
-    int64_t before = o.causal ? o.width - 1 : o.width / 2;
+    if (!y) return NULL;
     s->weight = weight;
     s->bias = bias;
-    s->window.width = o.width;
-    s->window.first = -before * o.dilation;
-    s->window.step = o.dilation;
-    s->activation = o.activation;
+    s->activation = activation;
     s->pre = NULL;
     if (s->activation != ATTN_IDENTITY && at_recording(tape)) {
         s->pre = at_tape_numbers(tape, y->rows * y->columns);
@@ -155,4 +147,52 @@ attn_variable *attn_tape_convolution(attn_tape *tape, attn_variable *x, const at
     at_record(tape, y, convolution_backward, s,
               at_parameter_wanted(tape, weight) || at_parameter_wanted(tape, bias), x, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
+}
+
+attn_variable *attn_tape_convolution(attn_tape *tape, attn_variable *x, const attn_ragged *batch,
+                                     attn_parameter *weight, attn_parameter *bias,
+                                     const attn_convolution_options *options) {
+    attn_convolution_options o;
+    if (!at_tape_ready(tape) || !at_tape_has(tape, "convolution", "x", x) ||
+        !take_options(tape, options, &o) || !check_weights(tape, x, weight, bias, o.width)) {
+        return NULL;
+    }
+    convolution_state *s = at_tape_memory(tape, 1, sizeof *s);
+    if (!s) return NULL;
+    memset(&s->window, 0, sizeof s->window);
+    if (!at_tape_has_batch(tape, "convolution", batch, x->rows, &s->window.batch)) return NULL;
+    int64_t before = o.causal ? o.width - 1 : o.width / 2;
+    s->window.width = o.width;
+    s->window.first = -before * o.dilation;
+    s->window.step = o.dilation;
+    return convolve(tape, x, weight, bias, o.activation, s);
+}
+
+attn_variable *attn_tape_convolution_grid(attn_tape *tape, attn_variable *x, const attn_grids *grids,
+                                          attn_parameter *weight, attn_parameter *bias,
+                                          const attn_convolution_options *options) {
+    const int64_t widest = 32767; /* its square fits where a width does */
+    attn_convolution_options o;
+    if (!at_tape_ready(tape) || !at_tape_has(tape, "convolution", "x", x) || !take_options(tape, options, &o))
+        return NULL;
+    if (o.causal) {
+        return at_tape_fail(tape, ATTN_UNSUPPORTED,
+                            "convolution: the rows of a grid have no order: causal is for sequences");
+    }
+    if (o.width > widest) {
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                            "convolution: width is %" PRId64 "; over a grid 1 .. %" PRId64 " are possible",
+                            o.width, widest);
+    }
+    if (!check_weights(tape, x, weight, bias, o.width * o.width)) return NULL;
+    convolution_state *s = at_tape_memory(tape, 1, sizeof *s);
+    attn_grids kept;
+    if (!s || !at_tape_has_grids(tape, "convolution", grids, x->rows, &kept)) return NULL;
+    s->window.batch = kept.batch;
+    s->window.widths = kept.widths;
+    s->window.side = o.width;
+    s->window.width = o.width * o.width;
+    s->window.first = -(o.width / 2) * o.dilation;
+    s->window.step = o.dilation;
+    return convolve(tape, x, weight, bias, o.activation, s);
 }

@@ -8,6 +8,7 @@
 #include "tape/tape.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void window_backward(attn_tape *tape, at_node *node) {
     attn_variable *x = node->input[0];
@@ -35,6 +36,7 @@ attn_variable *attn_tape_window(attn_tape *tape, attn_variable *x, const attn_ra
                             left, right, x->columns);
     }
     at_window *window = at_tape_memory(tape, 1, sizeof *window);
+    if (window) memset(window, 0, sizeof *window);
     if (!window || !at_tape_has_batch(tape, "window", batch, x->rows, &window->batch)) return NULL;
     window->width = left + right + 1;
     window->first = -left;
