@@ -3,6 +3,7 @@
  * touched. The arguments of the linear operator are in test_matmul.c.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,7 +231,8 @@ static void test_type_and_device(void **state) {
 static void test_size_fields(void **state) {
     (void)state;
     BAD(make_ragged, x.pattern.size = 0, ATTN_INVALID_ARGUMENT, "pattern|size");
-    BAD(make_ragged, x.options.size -= 1, ATTN_INVALID_ARGUMENT, "options|size");
+    BAD(make_ragged, x.options.size = offsetof(attn_attention_options, edge_value), ATTN_INVALID_ARGUMENT,
+        "options|size");
     BAD_BACKWARD(make_ragged, x.gradients.size -= 8, ATTN_INVALID_ARGUMENT, "gradients|size");
 }
 
@@ -319,6 +321,9 @@ static void test_options(void **state) {
     BAD(make_ragged, x.options.dropout = -0.25f, ATTN_INVALID_ARGUMENT, "dropout|-0.25");
     BAD(make_ragged, x.options.dropout = NAN, ATTN_INVALID_ARGUMENT, "dropout");
     BAD(make_ragged, x.options.bias.shape[0] = 3, ATTN_SHAPE_MISMATCH, "bias|3 x 4 x 6 x 10|2");
+    static const int64_t groups[] = {1, 2}, negative[] = {0, -1};
+    BAD(make_ragged, x.options.bias_of = groups, ATTN_SHAPE_MISMATCH, "bias_of[1] is 2|2 x 4 x 6 x 10");
+    BAD(make_ragged, x.options.bias_of = negative, ATTN_SHAPE_MISMATCH, "bias_of[1] is -1");
     BAD(make_ragged, x.options.bias.shape[1] = 2, ATTN_SHAPE_MISMATCH, "bias|2 x 2 x 6 x 10|4");
     BAD(make_ragged, x.options.bias.shape[2] = 5, ATTN_SHAPE_MISMATCH, "bias|2 x 4 x 5 x 10|6");
     BAD(make_ragged, x.options.bias.shape[3] = 6, ATTN_SHAPE_MISMATCH, "bias|2 x 4 x 6 x 6|7");

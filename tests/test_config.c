@@ -310,6 +310,24 @@ static void test_defaults_fit(void **state) {
     }
 }
 
+/* Positions in a grid are for inputs that have one. */
+static void test_grids(void **state) {
+    (void)state;
+    static const char *const positions[] = {"grid", "grid-learned", "grid-relative"};
+    static const char *const inputs[] = {"text", "vectors"};
+    for (int p = 0; p < 3; p++) {
+        for (int i = 0; i < 2; i++) {
+            attn_config *config = create();
+            at_config values;
+            set(config, "task", "classify");
+            set(config, "input", inputs[i]);
+            set(config, "encoder.position", positions[p]);
+            refused(at_config_values(config, &values), inputs[i], "has no grid: encoder.position can be");
+            attn_config_destroy(config);
+        }
+    }
+}
+
 /* What only the tasks of sequences refuse. */
 static void test_sequences_together(void **state) {
     (void)state;
@@ -781,6 +799,7 @@ int main(void) {
         cmocka_unit_test(test_defaults_of_tasks),
         cmocka_unit_test(test_defaults_of_sizes),
         cmocka_unit_test(test_defaults_fit),
+        cmocka_unit_test(test_grids),
         cmocka_unit_test(test_sequences_together),
         cmocka_unit_test(test_set_and_get),
         cmocka_unit_test(test_ranges),

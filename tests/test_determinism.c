@@ -60,6 +60,11 @@ static test_case case_number(int number) {
         c.bias = true;
         c.bias_shared = SHARE_SEQUENCE | SHARE_HEAD | SHARE_QUERY;
         return c;
+    case 5: /* a ragged batch whose sequences take turns with three biases */
+        c.sequences = 6;
+        for (int b = 1; b < 6; b++) c.queries[b] = c.keys[b] = 20 + 9 * b;
+        c.bias = c.bias_groups = true;
+        return c;
     default: /* everything */
         c.layout = LAYOUT_ROOM;
         c.sequences = 2;
@@ -74,7 +79,7 @@ static test_case case_number(int number) {
         return c;
     }
 }
-#define CASES 6
+#define CASES 7
 
 static void test_threads(void **state) {
     (void)state;

@@ -38,6 +38,7 @@ typedef struct attention_case {
     attn_attention_options options;
     int has[PARTS];
     int64_t bias_shape[4];
+    int bias_by_head;
     int part[PARTS]; /* which input of the operation it is */
 } attention_case;
 
@@ -53,17 +54,26 @@ static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter
     inputs.heads = a->heads;
     inputs.kv_heads = a->kv_heads;
     inputs.pattern = &a->pattern;
-    inputs.options = &a->options;
     inputs.bias = given(a, input, BIAS);
     memcpy(inputs.bias_shape, a->bias_shape, sizeof inputs.bias_shape);
+    inputs.bias_by_head = a->bias_by_head;
     inputs.distance_bias = given(a, input, DISTANCE_BIAS);
     inputs.score_vector = given(a, input, SCORE_VECTOR);
     inputs.key_score_vector = given(a, input, KEY_SCORE_VECTOR);
     inputs.edge_bias = given(a, input, EDGE_BIAS);
     inputs.edge_key = given(a, input, EDGE_KEY);
     inputs.edge_value = given(a, input, EDGE_VALUE);
-    return attn_tape_attention(tape, input[a->part[QUERY]], input[a->part[KEY]], input[a->part[VALUE]],
-                               &inputs);
+    attn_attention_options options = a->options; /* gone after the operation, with its list */
+    int64_t bias_of[SEQUENCES];
+    if (options.bias_of) {
+        memcpy(bias_of, options.bias_of, sizeof bias_of);
+        options.bias_of = bias_of;
+    }
+    inputs.options = &options;
+    attn_variable *y =
+        attn_tape_attention(tape, input[a->part[QUERY]], input[a->part[KEY]], input[a->part[VALUE]], &inputs);
+    memset(bias_of, 0x55, sizeof bias_of);
+    return y;
 }
 
 static ref_tensor view(const double *data, int rank, int64_t a, int64_t b, int64_t c, int64_t d) {
@@ -91,6 +101,10 @@ static void reference(double *const *input, double *const *parameter, double *re
     call.value = view(input[a->part[VALUE]], 3, rows_of(a, VALUE), a->kv_heads, a->d_v, 0);
     const int64_t *s = a->bias_shape;
     if (a->has[BIAS]) call.bias = view(input[a->part[BIAS]], 4, s[0], s[1], s[2], s[3]);
+    if (a->has[BIAS] && a->bias_by_head) {
+        call.bias.stride[0] = s[2] * s[3];
+        call.bias.stride[1] = s[0] * s[2] * s[3];
+    }
     if (a->has[DISTANCE_BIAS]) call.distance_bias = view(input[a->part[DISTANCE_BIAS]], 2, a->heads, 5, 0, 0);
     if (a->has[SCORE_VECTOR])
         call.score_vector = view(input[a->part[SCORE_VECTOR]], 2, a->heads, a->d_k, 0, 0);
@@ -160,6 +174,27 @@ static void test_positions(void **state) {
     a.has[BIAS] = 1;
     memcpy(a.bias_shape, shape, sizeof shape);
     check("fixed weights", &a, 4);
+}
+
+/* Sequences that take one of several biases, in either order of the numbers; one bias is nobody's. */
+static void test_groups(void **state) {
+    (void)state;
+    static const int64_t bias_of[SEQUENCES] = {3, 0, 3};
+    for (int by_head = 0; by_head < 2; by_head++) {
+        for (int score = 0; score < 2; score++) {
+            attention_case a = base_case();
+            int64_t shape[4] = {5, 2, LONGEST, LONGEST};
+            a.has[BIAS] = 1;
+            memcpy(a.bias_shape, shape, sizeof shape);
+            a.options.bias_of = bias_of;
+            a.bias_by_head = by_head;
+            if (score) {
+                a.options.score = ATTN_SCORE_ADDITIVE;
+                a.has[SCORE_VECTOR] = 1;
+            }
+            check("groups", &a, (uint64_t)(7 + by_head));
+        }
+    }
 }
 
 static void test_scores(void **state) {
@@ -295,8 +330,9 @@ static void test_dropout_and_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_positions), cmocka_unit_test(test_scores),
-                                       cmocka_unit_test(test_graph), cmocka_unit_test(test_one_variable),
-                                       cmocka_unit_test(test_dropout_and_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_positions),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_scores),       cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_one_variable), cmocka_unit_test(test_dropout_and_errors)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -149,6 +149,10 @@ typedef struct attn_attention_options {
     attn_tensor edge_bias;  /* [edges, heads] */
     attn_tensor edge_key;   /* [edges, heads, d_k] */
     attn_tensor edge_value; /* [edges, heads, d_v] */
+
+    /* NULL, or [sequences]: sequence b adds bias[bias_of[b]], and bias has any number of entries along its
+     * first index. For sequences that fall into groups with one bias each, such as images by their width. */
+    const int64_t *bias_of;
 } attn_attention_options;
 
 /* scale 1 / sqrt(d_k), nothing else. */

@@ -92,24 +92,27 @@ ATTN_API void attn_places_init(attn_places *places);
 
 typedef enum attn_position {
     ATTN_POSITION_NONE = 0,
-    ATTN_POSITION_SINUSOIDAL = 1, /* sin, cos of t / 10000^(2c/columns), added; any length */
-    ATTN_POSITION_LEARNED = 2,    /* "name.table" (longest x columns), added */
-    ATTN_POSITION_ONE_HOT = 3,    /* `longest` more columns, a 1 in column t */
-    ATTN_POSITION_ROTARY = 4,     /* these three act inside attention: */
-    ATTN_POSITION_ALIBI = 5,      /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
-    ATTN_POSITION_RELATIVE = 6,   /* a learned bias by distance: "name.relative" (heads x buckets) */
-    ATTN_POSITION_GRID = 7        /* rows of a grid (an image): the first half of the columns is the
-                                     sinusoidal code of its row, the second that of its column, added */
+    ATTN_POSITION_SINUSOIDAL = 1,   /* sin, cos of t / 10000^(2c/columns), added; any length */
+    ATTN_POSITION_LEARNED = 2,      /* "name.table" (longest x columns), added */
+    ATTN_POSITION_ONE_HOT = 3,      /* `longest` more columns, a 1 in column t */
+    ATTN_POSITION_ROTARY = 4,       /* these three act inside attention: */
+    ATTN_POSITION_ALIBI = 5,        /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
+    ATTN_POSITION_RELATIVE = 6,     /* a learned bias by distance: "name.relative" (heads x buckets) */
+    ATTN_POSITION_GRID = 7,         /* rows of a grid (an image): the first half of the columns is the
+                                       sinusoidal code of its row, the second that of its column, added */
+    ATTN_POSITION_GRID_LEARNED = 8, /* "name.rows" and "name.columns" (longest x columns each), both added */
+    ATTN_POSITION_GRID_RELATIVE = 9 /* inside attention: a learned bias by how far down and how far along:
+                                       "name.relative" (heads x (2 farthest + 1)^2) */
 } attn_position;
 
 typedef struct attn_positions attn_positions;
 
 /* longest: how many positions LEARNED and ONE_HOT have (a longer sequence is an
- * error). GRID wants an even number of columns. Kinds that act inside attention
- * leave x as it is. */
+ * error), and how many rows and columns GRID_LEARNED (a larger grid is an error). GRID wants an even number
+ * of columns. Kinds that act inside attention leave x as it is. */
 ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
                                                attn_position kind, int64_t columns, int64_t longest);
-/* Reads batch and first of the places; GRID reads batch, heights and widths, and a
+/* Reads batch and first of the places; GRID and GRID_LEARNED read batch, heights and widths, and a
  * sequence that has not height * width rows is an error (SHAPE_MISMATCH). */
 ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
                                              const attn_places *places);
@@ -168,11 +171,12 @@ typedef struct attn_multihead_options {
     float scale, softcap, leaky_slope; /* as in attn_attention_options */
     float dropout;                     /* of the weights */
     int64_t left, right;               /* reach, as in attn_pattern */
-    attn_position position;            /* NONE, ROTARY, ALIBI or RELATIVE */
+    attn_position position;            /* NONE, ROTARY, ALIBI, RELATIVE or GRID_RELATIVE */
     float rotary_base;                 /* 10000 after init */
     int64_t buckets, farthest; /* of RELATIVE: 32 and 128 after init. Half of the buckets for each side;
                                   half of those for one distance each, the rest in logarithmic steps
-                                  up to `farthest`. buckets 0: one for each distance up to farthest */
+                                  up to `farthest`. buckets 0: one for each distance up to farthest.
+                                  GRID_RELATIVE: farther down or along than farthest counts as farthest */
     int64_t longest;           /* of the score NONE */
     int64_t edge_columns;      /* 0: no edge features; else how many an edge has */
     unsigned edge_terms;       /* which of attn_edge_term; 0: all that the score has a place for */

@@ -197,14 +197,16 @@ typedef struct attn_attention_inputs {
                                               its dropout counts in ATTN_TAPE_TRAIN only and its seed is the
                                               tape's. alibi_slopes must stay, as mask and graph */
     attn_variable *bias;                   /* NULL, or a matrix that is seen as bias_shape */
-    int64_t bias_shape[4];                 /* sequences or 1, heads or 1, queries or 1, keys or 1 */
-    attn_variable *distance_bias;          /* heads or 1 x 2 R + 1 */
+    int64_t bias_shape[4];        /* sequences or 1, heads or 1, queries or 1, keys or 1; with bias_of of
+                                     the options, which is copied, any number for the sequences */
+    attn_variable *distance_bias; /* heads or 1 x 2 R + 1 */
     attn_variable *score_vector, *key_score_vector; /* heads x d_k */
     attn_variable *edge_bias;                       /* edges x heads */
     attn_variable *edge_key, *edge_value;           /* edges x (heads * d_k), edges x (heads * d_v) */
     float *weights;             /* NULL, or attn_attention_weights_count() numbers to fill */
     attn_activation activation; /* of the result; IDENTITY after init. On a graph RELU and ELU here keep one
                                    array of the result's size less than attn_tape_activation after it */
+    int bias_by_head;           /* not 0: the numbers of bias lie heads x sequences x queries x keys */
 } attn_attention_inputs;
 ATTN_API void attn_attention_inputs_init(attn_attention_inputs *inputs); /* 1 head */
 

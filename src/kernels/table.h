@@ -30,6 +30,7 @@ typedef struct at_rows {
 
 typedef struct at_sequence {
     int64_t index;              /* in the batch */
+    int64_t bias;               /* along the first index of a bias */
     int64_t query_row, key_row; /* first rows, for ragged tensors; else 0 */
     int64_t queries, keys;
     int64_t shift;         /* position of query i among the keys, less i */

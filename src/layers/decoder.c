@@ -77,10 +77,10 @@ attn_decoder *attn_decoder_create(attn_parameters *parameters, const char *name,
                                   ": at least 1 of each is needed",
                                   name, o->columns, o->layers, o->inner);
     }
-    if (o->position == ATTN_POSITION_ONE_HOT || o->position == ATTN_POSITION_GRID) {
+    if (o->position == ATTN_POSITION_ONE_HOT || o->position >= ATTN_POSITION_GRID) {
         return at_parameters_fail(
             parameters, ATTN_UNSUPPORTED,
-            o->position == ATTN_POSITION_GRID
+            o->position >= ATTN_POSITION_GRID
                 ? "%s: a decoder has no positions in a grid"
                 : "%s: a decoder has no one-hot positions; learned ones are equal to them",
             name);

@@ -43,7 +43,7 @@ static int add_blocks(attn_parameters *set, const char *name, attn_encoder *enco
     if (block.residual && block.norm_first) block.output_scale *= 1.0f / sqrtf(2.0f * (float)o->layers);
     attn_position position = o->position;
     if (position == ATTN_POSITION_ROTARY || position == ATTN_POSITION_ALIBI ||
-        position == ATTN_POSITION_RELATIVE) {
+        position == ATTN_POSITION_RELATIVE || position == ATTN_POSITION_GRID_RELATIVE) {
         block.mixer.attention.position = position;
     }
     block.mixer.attention.longest = o->longest;
@@ -199,7 +199,7 @@ attn_status attn_encoder_state_create(attn_context *context, const attn_encoder 
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "encoder state: room for %" PRId64 " rows; at least 1 is needed", room);
     }
-    if (encoder->options.position == ATTN_POSITION_GRID) {
+    if (encoder->options.position >= ATTN_POSITION_GRID) {
         return at_fail(context, ATTN_UNSUPPORTED,
                        "encoder state: rows cannot be taken one after another: positions in a grid need all");
     }

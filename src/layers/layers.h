@@ -32,11 +32,20 @@ int at_places_ready(attn_tape *tape, const char *layer, const attn_places *place
 /* The grids of places. 0, with the tape's error set, if it has none. */
 int at_places_grids(attn_tape *tape, const char *layer, const attn_places *places, attn_grids *grids);
 
-/* The codes of ATTN_POSITION_GRID, and x with them added. */
+/* The codes of ATTN_POSITION_GRID and GRID_LEARNED, and x with them added. */
 typedef struct at_grid at_grid;
 at_grid *at_grid_create(attn_parameters *set, const char *name, int64_t columns);
+at_grid *at_grid_create_learned(attn_parameters *set, const char *name, int64_t columns, int64_t longest);
 attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
                              const attn_places *places);
+
+/* ATTN_POSITION_GRID_RELATIVE: its table, and what it adds to the scores of the rows of places, as the bias
+ * of inputs and options. 0 with the tape's error set. */
+attn_parameter *at_grid_relative_create(attn_parameters *set, const char *name, int64_t heads,
+                                        int64_t farthest);
+int at_grid_relative_apply(attn_tape *tape, attn_parameter *table, int64_t farthest, int64_t rows,
+                           const attn_places *places, attn_attention_inputs *inputs,
+                           attn_attention_options *options);
 
 /* The parts of a multi-head layer that a cache needs; only of the form STANDARD.
  * project: query, key and value of self-attention, rotated if that is asked for.

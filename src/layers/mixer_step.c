@@ -21,6 +21,7 @@
 static const char *attention_refuses(const attn_mixer *mixer) {
     const attn_multihead_options *o = at_multihead_options(mixer->attention);
     if (o->edge_columns) return "its attention reads the edges of a graph";
+    if (o->position == ATTN_POSITION_GRID_RELATIVE) return "its attention knows the places of a grid";
     return o->right == 0 ? NULL : "its attention sees later rows (causal, or right = 0, is needed)";
 }
 

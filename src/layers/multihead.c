@@ -16,7 +16,7 @@ struct attn_multihead {
     attn_multihead_options options; /* with all zeros filled in */
     attn_parameter *input, *input_bias, *query, *query_bias, *source, *source_bias, *output, *output_bias;
     attn_parameter **head, **head_bias; /* NARROW: [heads] */
-    attn_parameter *score, *key_score, *fixed, *relative;
+    attn_parameter *score, *key_score, *fixed, *relative, *grid_relative;
     attn_parameter *edge_score, *edge_key, *edge_value; /* NULL: none */
     float *slopes;                                      /* of ALiBi */
     int64_t *bucket, reach;                             /* of RELATIVE: [2 reach + 1] */
@@ -69,8 +69,12 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
                (o->farthest < 1 || o->buckets < 0 ||
                 (o->buckets > 0 && (o->buckets < 4 || o->buckets % 4 != 0)))) {
         wrong = "RELATIVE wants farthest >= 1 and buckets 0 or a multiple of 4";
+    } else if (o->position == ATTN_POSITION_GRID_RELATIVE &&
+               (o->farthest < 1 || o->farthest > 16383 || o->score == ATTN_SCORE_NONE || o->source_columns)) {
+        wrong = "GRID_RELATIVE wants farthest 1 .. 16383, self-attention and scores of its own";
     } else if (o->position == ATTN_POSITION_SINUSOIDAL || o->position == ATTN_POSITION_LEARNED ||
-               o->position == ATTN_POSITION_ONE_HOT || o->position == ATTN_POSITION_GRID) {
+               o->position == ATTN_POSITION_ONE_HOT || o->position == ATTN_POSITION_GRID ||
+               o->position == ATTN_POSITION_GRID_LEARNED) {
         wrong = "positions that are added or concatenated belong before the layer: use attn_positions";
     }
     if (o->head_width == 0 && !wrong) {
@@ -228,6 +232,8 @@ attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *n
     }
     if (o->edge_columns) add_edges(parameters, name, layer);
     if (o->position == ATTN_POSITION_RELATIVE) add_relative(parameters, name, layer);
+    if (o->position == ATTN_POSITION_GRID_RELATIVE)
+        layer->grid_relative = at_grid_relative_create(parameters, name, o->heads, o->farthest);
     if (o->position == ATTN_POSITION_ALIBI) {
         layer->slopes = at_layer_memory(parameters, (size_t)o->heads * sizeof(float));
         for (int64_t h = 0; layer->slopes && h < o->heads; h++) {
@@ -438,6 +444,10 @@ attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *lay
         int64_t shape[4] = {1, o->heads, o->longest, o->longest};
         inputs.bias = attn_tape_parameter(tape, layer->fixed);
         memcpy(inputs.bias_shape, shape, sizeof shape);
+    }
+    if (layer->grid_relative && !at_grid_relative_apply(tape, layer->grid_relative, o->farthest, x->rows,
+                                                        places, &inputs, &options)) {
+        return NULL;
     }
     if (places->edges) {
         inputs.edge_bias = map_edges(tape, places->edges, layer->edge_score);

@@ -22,7 +22,7 @@ struct attn_positions {
     int64_t columns, longest;
     attn_parameter *learned;
     float *sinusoids; /* TABLE_ROWS x columns */
-    at_grid *grid;    /* of GRID: positions_grid.c */
+    at_grid *grid;    /* of GRID and GRID_LEARNED: positions_grid.c */
 };
 
 static void sinusoid(int64_t columns, int64_t t, float *code) {
@@ -39,7 +39,9 @@ attn_positions *attn_positions_create(attn_parameters *parameters, const char *n
     layer->kind = kind;
     layer->columns = columns;
     layer->longest = longest;
-    if (columns < 1 || ((kind == ATTN_POSITION_LEARNED || kind == ATTN_POSITION_ONE_HOT) && longest < 1)) {
+    int table =
+        kind == ATTN_POSITION_LEARNED || kind == ATTN_POSITION_ONE_HOT || kind == ATTN_POSITION_GRID_LEARNED;
+    if (columns < 1 || (table && longest < 1)) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
                                   "%s: %" PRId64 " columns and %" PRId64 " positions: at least 1 is needed",
                                   name, columns, longest);
@@ -62,6 +64,8 @@ attn_positions *attn_positions_create(attn_parameters *parameters, const char *n
         }
     }
     if (kind == ATTN_POSITION_GRID) layer->grid = at_grid_create(parameters, name, columns);
+    if (kind == ATTN_POSITION_GRID_LEARNED)
+        layer->grid = at_grid_create_learned(parameters, name, columns, longest);
     return at_parameters_ready(parameters) ? layer : NULL;
 }
 
@@ -112,7 +116,7 @@ attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer
     if (!layer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "positions: the layer is NULL");
     if (!at_tape_has(tape, "positions", "x", x) || !at_places_ready(tape, "positions", places)) return NULL;
     const attn_ragged *batch = &places->batch;
-    if (layer->kind == ATTN_POSITION_GRID) return at_grid_apply(tape, layer->grid, x, places);
+    if (layer->grid) return at_grid_apply(tape, layer->grid, x, places);
     if (layer->kind != ATTN_POSITION_SINUSOIDAL && layer->kind != ATTN_POSITION_LEARNED &&
         layer->kind != ATTN_POSITION_ONE_HOT) {
         return x;

@@ -452,9 +452,9 @@ void at_config_head(const at_config *all, at_head_config *head) {
     options->gated = values->gated;
     options->norm = (attn_norm_kind)values->norm;
     options->norm_first = values->norm_first;
-    /* What is written stands in a line, whatever it is made of. */
-    options->position =
-        values->position == ATTN_POSITION_GRID ? ATTN_POSITION_SINUSOIDAL : (attn_position)values->position;
+    options->position = (attn_position)values->position;
+    if (values->position >= ATTN_POSITION_GRID) /* the answer stands on none */
+        options->position = ATTN_POSITION_SINUSOIDAL;
     options->longest = values->longest;
     options->dropout = (float)values->dropout;
     options->attention_dropout = (float)values->attention_dropout;

@@ -147,6 +147,30 @@ static attn_status check_order(attn_context *context, const at_config *v) {
                    v->input->name);
 }
 
+/* Places in a grid need a grid; and where there is one, a row's window has no past. */
+static attn_status check_grid(attn_context *context, const at_config *v) {
+    const at_encoder_values *e = v->encoder;
+    if (e->position >= ATTN_POSITION_GRID && !v->input->grid)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "input %s has no grid: encoder.position can be none, sinusoidal, learned, one-hot, "
+                       "rotary, alibi or relative",
+                       v->input->name);
+    if (e->position == ATTN_POSITION_GRID && e->columns % 2 != 0)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.columns (%" PRId64
+                       ") has to be even: encoder.position grid gives half of them "
+                       "to rows and half to columns",
+                       e->columns);
+    if (e->position == ATTN_POSITION_GRID_RELATIVE && e->score == ATTN_SCORE_NONE)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.position can be anything but grid-relative where encoder.score is fixed");
+    if (v->input->grid && e->causal)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.causal has to be false: the rows of input %s stand on a grid, in no order",
+                       v->input->name);
+    return ATTN_OK;
+}
+
 attn_status at_config_check(attn_context *context, const at_config *v) {
     at_input_use use = at_config_use(v);
     attn_status status = check_reading(context, v);
@@ -154,6 +178,7 @@ attn_status at_config_check(attn_context *context, const at_config *v) {
     if (status == ATTN_OK) status = v->input->check(context, v->input_values, &use);
     if (status == ATTN_OK) status = check_encoder(context, v);
     if (status == ATTN_OK) status = check_order(context, v);
+    if (status == ATTN_OK) status = check_grid(context, v);
     if (status == ATTN_OK) status = at_heads_check(context, v->task->head, v->output, v->task->per_row);
     if (status == ATTN_OK && v->training->nesterov && v->training->momentum == 0)
         status = at_fail(context, ATTN_INVALID_ARGUMENT, "training.nesterov needs a training.momentum");

@@ -2,8 +2,9 @@
 #include "model/config.h"
 
 static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", NULL};
-static const char *const positions[] = {"none",  "sinusoidal", "learned", "one-hot", "rotary",
-                                        "alibi", "relative",   "grid",    NULL};
+static const char *const positions[] = {"none",         "sinusoidal",    "learned",  "one-hot",
+                                        "rotary",       "alibi",         "relative", "grid",
+                                        "grid-learned", "grid-relative", NULL};
 static const char *const activations[] = {"none", "relu",    "gelu", "gelu-tanh", "silu",
                                           "tanh", "sigmoid", "elu",  NULL};
 static const char *const jumps[] = {"none", "concat", "mean", NULL};
@@ -65,10 +66,12 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.layers", at_encoder_values, layers, 0, 1000, "2", "blocks"),
     AT_INTEGER("encoder.inner", at_encoder_values, inner, -1, 1048576, "0",
                "width of the feed-forward; 0: 4 times the columns; -1: blocks have none"),
-    AT_CHOICE("encoder.position", at_encoder_values, position, positions, "rotary",
-              "how attention knows positions"),
+    AT_CHOICE(
+        "encoder.position", at_encoder_values, position, positions, "rotary",
+        "how attention knows positions; those of rows and columns of a grid: sinusoidal (grid), learned, "
+        "relative"),
     AT_INTEGER("encoder.longest", at_encoder_values, longest, 1, 1048576, "512",
-               "positions of learned, one-hot and fixed"),
+               "positions of learned, one-hot and fixed; rows and columns of grid-learned"),
     AT_CHOICE("encoder.activation", at_encoder_values, activation, activations, "gelu",
               "in the feed-forward"),
     AT_SWITCH("encoder.gated", at_encoder_values, gated, "false", "a gated feed-forward"),
@@ -105,12 +108,13 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.position_buckets", at_encoder_values, position_buckets, 0, 4096, "32",
                "of relative positions"),
     AT_INTEGER("encoder.farthest", at_encoder_values, farthest, 1, 1048576, "128",
-               "distance that relative positions tell apart"),
+               "distance that relative positions tell apart; grid-relative: down and along"),
     AT_CHOICE("encoder.recurrence", at_encoder_values, recurrence, recurrences, "lstm", "of rnn"),
     AT_INTEGER("encoder.directions", at_encoder_values, directions, 1, 2, "2", "of rnn"),
     AT_INTEGER("encoder.hidden", at_encoder_values, hidden, 0, 65536, "0",
                "of one direction of rnn; 0: columns / directions"),
-    AT_INTEGER("encoder.width", at_encoder_values, width, 1, 1023, "5", "rows that cnn and fc see"),
+    AT_INTEGER("encoder.width", at_encoder_values, width, 1, 1023, "5",
+               "rows that cnn and fc see; on a grid as many lines of as many"),
     AT_INTEGER("encoder.dilation", at_encoder_values, dilation, 1, 65536, "1", "of cnn"),
     AT_CHOICE("encoder.mixer_activation", at_encoder_values, mixer_activation, activations, "relu",
               "of cnn and fc"),
@@ -126,7 +130,8 @@ static const at_flag encoder_flags[] = {
     {"columns", "encoder.columns", "N", "width of the network"},
     {"heads", "encoder.heads", "N", "attention heads"},
     {"position", "encoder.position", "P",
-     "none, sinusoidal, learned, one-hot, rotary, alibi, relative, grid"},
+     "none, sinusoidal, learned, one-hot, rotary, alibi, relative; images: grid, grid-learned, "
+     "grid-relative"},
     {"dropout", "encoder.dropout", "P", "after the input and in the blocks"},
 };
 const at_fields at_encoder_fields = {encoder_fields, 41, sizeof(at_encoder_values), encoder_flags, 5};

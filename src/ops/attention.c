@@ -258,7 +258,9 @@ static void lay_out_backward(const attn_context *context, attention_run *run,
     run->previous_at = at_layout_add(&run->layout, kernel->d_bias ? run->tasks : 0, sizeof(int64_t));
     run->previous_distance_at =
         at_layout_add(&run->layout, kernel->d_distance ? run->tasks : 0, sizeof(int64_t));
-    run->slots = kernel->sequence_count * kernel->kv_heads * key_blocks(run, run->checked.longest_key);
+    int64_t biases = run->checked.options.bias_of ? run->checked.options.bias.shape[0] : 1;
+    if (biases < kernel->sequence_count) biases = kernel->sequence_count;
+    run->slots = biases * kernel->kv_heads * key_blocks(run, run->checked.longest_key);
     run->slots_at =
         at_layout_add(&run->layout, kernel->d_bias || kernel->d_distance ? run->slots : 0, sizeof(int64_t));
     at_rows *rows[8] = {&kernel->query,    &kernel->key,     &kernel->value, &kernel->output,
@@ -285,7 +287,8 @@ static void chain_tasks(attention_run *run, int share_sequence, int share_head, 
         int64_t blocks = key_blocks(run, kernel->sequences[b].keys);
         for (int64_t number = 0; number < blocks * kernel->kv_heads; number++, task++) {
             at_backward_part part = at_backward_part_of(kernel, blocks, number);
-            int64_t slot = ((share_sequence ? 0 : b) * kernel->kv_heads + (share_head ? 0 : part.kv)) * most +
+            int64_t sequence = share_sequence ? 0 : kernel->sequences[b].bias;
+            int64_t slot = (sequence * kernel->kv_heads + (share_head ? 0 : part.kv)) * most +
                            (share_key ? 0 : part.block);
             previous[task] = last[slot];
             last[slot] = task;

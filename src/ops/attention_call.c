@@ -151,7 +151,7 @@ static attn_status measure_sequences(attn_context *context, at_attention_call *c
 
 at_sequence at_attention_sequence(const at_attention_call *call, int64_t b) {
     const attn_pattern *p = &call->pattern;
-    at_sequence s = {.index = b};
+    at_sequence s = {.index = b, .bias = call->options.bias_of ? call->options.bias_of[b] : b};
     if (call->batched) {
         s.queries = p->query_lengths ? p->query_lengths[b] : call->query_rows;
         s.keys = p->key_lengths ? p->key_lengths[b] : call->key_rows;
@@ -203,8 +203,14 @@ attn_status at_attention_check_bias(attn_context *context, const char *name, con
     attn_status status =
         is_result ? at_check_result(context, name, bias, 4) : at_check_tensor(context, name, bias, 4);
     if (status != ATTN_OK) return status;
-    const int64_t *shape = bias->shape;
-    if ((shape[0] != 1 && shape[0] != call->pattern.sequences) ||
+    const int64_t *shape = bias->shape, *of = call->options.bias_of;
+    for (int64_t b = 0; of && b < call->pattern.sequences; b++) {
+        if (of[b] >= 0 && of[b] < shape[0]) continue;
+        return at_fail(context, ATTN_SHAPE_MISMATCH,
+                       "options.bias_of[%" PRId64 "] is %" PRId64 ", and %s is %s", b, of[b], name,
+                       at_shape_text(bias, text));
+    }
+    if ((!of && shape[0] != 1 && shape[0] != call->pattern.sequences) ||
         (shape[1] != 1 && shape[1] != call->kernel.heads) ||
         (shape[2] != 1 && shape[2] < call->longest_query) ||
         (shape[3] != 1 && shape[3] < call->longest_key)) {
@@ -292,6 +298,7 @@ static attn_status check_options(attn_context *context, const attn_attention_opt
         k->bias_query = bias->shape[2] == 1 ? 0 : bias->stride[2];
         k->bias_key = bias->shape[3] == 1 ? 0 : bias->stride[3];
     }
+    if (!bias->data) call->options.bias_of = NULL;
     if (table->data) {
         status = at_attention_check_distance(context, "options.distance_bias", table, call, 0);
         if (status != ATTN_OK) return status;

@@ -214,9 +214,9 @@ static void sum_vectors(const edges_run *run, int by_column, const float *parts,
 static void run_passes(attn_context *context, edges_run *run, const attn_attention_gradients *gradients) {
     at_attention *kernel = &run->checked.kernel;
     /* rows that add to the same entries of a bias gradient must do so in order */
-    int shared =
-        (kernel->d_bias && (!kernel->d_bias_sequence || !kernel->d_bias_head || !kernel->d_bias_query)) ||
-        kernel->d_distance;
+    int shared = (kernel->d_bias && (!kernel->d_bias_sequence || !kernel->d_bias_head ||
+                                     !kernel->d_bias_query || run->checked.options.bias_of)) ||
+                 kernel->d_distance;
     run->backward = 1;
     number_tasks(run, BY_ROW);
     at_parallel(context->pool, run->threads, run->tasks, row_terms_task, run);

@@ -70,6 +70,7 @@ test_case case_random(test_random *random, int64_t longest) {
     c.amplitude = random_chance(random, 20) ? 4.0f : 1.0f;
     c.seed = random_bits(random);
     c.weights = random_chance(random, 50);
+    c.bias_groups = c.seed % 3 == 0;
     return c;
 }
 
@@ -94,7 +95,8 @@ void case_describe(const test_case *c, char *text, size_t bytes) {
         (int)c->kv_heads, (int)c->d_k, (int)c->d_v, (int)c->layout, (int)c->left, (int)c->right,
         (int)c->align, (int)c->mask);
     if (c->bias)
-        ADD(", bias shared %d order %d inf %d", c->bias_shared, (int)c->bias_order, c->bias_infinities);
+        ADD(", bias shared %d order %d inf %d groups %d", c->bias_shared, (int)c->bias_order,
+            c->bias_infinities, c->bias_groups);
     if (c->distance_reach >= 0)
         ADD(", distance %d shared %d inf %d", (int)c->distance_reach, c->distance_shared,
             c->distance_infinities);
@@ -296,8 +298,16 @@ static void make_bias(problem *p, memory_kind kind, test_random *random) {
     int64_t extra = c->seed % 3 == 0 ? 2 : 0; /* a bias may cover more than the longest sequence */
     int64_t shape[4] = {c->sequences, c->heads, longest_of(c->queries, c->sequences) + extra,
                         longest_of(c->keys, c->sequences) + extra};
+    if (c->bias_groups) shape[0] = 3;
     for (int r = 0; r < 4; r++)
         if (c->bias_shared >> r & 1) shape[r] = 1;
+    for (int b = 0; b < c->sequences; b++)
+        p->bias_of[b] = c->bias_groups ? (int64_t)((c->seed >> 8) + (uint64_t)b * b) % shape[0] : b;
+    if (c->bias_groups) {
+        p->group_memory = memory_create(kind, (size_t)c->sequences * sizeof *p->bias_of);
+        memcpy(p->group_memory.data, p->bias_of, p->group_memory.bytes);
+        p->options.bias_of = p->group_memory.data;
+    }
     int64_t k = shape[3], q = shape[2], h = shape[1];
     int64_t row_major[4] = {h * q * k, q * k, k, 1};
     int64_t key_major[4] = {h * q * k, q * k, 1, q};
@@ -383,6 +393,7 @@ void problem_destroy(problem *p) {
     }
     if (p->mask_memory.data) memory_destroy(&p->mask_memory);
     if (p->alibi_memory.data) memory_destroy(&p->alibi_memory);
+    if (p->group_memory.data) memory_destroy(&p->group_memory);
     for (int which = 0; which < 2; which++)
         if (p->offset_memory[which].data) memory_destroy(&p->offset_memory[which]);
     free(p);
@@ -414,7 +425,7 @@ bool problem_sees(const problem *p, int64_t b, int64_t h, int64_t i, int64_t j) 
     }
     if (c->bias) {
         const attn_tensor *t = &p->tensor[BIAS];
-        int64_t at[4] = {b, h, i, j}, index = 0;
+        int64_t at[4] = {p->bias_of[b], h, i, j}, index = 0;
         for (int r = 0; r < 4; r++) index = index * t->shape[r] + (t->shape[r] == 1 ? 0 : at[r]);
         if (p->exact[BIAS][index] == -INFINITY) return false;
     }

@@ -69,6 +69,7 @@ typedef struct test_case {
     int bias_shared; /* SHARE_* bits: extent 1 there */
     case_order bias_order;
     bool bias_infinities; /* one of five entries is -inf */
+    bool bias_groups;     /* sequences take one of three biases (options.bias_of), unless they share one */
 
     int64_t distance_reach; /* -1: no table by distance */
     bool distance_shared;   /* over the heads */
@@ -128,7 +129,8 @@ typedef struct problem {
     int64_t first_query[CASE_MAX_SEQUENCES];
     int64_t first_key[CASE_MAX_SEQUENCES];
 
-    memory_block mask_memory, alibi_memory;
+    int64_t bias_of[CASE_MAX_SEQUENCES]; /* along the first index of the bias, whatever says so */
+    memory_block mask_memory, alibi_memory, group_memory;
     memory_block offset_memory[2]; /* offsets or lengths, queries and keys */
 } problem;
 

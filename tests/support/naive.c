@@ -47,7 +47,7 @@ static float dot(const problem *p, tensor_id a, int64_t ia, tensor_id b, int64_t
 
 static int64_t bias_at(const problem *p, position at, int64_t j) {
     const int64_t *shape = p->tensor[BIAS].shape;
-    int64_t indices[4] = {at.b, at.h, at.i, j}, index = 0;
+    int64_t indices[4] = {p->bias_of[at.b], at.h, at.i, j}, index = 0;
     for (int r = 0; r < 4; r++) index = index * shape[r] + (shape[r] == 1 ? 0 : indices[r]);
     return index;
 }

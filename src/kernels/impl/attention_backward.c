@@ -131,7 +131,7 @@ static __attribute__((noinline)) void weigh_plain(const backward_tile *t) {
 
 static void add_bias_gradient(const at_attention *call, const backward_tile *t, int r,
                               const float *d_scores) {
-    float *target = call->d_bias + t->sequence->index * call->d_bias_sequence + t->head * call->d_bias_head +
+    float *target = call->d_bias + t->sequence->bias * call->d_bias_sequence + t->head * call->d_bias_head +
                     (t->i + r) * call->d_bias_query + (t->j + t->lane) * call->d_bias_key;
     if (call->d_bias_key == 1) {
         for (int l = 0; l < t->keys; l += VEC_WIDTH) {

@@ -157,7 +157,7 @@ static void add_position_gradients(const edge_row *row, int64_t e0, int edges, c
         float ds = s->levels[e];
         int64_t j = row->first + e0 + e, distance = j - row->own - row->sequence->shift;
         if (call->d_bias) {
-            call->d_bias[row->sequence->index * call->d_bias_sequence + row->head * call->d_bias_head +
+            call->d_bias[row->sequence->bias * call->d_bias_sequence + row->head * call->d_bias_head +
                          row->own * call->d_bias_query + j * call->d_bias_key] += ds;
         }
         if (call->d_distance) {

@@ -79,7 +79,7 @@ static inline uint32_t mask_bits(const uint8_t *row, int64_t first, int count) {
 
 static inline const float *bias_at(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                                    int64_t j) {
-    return call->bias + s->index * call->bias_sequence + head * call->bias_head + i * call->bias_query +
+    return call->bias + s->bias * call->bias_sequence + head * call->bias_head + i * call->bias_query +
            j * call->bias_key;
 }
 

@@ -127,6 +127,10 @@ static double leaky_slope(const ref_attention *call, double x) {
     return x > 0.0 ? 1.0 : (double)call->options->leaky_slope;
 }
 
+static int64_t bias_of(const ref_attention *call, const sequence *s) {
+    return call->options->bias_of ? call->options->bias_of[s->index] : s->index;
+}
+
 /* Index of (b, h, i, j) in a bias, of which extents 1 are shared: `steps` are
  * the strides to use (those of the view, or contiguous ones for a gradient). */
 static int64_t bias_index(const ref_tensor *bias, const int64_t *steps, int64_t b, int64_t h, int64_t i,
@@ -159,7 +163,7 @@ static bool add_bias(const ref_attention *call, const sequence *s, int64_t h, in
                      double *score) {
     int64_t distance = j - (i + s->shift);
     if (call->bias.data) {
-        double bias = call->bias.data[bias_index(&call->bias, call->bias.stride, s->index, h, i, j)];
+        double bias = call->bias.data[bias_index(&call->bias, call->bias.stride, bias_of(call, s), h, i, j)];
         if (bias == -INFINITY) return false;
         *score = rounded(call, *score + bias);
     }
@@ -527,7 +531,8 @@ static void backward_row(const ref_attention *call, const sequence *s, int64_t h
         for (int64_t c = 0; c < key_channels(call); c++)
             backward_channel(call, r, h, j, c, q[c * q_step], channel(call, &key, c), dq, dk, de, d);
         if (d->bias)
-            add(call, &d->bias[bias_index(&call->bias, bias_steps, s->index, h, i, j)], r->d_score[j]);
+            add(call, &d->bias[bias_index(&call->bias, bias_steps, bias_of(call, s), h, i, j)],
+                r->d_score[j]);
         if (d->distance_bias)
             add(call,
                 &d->distance_bias[distance_index(&call->distance_bias, distance_steps, h,

@@ -22,6 +22,7 @@ static const char *const extra_names[EXTRAS] = {
 typedef struct attention_state {
     int64_t heads, kv_heads;
     int64_t bias_shape[4];
+    int bias_by_head;
     attn_pattern pattern;
     attn_attention_options options;
     attn_variable *extra[EXTRAS];
@@ -46,7 +47,13 @@ static attn_tensor heads_of(float *data, int64_t rows, int64_t columns, int64_t 
 /* The tensor that the operator takes for an extra variable, over `data`. */
 static attn_tensor extra_tensor(const attention_state *s, int which, float *data, int64_t stride) {
     const attn_variable *v = s->extra[which];
-    if (which == BIAS) return attn_tensor_view(data, 4, s->bias_shape);
+    if (which == BIAS) {
+        attn_tensor bias = attn_tensor_view(data, 4, s->bias_shape);
+        if (!s->bias_by_head) return bias;
+        bias.stride[0] = s->bias_shape[2] * s->bias_shape[3];
+        bias.stride[1] = s->bias_shape[0] * bias.stride[0];
+        return bias;
+    }
     if (which == EDGE_KEY || which == EDGE_VALUE)
         return heads_of(data, v->rows, v->columns, stride, s->heads);
     attn_tensor t = attn_tensor_matrix(data, v->rows, v->columns);
@@ -193,6 +200,11 @@ static int keep_options(attn_tape *tape, const attn_attention_inputs *inputs, at
             return 0;
         *option_of(&s->options, e) = extra_tensor(s, e, given[e]->data, given[e]->stride);
     }
+    if (s->options.bias_of) {
+        int64_t sequences = s->pattern.query_offsets || s->pattern.key_offsets ? s->pattern.sequences : 1;
+        s->options.bias_of = at_tape_copy(tape, s->options.bias_of, sequences, sizeof(int64_t));
+        if (!s->options.bias_of) return 0;
+    }
     if (attn_tape_mode_of(tape) != ATTN_TAPE_TRAIN) s->options.dropout = 0.0f;
     s->options.seed = at_splitmix64(at_tape_seed(tape)) ^ at_tape_stream(tape);
     return 1;
@@ -239,6 +251,7 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     s->heads = inputs->heads;
     s->kv_heads = inputs->kv_heads;
     memcpy(s->bias_shape, inputs->bias_shape, sizeof s->bias_shape);
+    s->bias_by_head = inputs->bias_by_head;
     if (!keep_pattern(tape, inputs->pattern, &s->pattern) || !keep_options(tape, inputs, s)) return NULL;
 
     s->activation = in_place(s, inputs->activation) ? inputs->activation : ATTN_IDENTITY;
