@@ -203,16 +203,32 @@ static attn_status encode_all(const at_image_input *input, const attn_dataset *d
     return status == ATTN_OK ? name_rows(made, most) : status;
 }
 
+/* A picture is a whole example. */
+static attn_status check_examples(attn_context *context, const attn_dataset *dataset) {
+    if (dataset->per_row && dataset->columns.count)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: has targets of rows, and those of pictures stand with examples",
+                       attn_dataset_name(dataset));
+    for (int64_t e = 0; e < dataset->examples; e++)
+        if (dataset->offsets[e + 1] - dataset->offsets[e] != 1)
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "%.200s: example %" PRId64 " has %" PRId64 " pictures, and an example is one",
+                           attn_dataset_name(dataset), e, dataset->offsets[e + 1] - dataset->offsets[e]);
+    return ATTN_OK;
+}
+
 static attn_status encode(const at_input *input, attn_context *context, void **memo,
                           const attn_dataset *dataset, const at_encode_options *options,
                           at_encoded **encoded) {
     (void)memo;
     (void)options;
+    attn_status status = check_examples(context, dataset);
+    if (status != ATTN_OK) return status;
     at_image_encoded *made = at_allocate(context, 1, sizeof *made, "encoded examples");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->encoded.context = context;
     made->pictures = at_pictures_of(dataset);
-    attn_status status = encode_all(at_image_input_of(input), dataset, made);
+    status = encode_all(at_image_input_of(input), dataset, made);
     if (status != ATTN_OK) {
         free_encoded(&made->encoded);
         return status;
