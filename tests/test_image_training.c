@@ -188,7 +188,9 @@ static void test_texts(void **state) {
     problem *learned = make_problem(1);
     attn_dataset *data = labelled(context, learned, learned->texts);
     const char *const sets[] = {"training.steps",
-                                "250",
+                                "300",
+                                "training.batch_units",
+                                "300",
                                 "output.smoothing",
                                 "0",
                                 "decoder.layers",
@@ -460,7 +462,8 @@ static void test_learned(void **state) {
     attn_dataset_destroy(data);
 }
 
-static void chooses(int64_t height, int64_t width, const char *size, const char *patch, const char *rows) {
+static void chooses(int64_t height, int64_t width, const char *size, const char *patch, const char *stride,
+                    const char *rows) {
     attn_context *context = test_best_context(1);
     attn_dataset *data = NULL;
     float *samples = calloc((size_t)(2 * height * width), sizeof *samples);
@@ -474,6 +477,7 @@ static void chooses(int64_t height, int64_t width, const char *size, const char 
     attn_model *model = load(context, "chosen");
     attn_config *chosen = attn_model_config(model);
     assert_string_equal(attn_config_get(chosen, "image.patch"), patch);
+    assert_string_equal(attn_config_get(chosen, "image.stride"), stride);
     assert_string_equal(attn_config_get(chosen, "image.rows"), rows);
     attn_model_destroy(model);
     attn_config_destroy(config);
@@ -483,12 +487,13 @@ static void chooses(int64_t height, int64_t width, const char *size, const char 
 
 static void test_chosen(void **state) {
     (void)state;
-    chooses(8, 8, "0", "1", "64");
-    chooses(16, 16, "0", "2", "64");
-    chooses(28, 28, "0", "4", "64");
-    chooses(100, 64, "0", "8", "64");
-    chooses(5, 3, "28x40", "4", "64");
-    chooses(250, 200, "0", "16", "256");
+    chooses(4, 4, "0", "2", "1", "16");
+    chooses(8, 8, "0", "4", "2", "16");
+    chooses(16, 16, "0", "4", "2", "64");
+    chooses(28, 28, "0", "8", "4", "64");
+    chooses(100, 64, "0", "16", "8", "64");
+    chooses(5, 3, "28x40", "8", "4", "64");
+    chooses(250, 200, "0", "32", "16", "256");
 }
 
 /* ---- what does not fit ---- */

@@ -17,7 +17,7 @@ const at_field at_image_fields[] = {
     AT_INTEGER("image.patch", at_image_values, patch, 0, 512, "0",
                "pixels along a side of a patch, which is a row; 1: pixels; 0: from the sizes of the data"),
     AT_INTEGER("image.stride", at_image_values, stride, 0, 512, "0",
-               "pixels from one patch to the next; 0: as many as a patch has, so that none overlap"),
+               "pixels from one patch to the next; 0: as many as a patch has, or, with it, from the data"),
     AT_TEXT("image.size", at_image_values, size, "0",
             "pictures are resized to HEIGHTxWIDTH, or one number for both; 0: they stay as they are"),
     AT_CHOICE("image.channels", at_image_values, channels, channel_names, "auto",
@@ -141,11 +141,11 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Eight or so patches along a side: the power of two that is nearest, 16 at most. */
-static int64_t choose_patch(int64_t side) {
-    int64_t patch = 1;
-    while (patch < 16 && 2 * side > 8 * 3 * patch) patch *= 2; /* side / 8 > 1.5 patch */
-    return patch;
+/* Eight or so patches along a side: the power of two that is nearest, 16 at most; of small pictures fewer. */
+static int64_t choose_stride(int64_t side) {
+    int64_t stride = side < 6 ? 1 : 2;
+    while (stride < 16 && side > 12 * stride) stride *= 2; /* side / 8 > 1.5 stride */
+    return stride;
 }
 
 static attn_status set_number(at_set_function set, void *user, const char *name, int64_t number) {
@@ -172,23 +172,32 @@ static attn_status find_middle(const attn_dataset *examples, const at_image_valu
     return ATTN_OK;
 }
 
+/* Patches that overlap by half tell more of where an edge is than those that only touch. */
+static attn_status choose_patch(const at_image_values *values, const attn_dataset *examples,
+                                at_set_function set, void *user, int64_t *stride) {
+    int64_t side = 0, patch = values->patch;
+    attn_status status = ATTN_OK;
+    *stride = values->stride ? values->stride : patch;
+    if (patch > 0) return ATTN_OK;
+    status = find_middle(examples, values, 0, &side);
+    if (status != ATTN_OK) return status;
+    if (*stride == 0) *stride = choose_stride(side);
+    status = set_number(set, user, "image.patch", *stride > 256 ? *stride : 2 * *stride);
+    return status == ATTN_OK ? set_number(set, user, "image.stride", *stride) : status;
+}
+
 attn_status at_image_choose(const void *values, const attn_dataset *examples, at_set_function set,
                             void *user) {
     const at_image_values *own = values;
-    int64_t patch = own->patch, middle = 0;
+    int64_t stride = 0, middle = 0;
     int colour = 0;
     attn_status status = ATTN_OK;
     for (int64_t e = 0; e < examples->examples; e++)
         colour |= at_pictures_of(examples)->list[e].channels == 3;
     if (own->channels == AT_CHANNELS_AUTO) status = set(user, "image.channels", colour ? "colour" : "grey");
-    if (patch == 0 && status == ATTN_OK) {
-        status = find_middle(examples, own, 0, &middle);
-        patch = choose_patch(middle);
-        if (own->stride > patch) patch = own->stride;
-        if (status == ATTN_OK) status = set_number(set, user, "image.patch", patch);
-    }
+    if (status == ATTN_OK) status = choose_patch(own, examples, set, user, &stride);
     if (own->rows > 0 || status != ATTN_OK) return status;
-    status = find_middle(examples, own, own->stride ? own->stride : patch, &middle);
+    status = find_middle(examples, own, stride, &middle);
     if (status != ATTN_OK) return status;
     return set(user, "image.rows",
                middle <= 32    ? "16"
