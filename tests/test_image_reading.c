@@ -584,6 +584,7 @@ static void test_bad_lists(void **state) {
     } lists[] = {{"1.png\ta\nno.png\tb\n", "/bad/l.tsv:2: /tmp/"},
                  {"1.png\ta\nno.png\tb\n", "/bad/no.png: cannot be opened: No such file or directory"},
                  {"sub.png\ta\n", "/bad/sub.png: cannot be opened: Is a directory"},
+                 {"/dev/zero\ta\n", "/bad/l.tsv:1: /dev/zero: is no file, but a device or a pipe"},
                  {"cut.png\ta\n", "/bad/cut.png: is cut off"},
                  {"1.png\ta\n1.png\n", "/bad/l.tsv:2: 1 column, the first row has 2"},
                  {"1.png\t\n", "/bad/l.tsv:1: there is no label"},

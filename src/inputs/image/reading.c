@@ -106,16 +106,27 @@ static attn_status read_whole(at_image_reader *reader, FILE *stream, int64_t lim
     }
 }
 
+/* Opens a file, and nothing that could be waited for, such as a pipe; NULL: *reason[160] says why not. */
+static FILE *open_picture(const char *path, char *reason) {
+    struct stat state;
+    FILE *stream = NULL;
+    errno = 0;
+    int there = stat(path, &state) == 0;
+    if (there && S_ISREG(state.st_mode)) stream = fopen(path, "rb");
+    if (there && S_ISDIR(state.st_mode)) errno = EISDIR;
+    if (!stream && errno == 0)
+        snprintf(reason, 160, "is no file, but a device or a pipe");
+    else if (!stream)
+        snprintf(reason, 160, "cannot be opened: %.100s", strerror(errno));
+    return stream;
+}
+
 attn_status at_image_take_path(at_image_reader *reader, const char *path, const char *id, int64_t line,
                                int list) {
     char reason[160];
     int error = 0;
-    FILE *stream = at_image_is_folder(path) ? NULL : fopen(path, "rb");
-    if (!stream) {
-        error = at_image_is_folder(path) ? EISDIR : errno;
-        snprintf(reason, sizeof reason, "cannot be opened: %.100s", strerror(error));
-        return fail_picture(reader, path, line, list, reason);
-    }
+    FILE *stream = open_picture(path, reason);
+    if (!stream) return fail_picture(reader, path, line, list, reason);
     attn_status status = read_whole(reader, stream, reader->options->expanded_limit, &error);
     fclose(stream);
     if (status != ATTN_OK) return status;
@@ -220,6 +231,8 @@ int at_image_detect(const char *name, const char *bytes, size_t count, const att
     if (at_is_npy(bytes, count)) return AT_IMAGE_NPY;
     if (at_is_zip(bytes, count)) return AT_IMAGE_NPZ;
     if (at_is_idx(bytes, count)) return AT_IMAGE_IDX;
+    /* PNG has a line end within its first eight bytes: they may not have come yet. */
+    if (count >= 4 && memcmp(bytes, "\x89PNG", 4) == 0) return AT_IMAGE_FILE;
     if (at_image_type(bytes, count) || at_image_named(name)) return AT_IMAGE_FILE;
     return AT_IMAGE_LIST;
 }
