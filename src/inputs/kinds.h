@@ -1,4 +1,5 @@
-/* kinds.h: the kinds of input there are: one line each. The first takes files that the others do not know. */
+/* kinds.h: the kinds of input there are: one line each. The first takes files that the others do not know,
+ * and of the others the last that knows a file. */
 #ifndef AT_INPUTS_KINDS_H
 #define AT_INPUTS_KINDS_H
 

@@ -126,6 +126,11 @@ static void read_picture(jpeg_work *work, const char *bytes, size_t count) {
     read_rows(work);
 }
 
+/* What is changed after setjmp must not be a variable of the function that called it. */
+static void try_picture(jpeg_work *work, const char *bytes, size_t count) {
+    if (!setjmp(work->out)) read_picture(work, bytes, count);
+}
+
 attn_status at_decode_jpeg(at_decoding *now, const char *bytes, size_t count) {
     jpeg_work work;
     memset(&work, 0, sizeof work);
@@ -135,7 +140,7 @@ attn_status at_decode_jpeg(at_decoding *now, const char *bytes, size_t count) {
     work.errors.error_exit = on_error;
     work.errors.emit_message = on_message;
     work.errors.output_message = no_output;
-    if (!setjmp(work.out)) read_picture(&work, bytes, count);
+    try_picture(&work, bytes, count);
     jpeg_destroy_decompress(&work.file);
     if (work.status == ATTN_INVALID_ARGUMENT && !now->reason[0])
         at_decode_refuse(now, "is damaged: it has no picture");

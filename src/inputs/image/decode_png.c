@@ -166,6 +166,11 @@ static void read_picture(png_work *work) {
     if (work->status == ATTN_OK) put_pixels(work, &form);
 }
 
+/* What is changed after setjmp must not be a variable of the function that called it. */
+static void try_picture(png_work *work) {
+    if (!setjmp(png_jmpbuf(work->png))) read_picture(work);
+}
+
 attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
     attn_status status = check_header(now, bytes, count);
     if (status != ATTN_OK) return status;
@@ -177,7 +182,7 @@ attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
         return at_decode_refuse(now, "could not be decoded: libpng had no memory, or is of another version");
     }
     png_set_user_limits(work.png, (png_uint_32)AT_IMAGE_MOST_PIXELS, (png_uint_32)AT_IMAGE_MOST_PIXELS);
-    if (!setjmp(png_jmpbuf(work.png))) read_picture(&work);
+    try_picture(&work);
     png_destroy_read_struct(&work.png, &work.info, NULL);
     at_release(now->context, work.pixels);
     at_release(now->context, work.rows);

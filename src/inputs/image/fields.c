@@ -26,8 +26,8 @@ const at_field at_image_fields[] = {
                "patches: pictures with more are refused"),
     AT_INTEGER("image.stem", at_image_values, stem, 0, 63, "0",
                "rows that a convolution before the encoder sees; 0: there is none"),
-    AT_INTEGER("image.shift", at_image_values, shift, 0, 4096, "0",
-               "training shifts pictures by up to so many pixels"),
+    AT_INTEGER("image.shift", at_image_values, shift, -1, 4096, "0",
+               "training shifts pictures by up to so many pixels; -1: an eighth of their sides"),
     AT_NUMBER("image.rotate", at_image_values, rotate, 0, 180, "0",
               "training turns pictures by up to so many degrees"),
     AT_NUMBER("image.zoom", at_image_values, zoom, 0, 0.9, "0",
@@ -60,10 +60,12 @@ const at_default at_image_defaults[] = {
     {NULL, NULL, 0, "encoder.columns", "64"},
     {NULL, NULL, 0, "encoder.heads", "4"},
     {NULL, NULL, 0, "encoder.layers", "3"},
+    {NULL, NULL, 0, "image.stem", "3"},
+    {NULL, NULL, 0, "training.learning_rate", "0.002"},
     {NULL, NULL, 0, "encoder.dropout", "0.1"},
     {NULL, NULL, 0, "output.dropout", "0.1"},
     {NULL, NULL, 0, "training.beta2", "0.98"},
-    {NULL, NULL, 0, "training.epochs", "20"},
+    {NULL, NULL, 0, "training.epochs", "60"},
     {NULL, NULL, 0, "training.least_steps", "1500"},
     /* About 32 pictures a batch. */
     {NULL, NULL, 0, "training.batch_units", "2000"},
@@ -71,10 +73,16 @@ const at_default at_image_defaults[] = {
     {NULL, "image.rows=256", 0, "training.batch_units", "6000"},
     {NULL, "image.rows=1024", 0, "training.batch_units", "12000"},
     {NULL, NULL, 3000, "encoder.columns", "96"},
+    {NULL, NULL, 3000, "training.epochs", "30"},
     {NULL, NULL, 20000, "encoder.columns", "128"},
-    {NULL, NULL, 20000, "training.epochs", "8"},
+    {NULL, NULL, 20000, "training.epochs", "12"},
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
-    {"classify", NULL, 0, "output.pool", "mean-max"},
+    {"classify", NULL, 0, "output.pool", "attention"},
+    /* What a picture shows does not change with it; a number or a text may say where something is. */
+    {"classify", NULL, 0, "image.shift", "-1"},
+    {"classify", NULL, 0, "image.rotate", "12"},
+    {"classify", NULL, 0, "image.zoom", "0.12"},
+    {"classify", NULL, 0, "image.shear", "0.15"},
     {"regress", NULL, 0, "output.pool", "mean-max"},
     {"regress", NULL, 0, "encoder.dropout", "0"},
     {"regress", NULL, 0, "output.dropout", "0"},
@@ -82,7 +90,6 @@ const at_default at_image_defaults[] = {
     {"seq2seq", NULL, 0, "encoder.dropout", "0.15"},
     {"seq2seq", NULL, 0, "output.smoothing", "0.1"},
     {"seq2seq", NULL, 0, "output.dropout", "0"},
-    {"seq2seq", NULL, 0, "training.learning_rate", "0.002"},
     {"seq2seq", NULL, 0, "training.epochs", "10"},
     {"seq2seq", NULL, 0, "training.least_steps", "3500"},
     {"seq2seq", NULL, 0, "target.shared", "false"}, /* patches are no symbols */
@@ -195,6 +202,10 @@ attn_status at_image_choose(const void *values, const attn_dataset *examples, at
     for (int64_t e = 0; e < examples->examples; e++)
         colour |= at_pictures_of(examples)->list[e].channels == 3;
     if (own->channels == AT_CHANNELS_AUTO) status = set(user, "image.channels", colour ? "colour" : "grey");
+    if (own->shift < 0 && status == ATTN_OK) {
+        status = find_middle(examples, own, 0, &middle);
+        if (status == ATTN_OK) status = set_number(set, user, "image.shift", middle / 8);
+    }
     if (status == ATTN_OK) status = choose_patch(own, examples, set, user, &stride);
     if (own->rows > 0 || status != ATTN_OK) return status;
     status = find_middle(examples, own, stride, &middle);

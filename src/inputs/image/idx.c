@@ -96,7 +96,7 @@ static attn_status read_beside(at_image_reader *reader, const at_image_file *pic
         status = at_file_read(reader->context, path.data, &allowed, &file);
         at_image_file labels = {path.data, file.data ? file.data : "", (size_t)file.count};
         if (status == ATTN_OK) status = at_image_take_labels(reader, &labels);
-    } else if (status == ATTN_OK && reader->options->labelled) {
+    } else if (status == ATTN_OK) {
         status =
             at_image_fail(reader, NULL, 0,
                           "has no labels beside it (train-images-idx3-ubyte has train-labels-idx1-ubyte): "
@@ -117,5 +117,6 @@ attn_status at_image_read_idx(at_image_reader *reader, const at_image_file *pict
                              "is a list of labels: give the images, and this as the second file");
     if (status == ATTN_OK) status = at_image_take_array(reader, NULL, AT_IMAGE_IDX, &array);
     if (status != ATTN_OK) return status;
-    return labels ? at_image_take_labels(reader, labels) : read_beside(reader, pictures);
+    if (labels) return at_image_take_labels(reader, labels);
+    return reader->options->labelled ? read_beside(reader, pictures) : ATTN_OK;
 }

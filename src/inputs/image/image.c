@@ -329,6 +329,7 @@ const at_input_kind at_image_kind = {
     .read = at_image_read_files,
     .detect = at_image_detect,
     .pieces = at_image_pieces,
+    .quotes = at_image_quotes,
     .takes_two = at_image_takes_two,
     .describe = at_image_describe,
     .likely = 1,

@@ -28,7 +28,7 @@ typedef struct at_image_values {
     int rows; /* how many a picture has, about: the place in the list of choices */
 } at_image_values;
 
-enum { AT_IMAGE_FIELDS = 14, AT_IMAGE_FLAGS = 5, AT_IMAGE_DEFAULTS = 31 }; /* checked against the tables */
+enum { AT_IMAGE_FIELDS = 14, AT_IMAGE_FLAGS = 5, AT_IMAGE_DEFAULTS = 37 }; /* checked against the tables */
 extern const at_field at_image_fields[AT_IMAGE_FIELDS];
 extern const at_flag at_image_flags[AT_IMAGE_FLAGS];
 extern const at_default at_image_defaults[AT_IMAGE_DEFAULTS];
@@ -102,6 +102,7 @@ int at_image_knows(const char *path);
 attn_status at_image_read_files(attn_context *context, const at_source *source, attn_dataset **dataset);
 int at_image_detect(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
 int at_image_pieces(int format);
+char at_image_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options);
 int at_image_takes_two(const attn_reader_options *options);
 attn_status at_image_describe(const attn_dataset *dataset, const attn_describe_options *options,
                               at_writer *writer);

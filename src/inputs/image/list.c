@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "data/lines.h"
 #include "data/parts.h"
+#include "inputs/image/image.h"
 #include "inputs/image/reader.h"
 
 typedef struct list {
@@ -74,6 +75,15 @@ static char delimiter_of(const char *name, const char *line, size_t length,
     if (at_name_ends(name, ".csv"))
         return memchr(line, ';', length) && !memchr(line, ',', length) ? ';' : ',';
     return memchr(line, ',', length) ? ',' : '\t';
+}
+
+char at_image_quotes(const char *name, const char *bytes, size_t count, const attn_reader_options *options) {
+    if ((int)options->format != AT_IMAGE_LIST) return 0;
+    if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) bytes += 3, count -= 3;
+    while (count > 0 && (*bytes == '\n' || *bytes == '\r' || *bytes == ' ')) bytes++, count--;
+    const char *feed = memchr(bytes, '\n', count);
+    char delimiter = delimiter_of(name, bytes, feed ? (size_t)(feed - bytes) : count, options);
+    return delimiter == '\t' ? 0 : delimiter;
 }
 
 /* ---- columns ---- */
@@ -164,8 +174,10 @@ static attn_status resolve_named(list *file) {
     for (int i = 0; path_names[i] && file->path < 0; i++)
         file->path = at_find_column(&file->names, path_names[i], strlen(path_names[i]));
     attn_status status = find_split(file);
-    if (status == ATTN_OK && file->reader->wanted.count) return find_wanted(file);
-    return status == ATTN_OK ? find_label(file) : status;
+    if (status == ATTN_OK) status = file->reader->wanted.count ? find_wanted(file) : find_label(file);
+    if (status == ATTN_OK && file->reader->options->pairs == 1 && file->reader->dataset->columns.count > 1)
+        return fail_no_column(file, "this task learns one column, and several are asked for", "");
+    return status;
 }
 
 /* No row names the columns: path, or path and label. */
@@ -307,7 +319,8 @@ static attn_status begin_piece(list *file, int *first) {
     if (!options->head) return begin(file, first);
     const char *next = rows->next, *end = rows->end;
     int64_t line = rows->line;
-    rows->next = rows->limit = options->head;
+    int mark = options->head_length >= 3 && memcmp(options->head, "\xef\xbb\xbf", 3) == 0;
+    rows->next = rows->limit = options->head + (mark ? 3 : 0);
     rows->end = options->head + options->head_length;
     attn_status status = begin(file, first);
     *first = 0;

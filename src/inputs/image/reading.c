@@ -221,7 +221,7 @@ int at_image_knows(const char *path) {
 }
 
 /* Lists can be answered line by line; but a path may be that of a folder, so that AUTO reads all of it. */
-int at_image_pieces(int format) { return format == AT_IMAGE_LIST ? 0 : -1; }
+int at_image_pieces(int format) { return format == AT_IMAGE_LIST ? 2 : -1; }
 
 int at_image_takes_two(const attn_reader_options *options) { return (int)options->format != AT_IMAGE_FILE; }
 

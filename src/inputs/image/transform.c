@@ -144,8 +144,8 @@ static affine draw_affine(const at_image_values *values, at_row_key key) {
                     .yx = sine,
                     .xy = -sine + shear * cosine,
                     .xx = cosine + shear * sine,
-                    .y = around(key, SHIFT_DOWN, (double)values->shift),
-                    .x = around(key, SHIFT_ALONG, (double)values->shift)};
+                    .y = around(key, SHIFT_DOWN, values->shift > 0 ? (double)values->shift : 0),
+                    .x = around(key, SHIFT_ALONG, values->shift > 0 ? (double)values->shift : 0)};
 }
 
 static double bound(double place, int64_t count) {
