@@ -78,6 +78,18 @@ attn_status at_field_set(attn_context *context, const at_field *field, void *val
     return set_number(context, field, text, target);
 }
 
+/* The shortest text that gives the same number again: 10, not 1e+01. */
+static void write_number(double number, char *text) {
+    char tried[AT_FIELD_TEXT_BYTES];
+    size_t shortest = AT_FIELD_TEXT_BYTES;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(tried, sizeof tried, "%.*g", digits, number);
+        if (strtod(tried, NULL) != number || strlen(tried) >= shortest) continue;
+        shortest = strlen(tried);
+        memcpy(text, tried, shortest + 1);
+    }
+}
+
 void at_field_write(const at_field *field, const void *values, char *text) {
     const char *source = (const char *)values + field->place;
     int choice;
@@ -96,10 +108,7 @@ void at_field_write(const at_field *field, const void *values, char *text) {
         return;
     case AT_FIELD_NUMBER:
         memcpy(&number, source, sizeof number);
-        for (int digits = 1; digits <= 17; digits++) {
-            snprintf(text, AT_FIELD_TEXT_BYTES, "%.*g", digits, number);
-            if (strtod(text, NULL) == number) return;
-        }
+        write_number(number, text);
         return;
     case AT_FIELD_TEXT: memcpy(text, source, AT_FIELD_TEXT_BYTES); return;
     }
