@@ -77,7 +77,8 @@ static attn_status set_reach(attn_config *config, const cell *one) {
 
 /* *config is made in any case; OK if there is such a cell. */
 static attn_status configure(attn_context *context, const cell *one, attn_config **config) {
-    static const char *const basis[] = {"encoder.dropout", "0.1", "training.batch_units", "40", NULL};
+    static const char *const basis[] = {
+        "encoder.dropout", "0.1", "training.batch_units", "40", "training.evaluations", "3", NULL};
     char text[32];
     *config = tiny_config_of(context, input_of(one), basis);
     snprintf(text, sizeof text, "%d", STEPS);
@@ -86,6 +87,8 @@ static attn_status configure(attn_context *context, const cell *one, attn_config
     expect_ok(context, attn_config_set(*config, "encoder.kind", encoder_of(one)));
     snprintf(text, sizeof text, "%d", members[one->at[CELL_MEMBERS]]);
     expect_ok(context, attn_config_set(*config, "output.members", text));
+    attn_config_set(*config, "*.dropout", "0.1"); /* of those that have it: what the input itself hides */
+    attn_config_set(*config, "*.unit_dropout", "0.1");
     attn_status status = set_reach(*config, one);
     const char *value = forms[one->at[CELL_FORM]].value;
     if (status == ATTN_OK && value) status = attn_config_set(*config, value, forms[one->at[CELL_FORM]].is);
