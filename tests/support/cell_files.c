@@ -55,15 +55,17 @@ static void put_target(const order *of, FILE *file, int class) {
 
 /* ---- text ---- */
 
-/* Sources that occur once: what is compared is sources. */
+/* Sources that occur once, for what is compared is sources; targets are every other letter, from the end: CTC
+ * needs a row between two that are the same. */
 static void put_pairs(const order *of, FILE *file) {
     for (int i = 0; i < of->examples; i++) {
         int number = 7 + i + of->examples * (int)of->seed;
         char letters[16];
-        size_t count = 0;
+        int count = 0;
         for (; number; number /= 3) letters[count++] = (char)('a' + number % 3);
-        fprintf(file, "%.*s\t", (int)count, letters);
-        while (count-- > 0) fprintf(file, "%c%s", letters[count] - 'a' + 'A', count ? " " : "\n");
+        fprintf(file, "%.*s\t", count, letters);
+        for (int at = (count - 1) / 2 * 2; at >= 0; at -= 2)
+            fprintf(file, "%c%s", letters[at] - 'a' + 'A', at ? " " : "\n");
     }
 }
 
@@ -89,7 +91,7 @@ static void make_vectors(const order *of) {
     FILE *file = open_main(of, ".csv");
     fputs("sequence,x,y,target\n", file);
     for (int i = 0; i < of->examples; i++) {
-        int rows = (int)random_between(&random, 2, 9), class = i % 3;
+        int rows = (int)random_between(&random, 3, 9), class = i % 3;
         for (int r = 0; r < rows; r++) {
             double x = random_normal(&random);
             fprintf(file, "s%d,%.4f,%.4f,", i, x, class + 0.3 * (double)random_normal(&random));
@@ -217,6 +219,16 @@ static void make_speech(const order *of) {
         fputc('\n', list);
     }
     close_file(list);
+}
+
+int64_t cell_frames(const char *path, int64_t example) {
+    char sound[CELL_PATH + 32];
+    struct stat file;
+    const char *dot = strrchr(path, '.');
+    snprintf(sound, sizeof sound, "%.*s_%lld.wav", (int)(dot - path), path, (long long)example);
+    if (stat(sound, &file) != 0) return -1;
+    int64_t samples = ((int64_t)file.st_size - HEADER) / 2;
+    return 1 + (samples - RATE / 40) / (RATE / 100);
 }
 
 /* ---- images ---- */

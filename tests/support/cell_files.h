@@ -10,5 +10,8 @@
 enum { CELL_PATH = 160 };
 int cell_files(const char *folder, const char *name, const char *input, const char *task, uint64_t seed,
                int examples, char path[CELL_PATH]);
+/* Of files that were made so: how many rows the network sees of an example, frames of 25 ms every 10 ms; -1:
+ * those that the data has. */
+int64_t cell_frames(const char *path, int64_t example);
 
 #endif

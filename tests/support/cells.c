@@ -295,21 +295,24 @@ static void check_runs(const cell *one) {
 
 /* ---- the model ---- */
 
-/* Whether rows of the data are segments, each of many rows of the network. */
-static int has_segments(const cell *one) { return strcmp(attn_input_row(input_of(one)), "frame") == 0; }
-
-/* How many targets there are to compare with. */
-static int64_t targets_in(const attn_dataset *dataset) {
+/* How many targets there are to compare with: those of recordings stand with segments, all of whose frames
+ * have them. */
+static int64_t targets_in(const cell *one, const attn_dataset *dataset) {
     int64_t count = 0;
     for (int64_t e = 0; e < attn_dataset_examples(dataset); e++) {
         int64_t places = attn_dataset_tokenized(dataset) ? attn_dataset_rows(dataset, e) : 1;
+        int64_t frames = attn_dataset_tokenized(dataset) ? cell_frames(data_of(one, DEV), e) : -1;
+        if (frames >= 0) {
+            count += frames;
+            continue;
+        }
         for (int64_t t = 0; t < places; t++) count += *attn_dataset_target(dataset, 0, e, t) != 0;
     }
     return count;
 }
 
-/* Every number is finite, everything was compared. answers: how many the model gave. */
-static void check_report(const cell *one, attn_report *report, const attn_dataset *dev, int64_t answers) {
+/* Every number is finite, everything was compared. */
+static void check_report(const cell *one, attn_report *report, const attn_dataset *dev) {
     assert_true(attn_report_metrics(report) > 0);
     for (int i = 0; i < attn_report_metrics(report); i++) {
         const char *name = attn_report_metric_name(report, i);
@@ -317,8 +320,7 @@ static void check_report(const cell *one, attn_report *report, const attn_datase
             fail_msg("%s: %s is %g", name_of(one), name, attn_report_metric(report, name));
     }
     int64_t compared = attn_report_compared(report, 0);
-    int64_t expected = attn_dataset_columns(dev) > 0 ? targets_in(dev) : compared;
-    if (has_segments(one) && attn_dataset_tokenized(dev)) expected = answers;
+    int64_t expected = attn_dataset_columns(dev) > 0 ? targets_in(one, dev) : compared;
     assert_true(compared > 0);
     if (compared != expected)
         fail_msg("%s: %lld answers were compared, not %lld", name_of(one), (long long)compared,
@@ -342,25 +344,25 @@ static void check_answer(const cell *one, const attn_model *model, const attn_pr
     }
 }
 
-/* As many answers as there are examples or rows; how many those are. */
-static int64_t check_answers(const cell *one, const attn_model *model, const attn_prediction *said,
-                             const attn_dataset *data) {
-    int64_t answers = 0, examples = attn_dataset_examples(data);
+/* As many answers as there are examples or rows. */
+static void check_answers(const cell *one, const attn_model *model, const attn_prediction *said,
+                          const attn_dataset *data) {
+    int64_t examples = attn_dataset_examples(data);
     int writes = attn_model_symbols(model) > 0, per_row = attn_model_per_token(model) && !writes;
     assert_int_equal(attn_prediction_examples(said), examples);
     for (int64_t e = 0; e < examples; e++) {
-        int64_t rows = attn_prediction_units(said, e);
-        if (rows < 1 || (per_row && !has_segments(one) && rows != attn_dataset_rows(data, e)))
-            fail_msg("%s: %lld rows of example %lld have answers", name_of(one), (long long)rows,
-                     (long long)e);
-        for (int64_t r = 0; r < (per_row ? rows : 1); r++, answers++)
+        int64_t rows = attn_prediction_units(said, e), frames = cell_frames(data_of(one, DEV), e);
+        int64_t expected = !per_row ? rows : frames >= 0 ? frames : attn_dataset_rows(data, e);
+        if (rows < 1 || rows != expected)
+            fail_msg("%s: %lld rows of example %lld have answers, not %lld", name_of(one), (long long)rows,
+                     (long long)e, (long long)expected);
+        for (int64_t r = 0; r < (per_row ? rows : 1); r++)
             if (!writes) check_answer(one, model, said, e, r);
         if (!writes) continue;
         assert_true(attn_prediction_hypotheses(said, e) > 0);
         assert_non_null(attn_prediction_text(said, e, 0));
         if (strcmp(task_of(one), "lm") != 0) assert_true(isfinite(attn_prediction_score(said, e, 0)));
     }
-    return answers;
 }
 
 /* What a predictor says of the development data: the report, then all answers as JSON. The caller frees it.
@@ -380,10 +382,10 @@ static char *ask(const cell *one, const attn_model *model, attn_context *context
     assert_int_equal(attn_dataset_examples(bare), attn_dataset_examples(dev));
     expect_ok(context, attn_predictor_create(model, context, &predictor));
     expect_ok(context, attn_predictor_predict(predictor, bare, &said));
-    int64_t answers = check_answers(one, model, said, bare);
+    check_answers(one, model, said, bare);
     attn_prediction_destroy(said);
     expect_ok(context, attn_report_create(predictor, dev, &report));
-    check_report(one, report, dev, answers);
+    check_report(one, report, dev);
     attn_write_options_init(&writing);
     writing.json = 1;
     expect_ok(context, attn_predictor_write(predictor, bare, &writing, &text, &length));
