@@ -87,7 +87,7 @@ static void expect_same(const char *name, const char *encoder, const outcome *cp
 
 /* ---- the life of a model ---- */
 
-typedef enum corpus { CONLLU, CLASSES, LABELS, NUMBERS, PAIRS, RUNNING, MOLECULES } corpus;
+typedef enum corpus { CONLLU, CLASSES, LABELS, NUMBERS, PAIRS, SPACED, RUNNING, MOLECULES } corpus;
 
 typedef struct life {
     const char *name;
@@ -117,6 +117,7 @@ static char *corpus_of(corpus data, uint64_t seed, int examples) {
     case LABELS: return corpus_labels(seed, examples);
     case NUMBERS: return corpus_numbers(seed, examples);
     case PAIRS: return corpus_pairs(seed, examples, 0);
+    case SPACED: return corpus_pairs(seed, examples, 1);
     case MOLECULES: return corpus_molecules(seed, examples);
     default: return corpus_running(seed, examples);
     }
@@ -242,6 +243,7 @@ static void test_tasks(void **state) {
          {"task", "seq2seq", "output.members", "2", "encoder.recurrence", "tanh"},
          0,
          0},
+        {"seq2seq, ctc", SPACED, {"task", "seq2seq", "output.kind", "ctc", "text.unit", "chars"}, 0, 0},
         {"lm", RUNNING, {"task", "lm"}, 0, 0},
         {"lm, 2 members", RUNNING, {"task", "lm", "output.members", "2", "encoder.recurrence", "gru"}, 0, 0},
     };
@@ -255,6 +257,11 @@ static void test_ways(void **state) {
     (void)state;
     static const life lives[] = {
         {"seq2seq, 2 threads", PAIRS, {"task", "seq2seq", "output.members", "2"}, 0, 0},
+        {"ctc, 2 members",
+         SPACED,
+         {"task", "seq2seq", "output.kind", "ctc", "text.unit", "chars", "output.members", "2"},
+         0,
+         1},
         {"lm, 2 threads", RUNNING, {"task", "lm", "encoder.position", "alibi"}, 0, 0},
         {"vectors", CLASSES, {"task", "classify"}, 1, 0},
         {"resumed", CONLLU, {"task", "tag", "output.crf", "true"}, 0, 1},
