@@ -527,13 +527,13 @@ static void test_refusals(void **state) {
     refuse_training("classify", (const char *const[]){"text.unit", "words", NULL}, data,
                     "text.unit is for input text");
     expect_ok(context, attn_dataset_set_targets(data, 1, (const char *const[]){"label"}, learned->labels, 1));
-    refuse_training("tag", NULL, data, "has targets of rows, and those of pictures stand with examples");
+    refuse_training("tag", NULL, data, "task tag needs a target for each patch");
     attn_dataset_destroy(data);
     attn_config *config =
         tiny_config_of(context, "vectors", (const char *const[]){"encoder.position", "grid", NULL});
     attn_reader_options options;
     expect_refused(context, attn_config_reader(config, &options), ATTN_INVALID_ARGUMENT,
-                   "encoder.position is grid, and the rows of input vectors stand on none");
+                   "input vectors has no grid");
     attn_config_destroy(config);
     free(learned);
 }

@@ -117,9 +117,6 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
 /* Rows that stand in no order have no positions, and nothing that goes by the order mixes them. */
 static attn_status check_order(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
-    if (e->position == ATTN_POSITION_GRID && !v->input->grid)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.position is grid, and the rows of input %s stand on none", v->input->name);
     if (!v->input->unordered) return ATTN_OK;
     if (v->output->crf)
         return at_fail(

@@ -130,6 +130,11 @@ attn_status at_image_check(attn_context *context, const void *values, const at_i
             "task %s learns what comes next, and the patches of a picture are no symbols: there is "
             "no next one",
             use->task);
+    if (use->per_row == 1)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "task %s needs a target for each patch, and the targets of input image are those of "
+                       "pictures",
+                       use->task);
     if (!at_image_parse_size(own->size, &height, &width))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "image.size is \"%.40s\"; it is HEIGHTxWIDTH, one number for both, or 0", own->size);
