@@ -75,6 +75,8 @@ check "check: rate" says "rate: 8,000 Hz"
 check "check: classes" says "label: 2 classes"
 run check segments.tsv --input speech
 check "check: segments" says ", 48 segments"
+run check <(sed "s,^sounds,$folder/sounds," made.tsv) --input speech
+check "check: a list from a pipe" says ": a list, 24 recordings, "
 run check tree --input speech --json
 check "check: a folder" says '"format":"folder","labelled":true,"examples":24'
 run check sounds/1.wav

@@ -21,6 +21,11 @@ int at_speech_is_folder(const char *path) {
     return stat(path, &state) == 0 && S_ISDIR(state.st_mode);
 }
 
+int at_speech_is_pipe(const char *path) {
+    struct stat state;
+    return stat(path, &state) == 0 && !S_ISDIR(state.st_mode) && !S_ISREG(state.st_mode);
+}
+
 static int is_file(const char *path) {
     struct stat state;
     return stat(path, &state) == 0 && S_ISREG(state.st_mode);

@@ -180,17 +180,24 @@ static attn_status judge(void *user, const char *bytes, size_t count, size_t jud
     return at_speech_judge(reader->context, reader->name, reader->options, bytes, count, judged);
 }
 
-static attn_status read_list(at_speech_reader *reader, const at_source *source, at_bytes *held) {
+/* The bytes of the file, if they are not there yet. */
+static attn_status read_bytes(at_speech_reader *reader, at_source *source, at_bytes *held) {
     const attn_reader_options *options = reader->options;
-    const char *bytes = source->bytes[0], *advice = NULL;
+    const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, judge, reader};
+    if (source->bytes[0]) return ATTN_OK;
+    attn_status status = at_file_read(reader->context, reader->name, &allowed, held);
+    source->bytes[0] = held->data ? held->data : "";
+    source->counts[0] = (size_t)held->count;
+    return status;
+}
+
+static attn_status read_list(at_speech_reader *reader, at_source *source, at_bytes *held) {
+    const attn_reader_options *options = reader->options;
+    const char *advice = NULL;
+    attn_status status = read_bytes(reader, source, held);
+    if (status != ATTN_OK) return status;
+    const char *bytes = source->bytes[0];
     size_t count = source->counts[0];
-    if (!bytes) {
-        const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, judge, reader};
-        attn_status status = at_file_read(reader->context, reader->name, &allowed, held);
-        if (status != ATTN_OK) return status;
-        bytes = held->data;
-        count = (size_t)held->count;
-    }
     if (count == 0) bytes = "";
     reader->begin = bytes;
     if (source->first_line == 1) pass_over_mark(&bytes, &count);
@@ -234,9 +241,11 @@ static attn_status choose_format(at_speech_reader *reader, const at_source *sour
     return ATTN_OK;
 }
 
-static attn_status read_all(at_speech_reader *reader, const at_source *source, at_bytes *held) {
+static attn_status read_all(at_speech_reader *reader, at_source *source, at_bytes *held) {
     int format = AT_SPEECH_AUTO;
-    attn_status status = choose_format(reader, source, &format);
+    attn_status status = ATTN_OK;
+    if (at_speech_is_pipe(reader->name)) status = read_bytes(reader, source, held); /* it can be read once */
+    if (status == ATTN_OK) status = choose_format(reader, source, &format);
     if (status == ATTN_OK) status = split_wanted(reader);
     if (status == ATTN_OK)
         status = at_recordings_dataset(reader->context, reader->name, format, &reader->dataset);
@@ -264,7 +273,8 @@ attn_status at_speech_read(attn_context *context, const at_source *source, attn_
                                .name = source->names[0],
                                .options = source->options,
                                .rows = {.context = context}};
-    attn_status status = read_all(&reader, source, &held);
+    at_source given = *source;
+    attn_status status = read_all(&reader, &given, &held);
     at_table_free(&reader.rows);
     at_strings_free(context, &reader.wanted);
     at_release(context, reader.normal);
