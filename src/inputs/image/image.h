@@ -22,8 +22,8 @@ typedef struct at_image_values {
     int64_t patch, stride, longest, stem;
     char size[AT_FIELD_TEXT_BYTES];
     int channels; /* at_image_channels */
-    int64_t shift;
-    double rotate, zoom, shear, erase, erase_size;
+    int64_t shift, rotate;
+    double zoom, shear, erase, erase_size;
     int flip; /* at_image_flip */
     int rows; /* how many a picture has, about: the place in the list of choices */
 } at_image_values;

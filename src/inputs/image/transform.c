@@ -137,7 +137,7 @@ typedef struct affine {
 } affine;
 
 static affine draw_affine(const at_image_values *values, at_row_key key) {
-    double turn = around(key, TURN, values->rotate) * 3.14159265358979323846 / 180;
+    double turn = around(key, TURN, (double)values->rotate) * 3.14159265358979323846 / 180;
     double scale = 1 / (1 + around(key, ZOOM, values->zoom)), shear = around(key, SHEAR, values->shear);
     double cosine = cos(turn) * scale, sine = sin(turn) * scale;
     return (affine){.yy = cosine,
