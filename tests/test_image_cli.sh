@@ -92,7 +92,7 @@ check "seq2seq: texts of their own length" is \
 # shellcheck disable=SC2086
 run train tag --input image train.npy numbers.txt -o tag.safetensors $small
 check "tag: exit status" exits_with 1
-check "tag: refused" complains "has labels of whole pictures, and this task needs one for each patch"
+check "tag: refused" complains "task tag needs a target for each patch"
 run train lm --input image train.npy -o lm.safetensors
 check "lm: refused" complains "the patches of a picture are no symbols"
 # shellcheck disable=SC2086
