@@ -216,6 +216,19 @@ static int train_or_show(attn_context *context, train_arguments *given) {
     return code;
 }
 
+/* "--output ctc" names a kind of output and no file: it stands for --output-kind then. A file of that name is
+ * -o ctc. */
+static void name_outputs(int count, char **arguments) {
+    static char flag[] = "--output-kind";
+    int kinds = 0;
+    while (strcmp(attn_config_name(kinds), "output.kind") != 0) kinds++;
+    for (int i = 0; i + 1 < count; i++) {
+        if (strcmp(arguments[i], "--output") != 0) continue;
+        for (int c = 0; attn_config_choice(kinds, c) != NULL; c++)
+            if (strcmp(arguments[i + 1], attn_config_choice(kinds, c)) == 0) arguments[i] = flag;
+    }
+}
+
 int command_train(int count, char **arguments) {
     enum { OWN_FLAGS = 11 };
     train_arguments given = {.training.command = "train"};
@@ -255,6 +268,9 @@ int command_train(int count, char **arguments) {
                     "  attn train lm book.txt -o book.safetensors\n"
                     "  attn train tag cora/ -o cora.safetensors\n"
                     "  attn train classify --input molecule tox21.csv -o tox.safetensors\n"
+                    "  attn train tag --input speech utterances.tsv -o phones.safetensors\n"
+                    "  attn train seq2seq --input speech said.tsv --output ctc -o said.safetensors\n"
+                    "  attn train classify --input image folder/ -o shapes.safetensors\n"
                     "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors --more 5m\n"
                     "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n",
         .flags = flags,
@@ -262,6 +278,7 @@ int command_train(int count, char **arguments) {
         .positional = training->positional,
         .positional_limit = TRAINING_POSITIONALS,
     };
+    name_outputs(count, arguments);
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;

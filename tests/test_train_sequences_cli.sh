@@ -57,7 +57,7 @@ check "subwords: of both sides" has '"target":{"unit":"subwords"'
 
 # without a decoder
 awk 'BEGIN { for (i = 0; i < 30; i++) { c = substr("abc", 1 + i % 3, 1); print c c "-" c c "\t" c c } }' >"$folder/rows.tsv"
-learns "without a decoder" seq2seq "$folder/rows.tsv" --unit chars --target-unit chars --output-kind ctc
+learns "without a decoder" seq2seq "$folder/rows.tsv" --unit chars --target-unit chars --output ctc
 check "without a decoder: the head" has '"kind":"ctc"'
 run info "$model"
 check "without a decoder: info" says "ctc, no decoder"

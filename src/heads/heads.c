@@ -52,7 +52,8 @@ static const at_field output_fields[] = {
 };
 static const at_flag output_flags[] = {
     {"output-kind", "output.kind", "K",
-     "class, labels (several a text), number; seq2seq: ctc, no decoder (default: from task and data)"},
+     "class, labels (several a text), number; seq2seq: ctc, no decoder (default: from task and data); also "
+     "--output K"},
     {"crf", "output.crf", NULL, "a conditional random field over the tags"},
     {"balance", "output.balance", NULL, "rare classes weigh more in the loss"},
 };
