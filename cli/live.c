@@ -205,6 +205,16 @@ static bool print_answers(attn_context *context, attn_stream *stream, bool flush
     return true;
 }
 
+/* The samples become rows in the model, which may also have learned from rows that were made elsewhere. */
+static bool takes_samples(const attn_stream *stream) {
+    attn_stream_delay delay;
+    if (attn_stream_delay_of(stream, &delay) == ATTN_OK && delay.rate > 0) return true;
+    fputs("attn predict: --live takes samples, and the model reads rows of numbers: a program can give them "
+          "to it (attn/stream.h)\n",
+          stderr);
+    return false;
+}
+
 static int answer_pipe(live *from, attn_predictor *predictor, const live_options *given) {
     attn_stream_options options;
     int code = find_format(from);
@@ -216,6 +226,7 @@ static int answer_pipe(live *from, attn_predictor *predictor, const live_options
     options.terminal = given->terminal;
     if (attn_stream_create(predictor, &options, &from->stream) != ATTN_OK)
         return opening_fail("predict", from->context);
+    if (!takes_samples(from->stream)) return EXIT_FAILED;
     say_delay(from->stream);
     for (;;) {
         size_t count = take_samples(from);

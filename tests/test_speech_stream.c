@@ -577,6 +577,82 @@ static void test_refusals(void **state) {
     }
 }
 
+/* Rows of plain vectors, through the same calls. */
+static void test_vectors(void **state) {
+    (void)state;
+    enum { ROWS = 400, COLUMNS = 3 };
+    attn_context *context = test_best_context(1);
+    static float rows[ROWS * COLUMNS];
+    const char *labels[ROWS];
+    const char *const column[] = {"state"};
+    const int64_t offsets[3] = {0, 150, ROWS}, one[2] = {0, ROWS};
+    test_random random = {5};
+    char path[100];
+    attn_dataset *data = NULL, *whole = NULL;
+    attn_trainer *trainer = NULL;
+    attn_trainer_options options;
+    attn_model *model = NULL;
+    attn_predictor *predictor = NULL;
+    attn_prediction *prediction = NULL;
+    attn_stream *stream = NULL;
+    for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_normal(&random);
+    for (int i = 0; i < ROWS; i++)
+        labels[i] = rows[i * COLUMNS] > 0 ? "a" : rows[i * COLUMNS + 1] > 0 ? "b" : "c";
+    attn_config *config = tiny_config_of(context, "vectors", NULL);
+    expect_ok(context, attn_config_set(config, "task", "tag"));
+    expect_ok(context, attn_config_set(config, "encoder.left", "4"));
+    expect_ok(context, attn_config_set(config, "encoder.right", "2"));
+    expect_ok(context, attn_config_set(config, "vectors.stem", "3"));
+    expect_ok(context, attn_config_set(config, "training.epochs", "2"));
+    expect_ok(context, attn_dataset_from_rows(context, rows, COLUMNS, offsets, 2, &data));
+    expect_ok(context, attn_dataset_set_targets(data, 1, column, labels, 1));
+    snprintf(path, sizeof path, "%s/vectors.safetensors", folder);
+    attn_trainer_options_init(&options);
+    options.output = path;
+    expect_ok(context, attn_trainer_create(config, data, data, &options, &trainer));
+    expect_ok(context, attn_trainer_run(trainer));
+    attn_trainer_destroy(trainer);
+    attn_dataset_destroy(data);
+    attn_config_destroy(config);
+    expect_ok(context, attn_model_load(context, path, &model));
+    expect_ok(context, attn_predictor_create(model, context, &predictor));
+    expect_ok(context, attn_predictor_set(predictor, "probs", "true"));
+    expect_ok(context, attn_dataset_from_rows(context, rows, COLUMNS, one, 1, &whole));
+    expect_ok(context, attn_predictor_predict(predictor, whole, &prediction));
+    answers offline_answers = {0}, pieces = {0};
+    take(&offline_answers, prediction, 0, ROWS);
+    expect_ok(context, attn_stream_create(predictor, NULL, &stream));
+    attn_stream_delay delay;
+    expect_ok(context, attn_stream_delay_of(stream, &delay));
+    assert_int_equal(delay.rate, 0);
+    assert_int_equal(delay.right, 2 + 1);
+    expect_refused(context, attn_stream_push(stream, rows, 4), ATTN_INVALID_ARGUMENT, "no whole rows of 3");
+    for (int i = 0; i < ROWS; i += 5) {
+        attn_stream_answers now;
+        expect_ok(context, attn_stream_push(stream, rows + i * COLUMNS, 5 * COLUMNS));
+        if (i + 5 == ROWS) expect_ok(context, attn_stream_end(stream));
+        for (;;) {
+            expect_ok(context, attn_stream_next(stream, &now));
+            if (now.count == 0) break;
+            char line[32];
+            int64_t label = attn_prediction_class(now.prediction, 0, 0, now.unit);
+            snprintf(line, sizeof line, "%d\t%s\t%.4f\n", (int)now.row,
+                     attn_prediction_label(now.prediction, 0, 0, now.unit),
+                     attn_prediction_probability(now.prediction, 0, 0, now.unit, label));
+            assert_memory_equal(now.text, line, strlen(line));
+            take(&pieces, now.prediction, now.unit, now.count);
+        }
+    }
+    check_same("vectors", &offline_answers, &pieces);
+    forget(&offline_answers);
+    forget(&pieces);
+    attn_stream_destroy(stream);
+    attn_prediction_destroy(prediction);
+    attn_dataset_destroy(whole);
+    attn_predictor_destroy(predictor);
+    attn_model_destroy(model);
+}
+
 /* Nothing at all, and what is no number. */
 static void test_empty_and_broken(void **state) {
     (void)state;
@@ -615,6 +691,7 @@ int main(void) {
         cmocka_unit_test(test_other_rates),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_empty_and_broken),
+        cmocka_unit_test(test_vectors),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -12,6 +12,8 @@
  * rows than the model's longest is cut there by attn_predictor_predict; a stream cuts nothing). Memory does
  * not grow with the recording.
  *
+ * Plain vectors come in the same way: a row a line.
+ *
  * Models can do it that answer for each row and look only so far: attention with a window (encoder.left and
  * encoder.right), cnn and fc, with positions that are distances, or none; and whose rows do not depend on the
  * whole recording (normalisation by the corpus). Others are refused with the reason, ATTN_UNSUPPORTED.
@@ -41,7 +43,7 @@ typedef struct attn_stream_delay {
     int64_t left, right;  /* rows before and after a row that its answer depends on */
     int64_t chunk;        /* rows that are answered together */
     int64_t rate;         /* numbers that are pushed a second; 0: they are rows */
-    double row_seconds;   /* from a row to the next */
+    double row_seconds;   /* from a row to the next; 0, as those below: rows have no times */
     double seconds;       /* from when a row is heard (its centre) to its answer, at most */
     double ahead_seconds; /* the part of that which the model looks ahead: no chunk makes it shorter */
 } attn_stream_delay;

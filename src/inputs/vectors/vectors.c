@@ -313,6 +313,7 @@ const at_input_kind at_vectors_kind = {
     .create_batch = at_vectors_create_batch,
     .fill = at_vectors_fill,
     .free_batch = at_vectors_free_batch,
+    .feed = &at_vectors_feed_kind,
     .build = build,
     .apply = apply,
 };

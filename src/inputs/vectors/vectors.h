@@ -61,6 +61,9 @@ attn_status at_vectors_fill(const at_input *input, const at_encoded *encoded, co
                             const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch);
 void at_vectors_free_batch(at_batch *batch);
 
+/* feed.c: sequences that come in pieces. */
+extern const at_feed_kind at_vectors_feed_kind;
+
 /* reading.c: files to datasets; describe.c: what is in one. */
 int at_vectors_knows(const char *path);
 attn_status at_vectors_read_files(attn_context *context, const at_source *source, attn_dataset **dataset);
