@@ -78,6 +78,8 @@ const at_default at_image_defaults[] = {
     {NULL, NULL, 20000, "training.epochs", "12"},
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
     {"classify", NULL, 0, "output.pool", "mean-max"},
+    /* Small development data is soon all right, and models differ still. */
+    {"classify", "reader.label_separator=", 0, "training.metric", "accuracy,log_loss"},
     /* What a picture shows does not change with it; a number or a text may say where something is. */
     {"classify", NULL, 0, "image.shift", "-1"},
     {"classify", NULL, 0, "image.rotate", "12"},

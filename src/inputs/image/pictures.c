@@ -51,8 +51,8 @@ attn_status at_pictures_add(attn_context *context, at_pictures *pictures, const 
 
 attn_status at_pictures_shrink(attn_context *context, at_pictures *pictures, at_picture *picture) {
     int64_t samples = at_picture_samples(picture);
-    const float *from = pictures->numbers + picture->first;
     if (!picture->exact) return ATTN_OK;
+    const float *from = pictures->numbers + picture->first;
     for (int64_t i = 0; i < samples; i++)
         if (!(from[i] >= 0 && from[i] <= 255 && from[i] == floorf(from[i]))) return ATTN_OK;
     attn_status status = at_grow(context, &pictures->bytes, &pictures->byte_room,
