@@ -198,6 +198,15 @@ static void test_lists(void **state) {
     dataset = read_list("l.csv", csv, &options);
     assert_string_equal(attn_dataset_column(dataset, 0), "text");
     attn_dataset_destroy(dataset);
+    /* speakers stay together, where segments have labels, too */
+    options = options_of(1, 0);
+    options.split = "speaker";
+    dataset =
+        read_list("p.csv", "file,phn,speaker\na.wav,a.phn,ann\nb.wav,b.phn,bob\na.wav,a.phn,ann\n", &options);
+    int64_t size = attn_dataset_part_size(dataset, ATTN_PART_TRAIN);
+    assert_true(size == 2 || size == 3);
+    attn_dataset_destroy(dataset);
+    refuse("p.tsv", "a.wav\ta.phn\n", &options, "has no column `speaker`");
     /* columns by number, and absolute paths */
     char text[400];
     snprintf(text, sizeof text, "x\t%s/a.wav\ty\n", folder);

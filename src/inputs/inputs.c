@@ -140,7 +140,7 @@ static attn_status split_dataset(const attn_reader_options *options, attn_datase
             "file",
             attn_dataset_name(dataset), column);
     if (!*split || strcmp(split, "file") == 0 || options->piece) return ATTN_OK;
-    if (kind->grouping && strcmp(split, kind->grouping) == 0 && !dataset->per_row)
+    if (kind->grouping && strcmp(split, kind->grouping) == 0 && !at_dataset_splits_rows(dataset))
         return group_examples(kind, dataset);
     char *end = NULL;
     uint64_t number = strncmp(split, "random:", 7) == 0 && split[7] >= '0' && split[7] <= '9'
