@@ -64,8 +64,8 @@ if complains "this attn was built without"; then
     echo "skipped: no recordings can be read"
     exit 0
 fi
-train tag tag sounds --input speech --epochs 20 --batch 300 --bins 20 --window 3
-train full tag sounds --input speech --epochs 1 --batch 300 --bins 20
+train tag tag sounds --input speech --epochs 20 --batch 300 --bins 20 --window 3 --normalize corpus
+train full tag sounds --input speech --epochs 1 --batch 300 --bins 20 --window -1 --normalize corpus
 parts="300:2000 1800:1500 300:2500 1800:3000 300:1200"
 # shellcheck disable=SC2086
 {

@@ -73,6 +73,11 @@ static attn_model *make_model(attn_context *context, const char *task, const cha
     expect_ok(context, attn_config_set(config, "speech.bins", "12"));
     expect_ok(context, attn_config_set(config, "training.epochs", "1"));
     expect_ok(context, attn_config_set(config, "encoder.layers", "2"));
+    /* What streams: whatever is the default of the task. */
+    static const char *const basis[] = {"speech.stem",   "5",  "speech.normalize", "corpus",
+                                        "speech.stack",  "1",  "encoder.left",     "-1",
+                                        "encoder.right", "-1", "output.members",   "1"};
+    for (int i = 0; i < 12; i += 2) expect_ok(context, attn_config_set(config, basis[i], basis[i + 1]));
     for (; *sets; sets += 2) expect_ok(context, attn_config_set(config, sets[0], sets[1]));
     attn_trainer_options_init(&options);
     options.output = path;
