@@ -227,6 +227,31 @@ static void measure(const float *numbers, int64_t rows, int64_t columns, int64_t
     *deviation = sqrt(squares / (double)rows);
 }
 
+/* What was heard so far is taken off: of half a second of zeros before the recording, and of at most three.
+ */
+static void test_running_mean(void **state) {
+    (void)state;
+    attn_dataset *dataset = make_dataset(RATE);
+    view corpus = learn(dataset, (const char *const[]){"speech.normalize", "corpus", NULL});
+    view running = learn(dataset, (const char *const[]){"speech.normalize", "running", NULL});
+    const at_speech_rows *x = &at_speech_encoded_of(corpus.encoded)->rows;
+    const at_speech_rows *y = &at_speech_encoded_of(running.encoded)->rows;
+    for (int64_t e = 0; e < x->examples; e++) {
+        for (int64_t c = 0; c < x->columns; c += 7) {
+            double mean = 0;
+            for (int64_t t = x->offsets[e]; t < x->offsets[e + 1]; t++) {
+                int64_t frames = 51 + t - x->offsets[e];
+                double number = x->numbers[t * x->columns + c];
+                mean += (number - mean) / (double)(frames < 300 ? frames : 300);
+                assert_true(fabs(number - mean - y->numbers[t * x->columns + c]) < 1e-4);
+            }
+        }
+    }
+    forget(&corpus);
+    forget(&running);
+    attn_dataset_destroy(dataset);
+}
+
 static void test_normalisation(void **state) {
     (void)state;
     attn_dataset *dataset = make_dataset(RATE);
@@ -463,12 +488,13 @@ static void test_misfits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_rates),    cmocka_unit_test(test_short),
-        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_normalisation),
-        cmocka_unit_test(test_masks),    cmocka_unit_test(test_shifts),
-        cmocka_unit_test(test_labels),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_describe), cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_rates),        cmocka_unit_test(test_short),
+        cmocka_unit_test(test_stacks),       cmocka_unit_test(test_normalisation),
+        cmocka_unit_test(test_running_mean), cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_shifts),       cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_misfits),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

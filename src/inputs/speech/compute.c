@@ -223,10 +223,27 @@ attn_status at_speech_compute(const at_speech_input *input, attn_context *contex
     return status;
 }
 
-void at_speech_normalize_rows(const at_speech_input *input, float *numbers, int64_t frames) {
+/* The mean of the training data, which is 0 here, counts as half a second before the first frame; what was
+ * heard fades over three. */
+enum { FRAMES_BEFORE = 50, FRAMES_HEARD = 300 };
+
+/* m += (x - m) / w;  x - m,  w being how many frames m stands for: heard[0] after those of `before`, then m.
+ */
+static void take_running_mean(float *heard, float *numbers, int64_t columns) {
+    float weight = FRAMES_BEFORE + heard[0] + 1;
+    if (weight < FRAMES_HEARD) heard[0]++;
+    for (int64_t c = 0; c < columns; c++) {
+        heard[1 + c] += (numbers[c] - heard[1 + c]) / weight;
+        numbers[c] -= heard[1 + c];
+    }
+}
+
+void at_speech_normalize_rows(const at_speech_input *input, float *heard, float *numbers, int64_t frames) {
     int how = input->values.normalize;
-    if (how != AT_SPEECH_BY_CORPUS && how != AT_SPEECH_BY_BOTH) return;
-    for (int64_t t = 0; t < frames; t++, numbers += input->columns)
+    if (how == AT_SPEECH_NO_NORM || how == AT_SPEECH_BY_UTTERANCE) return;
+    for (int64_t t = 0; t < frames; t++, numbers += input->columns) {
         for (int64_t c = 0; c < input->columns; c++)
             numbers[c] = (numbers[c] - input->mean[c]) / input->deviation[c];
+        if (how == AT_SPEECH_RUNNING) take_running_mean(heard, numbers, input->columns);
+    }
 }

@@ -31,7 +31,20 @@ static attn_status take_frames(const at_speech_input *input, attn_context *conte
     } else {
         status = at_speech_compute(input, context, dataset, rows);
     }
-    if (status == ATTN_OK) at_speech_normalize_rows(input, rows->numbers, rows->offsets[rows->examples]);
+    size_t heard_bytes = (size_t)(rows->columns + 1) * sizeof(float);
+    float *heard =
+        status == ATTN_OK ? at_allocate(context, rows->columns + 1, sizeof *heard, "a mean") : NULL;
+    if (status == ATTN_OK && !heard) {
+        at_speech_free_rows(context, rows);
+        status = ATTN_OUT_OF_MEMORY;
+    }
+    for (int64_t e = 0; heard && e < rows->examples; e++) {
+        int64_t first = rows->offsets[e];
+        memset(heard, 0, heard_bytes);
+        at_speech_normalize_rows(input, heard, rows->numbers + first * rows->columns,
+                                 rows->offsets[e + 1] - first);
+    }
+    at_release(context, heard);
     return status;
 }
 

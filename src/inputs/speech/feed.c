@@ -22,12 +22,13 @@ enum { PIECE = 1 << 14 }; /* samples that are read from a file at once */
 static const char *refuses(const at_input *input) {
     switch ((at_speech_normalize)at_speech_input_of(input)->values.normalize) {
     case AT_SPEECH_NO_NORM:
+    case AT_SPEECH_RUNNING:
     case AT_SPEECH_BY_CORPUS: return NULL;
     case AT_SPEECH_BY_UTTERANCE:
     case AT_SPEECH_BY_BOTH: break;
     }
     return "speech.normalize by the utterance needs all of a recording before its first row: train with "
-           "--normalize corpus";
+           "--normalize running, or corpus";
 }
 
 static int knows(const at_input *input, const char *path) {
@@ -61,6 +62,7 @@ static void close_feed(at_feed *feed) {
     at_resampler_destroy(own->resampler);
     at_sound_close(own->sound);
     at_release(context, own->piece);
+    at_release(context, own->before);
     at_release(context, own->frames);
     at_strings_free(context, &own->encoded.names);
     at_strings_free(context, &own->name);
@@ -111,7 +113,10 @@ static attn_status open_feed(const at_input *input, attn_context *context, const
     made->encoded.step = at_speech_step(speech);
     made->encoded.center = at_speech_center(speech);
     made->feed.encoded = encoded;
-    attn_status status = at_strings_add(context, &made->name, options->name, strlen(options->name));
+    made->before = at_allocate(context, speech->columns + 1, sizeof *made->before, "a mean");
+    attn_status status = made->before ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    if (status == ATTN_OK)
+        status = at_strings_add(context, &made->name, options->name, strlen(options->name));
     if (status == ATTN_OK && options->path) status = open_sound(made, options->path);
     if (status == ATTN_OK && speech->frames) status = open_samples(made);
     if (status == ATTN_OK)
@@ -145,7 +150,7 @@ static attn_status keep_frames(at_speech_feed *own, const float *numbers, int64_
                            "%.200s: frames are not finite: are samples no numbers, or far too large?",
                            at_string(&own->name, 0));
     if (count) memcpy(own->frames + used, numbers, (size_t)(count * columns) * sizeof *numbers);
-    at_speech_normalize_rows(own->input, own->frames + used, count);
+    at_speech_normalize_rows(own->input, own->before, own->frames + used, count);
     own->frame_count += count;
     return ATTN_OK;
 }

@@ -23,6 +23,7 @@ typedef struct at_speech_feed {
     at_resampler *resampler;
     at_frames_stream *stream;    /* NULL: features are pushed */
     int64_t heard, sample_count; /* as they are pushed; at the model's rate */
+    float *before;               /* the mean of what was heard: see at_speech_normalize_rows */
     float *frames;               /* normalised */
     int64_t frame_room, frame_count, first_frame;
     at_speech_encoded encoded; /* the last view */

@@ -4,7 +4,7 @@
 #include "inputs/speech/speech.h"
 
 static const char *const feature_names[] = {"log-mel", "mfcc", "given", NULL};
-static const char *const normalize_names[] = {"none", "utterance", "corpus", "both", NULL};
+static const char *const normalize_names[] = {"none", "utterance", "corpus", "both", "running", NULL};
 static const char *const window_names[] = {"povey", "hann", "hamming", "rectangle", NULL};
 static const char *const scale_names[] = {"htk", "slaney", NULL};
 
@@ -20,7 +20,8 @@ const at_field at_speech_fields[] = {
     AT_CHOICE(
         "speech.normalize", at_speech_values, normalize, normalize_names, "corpus",
         "mean 0 and deviation 1 of a column: of the recording (utterance), of the training data (corpus), "
-        "the recording's mean and then the corpus (both), or none"),
+        "the recording's mean and then the corpus (both), the corpus and then the mean of the last seconds "
+        "(running), or none"),
     AT_NUMBER("speech.window_ms", at_speech_values, window_ms, 1, 1000, "25", "milliseconds of a frame"),
     AT_NUMBER("speech.shift_ms", at_speech_values, shift_ms, 0.1, 1000, "10", "milliseconds between frames"),
     AT_NUMBER("speech.preemphasis", at_speech_values, preemphasis, 0, 1, "0.97",
@@ -77,7 +78,7 @@ const at_flag at_speech_flags[] = {
     {"rate", "speech.rate", "HZ", "speech: samples a second (default: that of most recordings)"},
     {"stack", "speech.stack", "N", "speech: frames side by side in a row"},
     {"stride", "speech.stride", "N", "speech: frames from a row to the next"},
-    {"normalize", "speech.normalize", "N", "speech: none, utterance, corpus, both"},
+    {"normalize", "speech.normalize", "N", "speech: none, utterance, corpus, both, running"},
 };
 _Static_assert(sizeof at_speech_flags / sizeof at_speech_flags[0] == AT_SPEECH_FLAGS, "AT_SPEECH_FLAGS");
 

@@ -25,7 +25,8 @@ typedef enum at_speech_normalize {
     AT_SPEECH_NO_NORM,
     AT_SPEECH_BY_UTTERANCE, /* mean and deviation of the recording */
     AT_SPEECH_BY_CORPUS,    /* those of the training data */
-    AT_SPEECH_BY_BOTH       /* the mean of the recording; then those of the training data */
+    AT_SPEECH_BY_BOTH,      /* the mean of the recording; then those of the training data */
+    AT_SPEECH_RUNNING       /* those of the training data; then the mean of what was heard so far */
 } at_speech_normalize;
 
 /* Its part of a configuration (fields.c). */
@@ -133,8 +134,9 @@ double at_speech_center(const at_speech_input *input);
 attn_status at_speech_compute(const at_speech_input *input, attn_context *context,
                               const attn_dataset *dataset, at_speech_rows *rows);
 void at_speech_free_rows(attn_context *context, at_speech_rows *rows);
-/* By the corpus, in place. */
-void at_speech_normalize_rows(const at_speech_input *input, float *numbers, int64_t frames);
+/* By the corpus and, with AT_SPEECH_RUNNING, by what was heard so far, in place. heard: [columns] and one
+ * more; all 0 where a recording begins. */
+void at_speech_normalize_rows(const at_speech_input *input, float *heard, float *numbers, int64_t frames);
 
 /* encode.c */
 attn_status at_speech_encode(const at_input *input, attn_context *context, void **memo,
