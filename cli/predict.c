@@ -319,9 +319,9 @@ static const char about[] =
     "targets in the input are not looked at. What is typed or piped is answered as it\n"
     "comes, and as a file of the same content would be: the format follows from the\n"
     "first line and the model, or --format says it.\n\n"
-    "--live takes the samples of a recording from a pipe (a WAV file, or plain 16-bit\n"
-    "samples of one channel) and prints every segment as soon as it is decided: for\n"
-    "models that label frames and look only so far (--window in training).\n";
+    "--live takes the samples of a recording from a pipe (a WAV file, or 16 bits of\n"
+    "one channel as they are) and prints what is decided as soon as it is: for models\n"
+    "that label frames and look only so far (--window in training).\n";
 
 int command_predict(int count, char **arguments) {
     enum { OWN_FLAGS = 10 };

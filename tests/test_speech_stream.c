@@ -13,6 +13,7 @@
 #include <attn/attn.h>
 
 #include "support/contexts.h"
+#include "support/memory.h"
 #include "support/random.h"
 #include "support/sounds.h"
 #include "support/training.h"
@@ -541,6 +542,49 @@ static void test_memory_does_not_grow(void **state) {
     assert_int_equal(meter.now, 0);
 }
 
+/* Every allocation of a stream fails once: an error, and nothing is lost. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+    static float samples[6000];
+    counting_allocator counter = {0, 0, 0, 0};
+    attn_context_options options;
+    attn_context *context = NULL;
+    make_sound(samples, 6000, 77);
+    attn_context_options_init(&options);
+    options.threads = 1;
+    options.allocator = counting_allocator_functions(&counter);
+    assert_int_equal(attn_context_create(&options, &context), ATTN_OK);
+    const char *sets[] = {"encoder.left", "3", "encoder.right", "3", "speech.deltas", "1", NULL};
+    attn_model *model = make_model(context, "tag", sets);
+    for (int64_t fail = 1, done = 0; !done; fail++) {
+        attn_predictor *predictor = NULL;
+        attn_stream *stream = NULL;
+        attn_stream_options given;
+        attn_stream_options_init(&given);
+        given.rate = fail % 2 ? 11025 : 0;
+        expect_ok(context, attn_predictor_create(model, context, &predictor));
+        int64_t live = counter.live;
+        counter.fail_at = fail;
+        attn_status status = attn_stream_create(predictor, &given, &stream);
+        for (int64_t i = 0; i < 6000 && status == ATTN_OK; i += 1500) {
+            attn_stream_answers now = {.count = 1};
+            status = attn_stream_push(stream, samples + i, 1500);
+            if (status == ATTN_OK && i == 4500) status = attn_stream_end(stream);
+            while (status == ATTN_OK && now.count > 0) status = attn_stream_next(stream, &now);
+        }
+        assert_true(status == ATTN_OK || status == ATTN_OUT_OF_MEMORY);
+        done = status == ATTN_OK && fail > 2;
+        counter.fail_at = 0;
+        attn_stream_destroy(stream);
+        if (!stream) assert_int_equal(counter.live, live);
+        attn_predictor_destroy(predictor);
+        assert_true(fail < 1000);
+    }
+    attn_model_destroy(model);
+    attn_context_destroy(context);
+    assert_int_equal(counter.live, 0);
+}
+
 /* ---- refusals ---- */
 
 static void test_refusals(void **state) {
@@ -691,15 +735,11 @@ static void test_empty_and_broken(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_streams_are_the_whole),
-        cmocka_unit_test(test_long_recordings_are_not_cut),
-        cmocka_unit_test(test_delay_is_kept),
-        cmocka_unit_test(test_text_is_that_of_predictions),
-        cmocka_unit_test(test_memory_does_not_grow),
-        cmocka_unit_test(test_other_rates),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_empty_and_broken),
-        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_streams_are_the_whole), cmocka_unit_test(test_long_recordings_are_not_cut),
+        cmocka_unit_test(test_delay_is_kept),         cmocka_unit_test(test_text_is_that_of_predictions),
+        cmocka_unit_test(test_memory_does_not_grow),  cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_other_rates),           cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_empty_and_broken),      cmocka_unit_test(test_vectors),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
