@@ -1,18 +1,24 @@
 """Features of speech: hours of 16 kHz recordings a second, one thread, against torchaudio's kaldi.fbank.
 
     bench/run speech [--minutes 1] [--rounds 15]
+    bench/run speech --live MODEL RECORDING.wav [--chunk N]
 
 Log-mel energies of 25 ms windows every 10 ms with Kaldi's constants, 40 and 80 of them. Both sides are given
 samples in memory and compute all frames in one call; they take turns, and the best of each counts. Then
 ours once more in pieces of 100 ms, as a microphone gives them.
+
+--live: processor seconds that `attn predict MODEL --live` takes for a second of speech, on one thread; the
+best of three.
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +28,7 @@ import torchaudio
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/peers"))
 from private import build_program  # noqa: E402
 
+ROOT = Path(__file__).resolve().parents[1]
 RATE = 16000
 
 
@@ -47,11 +54,33 @@ def race(program, path, wave, bins, rounds, pieces):
     return best
 
 
+def measure_live(model, recording, chunk):
+    program = ROOT / os.environ.get("BUILD", "build/release") / "attn"
+    with wave.open(recording) as file:
+        seconds = file.getnframes() / file.getframerate()
+    best = float("inf")
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with open(recording, "rb") as file:
+            command = [program, "predict", model, "--live", "--threads", "1", "--chunk", str(chunk)]
+            run = subprocess.run(command, stdin=file, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        best = min(best, used / seconds)
+    print(run.stderr.decode().strip())
+    print(f"{seconds:.0f} s of speech: {best:.4f} processor seconds a second")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--live", nargs=2, metavar=("MODEL", "RECORDING"))
+    parser.add_argument("--chunk", type=int, default=0)
     options = parser.parse_args()
+    if options.live:
+        measure_live(*options.live, options.chunk)
+        return
     torch.set_num_threads(1)
     samples = np.random.default_rng(1).standard_normal(int(60 * RATE * options.minutes)).astype(np.float32) * 0.1
     wave = torch.from_numpy(samples)[None]
