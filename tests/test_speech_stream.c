@@ -630,24 +630,17 @@ static void test_refusals(void **state) {
 }
 
 /* Rows of plain vectors, through the same calls. */
-static void test_vectors(void **state) {
-    (void)state;
-    enum { ROWS = 400, COLUMNS = 3 };
-    attn_context *context = test_best_context(1);
-    static float rows[ROWS * COLUMNS];
+enum { ROWS = 400, COLUMNS = 3 };
+
+static attn_model *make_vectors_model(attn_context *context, const float *rows) {
     const char *labels[ROWS];
     const char *const column[] = {"state"};
-    const int64_t offsets[3] = {0, 150, ROWS}, one[2] = {0, ROWS};
-    test_random random = {5};
+    const int64_t offsets[3] = {0, 150, ROWS};
     char path[100];
-    attn_dataset *data = NULL, *whole = NULL;
+    attn_dataset *data = NULL;
     attn_trainer *trainer = NULL;
     attn_trainer_options options;
     attn_model *model = NULL;
-    attn_predictor *predictor = NULL;
-    attn_prediction *prediction = NULL;
-    attn_stream *stream = NULL;
-    for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_normal(&random);
     for (int i = 0; i < ROWS; i++)
         labels[i] = rows[i * COLUMNS] > 0 ? "a" : rows[i * COLUMNS + 1] > 0 ? "b" : "c";
     attn_config *config = tiny_config_of(context, "vectors", NULL);
@@ -667,36 +660,57 @@ static void test_vectors(void **state) {
     attn_dataset_destroy(data);
     attn_config_destroy(config);
     expect_ok(context, attn_model_load(context, path, &model));
+    return model;
+}
+
+/* The answers that there are now; each text begins with the line of its first row. */
+static void take_vectors(attn_context *context, attn_stream *stream, answers *into) {
+    for (;;) {
+        attn_stream_answers now;
+        char line[32];
+        expect_ok(context, attn_stream_next(stream, &now));
+        if (now.count == 0) return;
+        int64_t label = attn_prediction_class(now.prediction, 0, 0, now.unit);
+        snprintf(line, sizeof line, "%d\t%s\t%.4f\n", (int)now.row,
+                 attn_prediction_label(now.prediction, 0, 0, now.unit),
+                 attn_prediction_probability(now.prediction, 0, 0, now.unit, label));
+        assert_memory_equal(now.text, line, strlen(line));
+        take(into, now.prediction, now.unit, now.count);
+    }
+}
+
+static void test_vectors(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    static float rows[ROWS * COLUMNS];
+    const int64_t one[2] = {0, ROWS};
+    test_random random = {5};
+    attn_dataset *whole = NULL;
+    attn_predictor *predictor = NULL;
+    attn_prediction *prediction = NULL;
+    attn_stream *stream = NULL;
+    attn_stream_delay delay;
+    answers all = {0}, pieces = {0};
+    for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_normal(&random);
+    attn_model *model = make_vectors_model(context, rows);
     expect_ok(context, attn_predictor_create(model, context, &predictor));
     expect_ok(context, attn_predictor_set(predictor, "probs", "true"));
     expect_ok(context, attn_dataset_from_rows(context, rows, COLUMNS, one, 1, &whole));
     expect_ok(context, attn_predictor_predict(predictor, whole, &prediction));
-    answers offline_answers = {0}, pieces = {0};
-    take(&offline_answers, prediction, 0, ROWS);
+    take(&all, prediction, 0, ROWS);
     expect_ok(context, attn_stream_create(predictor, NULL, &stream));
-    attn_stream_delay delay;
     expect_ok(context, attn_stream_delay_of(stream, &delay));
     assert_int_equal(delay.rate, 0);
     assert_int_equal(delay.right, 2 + 1);
     expect_refused(context, attn_stream_push(stream, rows, 4), ATTN_INVALID_ARGUMENT, "no whole rows of 3");
     for (int i = 0; i < ROWS; i += 5) {
-        attn_stream_answers now;
         expect_ok(context, attn_stream_push(stream, rows + i * COLUMNS, 5 * COLUMNS));
-        if (i + 5 == ROWS) expect_ok(context, attn_stream_end(stream));
-        for (;;) {
-            expect_ok(context, attn_stream_next(stream, &now));
-            if (now.count == 0) break;
-            char line[32];
-            int64_t label = attn_prediction_class(now.prediction, 0, 0, now.unit);
-            snprintf(line, sizeof line, "%d\t%s\t%.4f\n", (int)now.row,
-                     attn_prediction_label(now.prediction, 0, 0, now.unit),
-                     attn_prediction_probability(now.prediction, 0, 0, now.unit, label));
-            assert_memory_equal(now.text, line, strlen(line));
-            take(&pieces, now.prediction, now.unit, now.count);
-        }
+        take_vectors(context, stream, &pieces);
     }
-    check_same("vectors", &offline_answers, &pieces);
-    forget(&offline_answers);
+    expect_ok(context, attn_stream_end(stream));
+    take_vectors(context, stream, &pieces);
+    check_same("vectors", &all, &pieces);
+    forget(&all);
     forget(&pieces);
     attn_stream_destroy(stream);
     attn_prediction_destroy(prediction);
