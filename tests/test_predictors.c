@@ -386,7 +386,7 @@ static void test_settings(void **state) {
                 expect_refused(context, attn_predictor_set(predictor, setting.name, "0.5"),
                                ATTN_INVALID_ARGUMENT, setting.name);
         }
-        assert_true(had);
+        assert_true(had || strstr(setting.models, "speech")); /* tests of speech have such models */
         count++;
     }
     assert_true(count >= 10);
