@@ -65,7 +65,8 @@ const at_default at_image_defaults[] = {
     {NULL, NULL, 0, "encoder.dropout", "0.1"},
     {NULL, NULL, 0, "output.dropout", "0.1"},
     {NULL, NULL, 0, "training.beta2", "0.98"},
-    {NULL, NULL, 0, "training.epochs", "60"},
+    {NULL, NULL, 0, "training.epochs", "40"},
+    {"classify", NULL, 0, "output.members", "3"}, /* of small data: three err less than one */
     {NULL, NULL, 0, "training.least_steps", "1500"},
     /* About 32 pictures a batch. */
     {NULL, NULL, 0, "training.batch_units", "2000"},
@@ -74,6 +75,7 @@ const at_default at_image_defaults[] = {
     {NULL, "image.rows=1024", 0, "training.batch_units", "12000"},
     {NULL, NULL, 3000, "encoder.columns", "96"},
     {NULL, NULL, 3000, "training.epochs", "30"},
+    {NULL, NULL, 3000, "output.members", "1"},
     {NULL, NULL, 20000, "encoder.columns", "128"},
     {NULL, NULL, 20000, "training.epochs", "12"},
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
