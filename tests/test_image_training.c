@@ -487,8 +487,8 @@ static void chooses(int64_t height, int64_t width, const char *size, const char 
 
 static void test_chosen(void **state) {
     (void)state;
-    chooses(4, 4, "0", "2", "1", "16");
-    chooses(8, 8, "0", "4", "2", "16");
+    chooses(4, 4, "0", "3", "1", "16");
+    chooses(8, 8, "0", "3", "1", "64");
     chooses(16, 16, "0", "4", "2", "64");
     chooses(28, 28, "0", "8", "4", "64");
     chooses(100, 64, "0", "16", "8", "64");

@@ -65,17 +65,14 @@ const at_default at_image_defaults[] = {
     {NULL, NULL, 0, "encoder.dropout", "0.1"},
     {NULL, NULL, 0, "output.dropout", "0.1"},
     {NULL, NULL, 0, "training.beta2", "0.98"},
-    {NULL, NULL, 0, "training.epochs", "40"},
-    {"classify", NULL, 0, "output.members", "3"}, /* of small data: three err less than one */
+    {NULL, NULL, 0, "training.epochs", "30"},
     {NULL, NULL, 0, "training.least_steps", "1500"},
-    /* About 32 pictures a batch. */
-    {NULL, NULL, 0, "training.batch_units", "2000"},
-    {NULL, "image.rows=16", 0, "training.batch_units", "500"},
+    /* About 25 pictures a batch. */
+    {NULL, NULL, 0, "training.batch_units", "1600"},
+    {NULL, "image.rows=16", 0, "training.batch_units", "400"},
     {NULL, "image.rows=256", 0, "training.batch_units", "6000"},
     {NULL, "image.rows=1024", 0, "training.batch_units", "12000"},
     {NULL, NULL, 3000, "encoder.columns", "96"},
-    {NULL, NULL, 3000, "training.epochs", "30"},
-    {NULL, NULL, 3000, "output.members", "1"},
     {NULL, NULL, 20000, "encoder.columns", "128"},
     {NULL, NULL, 20000, "training.epochs", "12"},
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
@@ -157,9 +154,9 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Eight or so patches along a side: the power of two that is nearest, 16 at most; of small pictures fewer. */
+/* Eight or so patches along a side: the power of two that is nearest, 16 at most. */
 static int64_t choose_stride(int64_t side) {
-    int64_t stride = side < 6 ? 1 : 2;
+    int64_t stride = 1;
     while (stride < 16 && side > 12 * stride) stride *= 2; /* side / 8 > 1.5 stride */
     return stride;
 }
@@ -198,7 +195,8 @@ static attn_status choose_patch(const at_image_values *values, const attn_datase
     status = find_middle(examples, values, 0, &side);
     if (status != ATTN_OK) return status;
     if (*stride == 0) *stride = choose_stride(side);
-    status = set_number(set, user, "image.patch", *stride > 256 ? *stride : 2 * *stride);
+    patch = *stride == 1 ? 3 : *stride > 256 ? *stride : 2 * *stride; /* 3: a pixel and those around it */
+    status = set_number(set, user, "image.patch", patch);
     return status == ATTN_OK ? set_number(set, user, "image.stride", *stride) : status;
 }
 
