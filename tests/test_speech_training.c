@@ -150,7 +150,7 @@ static double metric_of(attn_context *context, const char *name, const char *tas
 
 /* ---- it learns ---- */
 
-static const char *const longer[] = {"training.epochs", "30", "training.batch_units", "200", NULL};
+static const char *const longer[] = {"training.epochs", "50", "training.batch_units", "200", NULL};
 
 static void test_tasks(void **state) {
     (void)state;

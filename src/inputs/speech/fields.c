@@ -106,6 +106,8 @@ const at_default at_speech_defaults[] = {
     {"classify", NULL, 0, "output.pool", "mean-max"},
     {"classify", NULL, 0, "speech.stack", "3"},
     {"classify", NULL, 0, "speech.stride", "3"},
+    {"classify", NULL, 0, "output.members", "3"},
+    {"classify", NULL, 10000, "output.members", "1"},
     {"regress", NULL, 0, "output.pool", "mean-max"},
     {"regress", NULL, 0, "speech.stack", "3"},
     {"regress", NULL, 0, "speech.stride", "3"},
