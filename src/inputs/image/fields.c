@@ -78,7 +78,7 @@ const at_default at_image_defaults[] = {
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
     {"classify", NULL, 0, "output.pool", "mean-max"},
     /* Small development data is soon all right, and models differ still. */
-    {"classify", "reader.label_separator=", 0, "training.metric", "accuracy,log_loss"},
+    {"classify", NULL, 0, "training.metric", "accuracy|micro_f1,log_loss|micro_f1"},
     /* What a picture shows does not change with it; a number or a text may say where something is. */
     {"classify", NULL, 0, "image.shift", "-1"},
     {"classify", NULL, 0, "image.rotate", "12"},

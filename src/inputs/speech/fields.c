@@ -141,11 +141,8 @@ const at_default at_speech_defaults[] = {
     {"seq2seq", "output.kind=ctc", 0, "speech.stem", "5"},
     {"seq2seq", "output.kind=ctc", 0, "speech.deltas", "1"},
     {"seq2seq", "output.kind=ctc", 0, "encoder.position", "rotary"},
-    {"seq2seq", "output.kind=ctc", 0, "encoder.dropout", "0.2"},
     {"seq2seq", "output.kind=ctc", 0, "training.batch_units", "500"},
-    {"seq2seq", "output.kind=ctc", 0, "training.epochs", "20"},
-    {"seq2seq", "output.kind=ctc", 0, "output.members", "3"},
-    {"seq2seq", "output.kind=ctc", 20000, "output.members", "1"},
+    {"seq2seq", "output.kind=ctc", 0, "training.epochs", "30"},
 };
 _Static_assert(sizeof at_speech_defaults / sizeof at_speech_defaults[0] == AT_SPEECH_DEFAULTS,
                "AT_SPEECH_DEFAULTS");
