@@ -229,6 +229,8 @@ def main():
         "a row stand under Commands: where there are fewer than three, the runs are not finished.", "",
         f"Machine: {processor()}, {os.cpu_count()} cores. Again: `make results DATA=FOLDER`, which skips what is",
         "already under `build/results`.", "",
+        "Other pages: [raw text](results-raw.md), [graphs](results-graphs.md), [molecules](results-molecules.md), [speech](results-speech.md) with",
+        "windows of attention against all of it, [pictures](results-images.md).", "",
         "| data | measure | dev | test | minutes | others, as published |", "| --- | --- | --- | --- | --- | --- |",
         *rows, *languages, "", *["- " + note for note in NOTES], "", "## Commands", "", *details,
     ]
