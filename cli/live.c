@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,9 +42,18 @@ typedef struct live {
 
 /* ---- bytes ---- */
 
+/* Waits for bytes or for an interrupt. One that comes between looking for it and a read that waits would be
+ * seen only after the next bytes, which may never come. */
+static void wait_for_bytes(const live *from) {
+    struct pollfd either[2] = {{.fd = from->descriptor, .events = POLLIN},
+                               {.fd = progress_interrupt_descriptor(), .events = POLLIN}};
+    poll(either, 2, -1);
+}
+
 /* Reads what is there, waiting if there is nothing; an interrupt is the end. */
 static bool read_more(live *from) {
     while (!from->ended && from->count < ROOM) {
+        wait_for_bytes(from);
         ssize_t got = progress_interrupted()
                           ? 0
                           : read(from->descriptor, from->bytes + from->count, ROOM - from->count);
@@ -133,13 +143,15 @@ static int read_header(live *from) {
 }
 
 static int find_format(live *from) {
-    static const char *const others[] = {"fLaC", "OggS", "ID3", "RIFX", "FORM", "caff", "NIST"};
+    static const char *const others[] = {"fLaC", "OggS", "ID3", "RIFX", "FORM", "caff", "NIST", "\x93NUMPY"};
     from->format = (pcm){.rate = 0, .channels = 1, .bits = 16, .left = UINT64_MAX};
     if (!need(from, 12)) return EXIT_FAILED;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (from->count >= 4 && memcmp(from->bytes, others[i], strlen(others[i])) == 0)
+        if (from->count >= strlen(others[i]) && memcmp(from->bytes, others[i], strlen(others[i])) == 0)
             return complain(from, ": is a file of another format than WAV: give it as a FILE, or pipe it "
                                   "through sox (sox - -t wav -)");
+    if (from->count >= 4 && from->count < 12 && memcmp(from->bytes, "RIFF", 4) == 0)
+        return complain(from, ": a WAV header that is cut");
     if (from->count < 12 || memcmp(from->bytes, "RIFF", 4) != 0 || memcmp(from->bytes + 8, "WAVE", 4) != 0)
         return EXIT_DONE;
     return read_header(from);
@@ -251,6 +263,7 @@ int live_pipe(attn_context *context, attn_predictor *predictor, const live_optio
         arguments_complain("predict", "cannot open ", from.name, reason, NULL);
         return EXIT_FAILED;
     }
+    progress_interrupt_descriptor(); /* before a signal can come */
     progress_catch_interrupts();
     int code = answer_pipe(&from, predictor, options);
     attn_stream_destroy(from.stream);

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -15,9 +16,14 @@
 
 static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
+static volatile sig_atomic_t wakes = -1; /* where a byte is written at a signal; -1: nowhere */
+
 static void on_interrupt(int number) {
+    int before = errno;
     interrupted = number;
-    signal(number, SIG_DFL); /* the second one is meant */
+    if (wakes >= 0 && write(wakes, "", 1) < 0) wakes = -1; /* a pipe that was empty takes a byte */
+    signal(number, SIG_DFL);                               /* the second one is meant */
+    errno = before;
 }
 
 void progress_handle_interrupts(void (*handler)(int number)) {
@@ -34,6 +40,12 @@ void progress_handle_interrupts(void (*handler)(int number)) {
 void progress_catch_interrupts(void) { progress_handle_interrupts(on_interrupt); }
 
 int progress_interrupted(void) { return interrupted; }
+
+int progress_interrupt_descriptor(void) {
+    static int ends[2] = {-1, -1};
+    if (ends[0] < 0 && pipe(ends) == 0) wakes = ends[1];
+    return ends[0];
+}
 
 void progress_count(double count, char *text) {
     if (count >= 1e7) {

@@ -22,6 +22,8 @@ void progress_handle_interrupts(void (*handler)(int number));
 void progress_catch_interrupts(void);
 /* The signal that asked for a stop; 0: none has. */
 int progress_interrupted(void);
+/* A descriptor that can be read from as soon as one has, for poll; -1: there is none. */
+int progress_interrupt_descriptor(void);
 
 /* An attn_trainer_options.watch whose user is a progress. */
 int progress_watch(void *user, const attn_training_state *state);

@@ -162,6 +162,10 @@ printf 'fLaC....' | "$program" predict tag.safetensors --live >out 2>err
 check "live: another format" complains "is a file of another format than WAV"
 head -c 30 wide.wav | "$program" predict tag.safetensors --live >out 2>err
 check "live: a header that is cut" complains "a WAV header that"
+head -c 8 wide.wav | "$program" predict tag.safetensors --live >out 2>err
+check "live: a header that is cut early" complains "a WAV header that is cut"
+printf '\223NUMPY\1\0' | "$program" predict tag.safetensors --live >out 2>err
+check "live: an array" complains "is a file of another format than WAV"
 { header 8000 12 1 100; cat raw; } | "$program" predict tag.safetensors --live >out 2>err
 check "live: odd bits" complains "neither whole numbers nor floats"
 { header 0 16 1 100; cat raw; } | "$program" predict tag.safetensors --live >out 2>err
