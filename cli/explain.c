@@ -44,25 +44,40 @@ static int explain_nothing(const explain_arguments *given) {
 
 /* ---- a model ---- */
 
+/* What a text says, or, where the input is no text, what stands in the file of that name. */
+static attn_status read_source(attn_predictor *predictor, const attn_model *model, const char *text,
+                               attn_dataset **dataset) {
+    attn_context *context = attn_predictor_context(predictor);
+    attn_reader_options reader;
+    attn_model_reader_options(model, &reader);
+    reader.labelled = 0;
+    if (attn_input_find_format(attn_model_input(model), "lines") < 0)
+        return attn_dataset_read(context, text, &reader, dataset);
+    if (*text == '\0') text = "\n"; /* an empty text, not an empty file */
+    return attn_dataset_parse(context, "the text", 1, text, strlen(text), &reader, dataset);
+}
+
+/* What an example is called above its answer. */
+static const char *title_of(const attn_dataset *dataset, int64_t example, const char *given) {
+    const char *name = attn_dataset_row_name(dataset, example, 0), *id = attn_dataset_id(dataset, example);
+    if (name != NULL) return name;
+    return id != NULL && *id != '\0' ? id : given;
+}
+
 /* One text given as an argument. */
 static attn_status explain_text(attn_predictor *predictor, const attn_model *model,
                                 const explain_arguments *given, const char *text) {
-    attn_reader_options reader;
     attn_search_options search;
     attn_dataset *dataset = NULL;
     attn_prediction *prediction = NULL;
     terminal_color color = terminal_color_of_output((terminal_choice)given->color);
-    attn_model_reader_options(model, &reader);
-    reader.labelled = 0;
     attn_search_options_init(&search);
     search.beam = given->beam;
     search.alignment = 1;
-    if (*text == '\0') text = "\n"; /* an empty text, not an empty file */
-    attn_status status = attn_dataset_parse(attn_predictor_context(predictor), "the text", 1, text,
-                                            strlen(text), &reader, &dataset);
+    attn_status status = read_source(predictor, model, text, &dataset);
     if (status == ATTN_OK) status = attn_predictor_search(predictor, dataset, &search, &prediction);
     for (int64_t e = 0; status == ATTN_OK && e < attn_prediction_examples(prediction); e++)
-        alignment_print(attn_dataset_row_name(dataset, e, 0), prediction, e, color, terminal_width());
+        alignment_print(title_of(dataset, e, text), prediction, e, color, terminal_width());
     attn_prediction_destroy(prediction);
     attn_dataset_destroy(dataset);
     return status;
@@ -144,7 +159,8 @@ int command_explain(int count, char **arguments) {
         .usage = "MODEL \"text\" ... | --steps [flags]",
         .about = "With a model that answers with sequences: the answer to each text and a heat map\n"
                  "of what its symbols (rows) look at in the text (columns): the attention of the\n"
-                 "decoder's last block, the mean of its heads. - are the lines of standard input.\n\n"
+                 "decoder's last block, the mean of its heads. - are the lines of standard input.\n"
+                 "Where the input is no text, a file is named instead: a recording, a picture.\n\n"
                  "--steps prints one self-attention step by step: the words as vectors, their\n"
                  "queries, keys and values, and word by word the scores, the softmax weights and\n"
                  "the weighted sum; then the weights as a heat map. The sentence is built in:\n"

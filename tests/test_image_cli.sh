@@ -89,6 +89,12 @@ check "seq2seq: trained" exits_with 0
 run predict text.safetensors x.npy
 check "seq2seq: texts of their own length" is \
     '0\tleft\n1\ton the right\n2\tleft\n3\ton the right\n4\tleft\n5\ton the right\n6\tleft\n7\ton the right\n8\tleft\n9\ton the right\n'
+run explain text.safetensors x.npy
+check "seq2seq: explain: exit status" exits_with 0
+check "seq2seq: explain: the answers" says "→ on the right"
+printf 'RIFF\44\0\0\0WAVEfmt ' >sound
+run predict text.safetensors sound
+check "seq2seq: a recording is no list" complains "sound: is no picture that is known"
 # shellcheck disable=SC2086
 run train tag --input image train.npy numbers.txt -o tag.safetensors $small
 check "tag: exit status" exits_with 1
