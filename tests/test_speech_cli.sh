@@ -91,9 +91,15 @@ check "check: a recording has no targets" says "no targets"
 printf 'sounds/empty.wav\tlow\tx\t1\n' >>bad.tsv
 head -c 30 sounds/1.wav >sounds/cut.wav
 printf 'sounds/cut.wav\tlow\tx\t1\n' >>bad.tsv
+head -c 900 sounds/1.wav >sounds/less.wav
+printf 'sounds/less.wav\tlow\tx\t1\n' >>bad.tsv
+printf '%0300d.wav\tlow\tx\t1\n' 0 >>bad.tsv
 run check bad.tsv --input speech
 check "check: bad files: exit status" exits_with 1
-check "check: bad files: counted" says "4 examples are wrong and left out:"
+check "check: bad files: counted" says "6 examples are wrong and left out:"
+check "check: a recording that is cut" says \
+    "  bad.tsv:30: sounds/less.wav: has a header that promises 2050 bytes of samples, and 856 follow it: it is cut off"
+check "check: a long name leaves room for the reason" says "000.wav: cannot be opened: File name too long"
 check "check: a file that is not there" says "  bad.tsv:26: sounds/none.wav: cannot be opened: No such file"
 check "check: a file that is no sound" says "  bad.tsv:27: made.tsv: is no recording that can be read"
 check "check: an empty file" says "  bad.tsv:28: sounds/empty.wav: is empty"
@@ -119,7 +125,7 @@ check "train: a bad file: where" complains "attn train: bad.tsv:26: sounds/none.
 check "train: a bad file: no model" [ ! -e no.safetensors ]
 run train classify bad.tsv --input speech -o some.safetensors --steps 1 --skip-bad
 check "train: --skip-bad: exit status" exits_with 0
-check "train: --skip-bad: says so" complains "4 bad"
+check "train: --skip-bad: says so" complains "6 bad"
 train class classify made.tsv --input speech --epochs 30 --batch 300 --bins 20
 run eval class.safetensors made.tsv
 check "class: eval" says "accuracy             1.0000"
@@ -145,6 +151,24 @@ check "class: what stands before it is answered" [ "$(cat out)" = "$(cat alone)"
 check "class: a bad file is named" complains "half.tsv:2: sounds/none.wav: cannot be opened"
 run predict class.safetensors sounds/1.wav --frames
 check "class: --frames writes the class" says "sounds/1.wav	low	"
+
+# What is no recording, and headers that no recording has.
+printf '\211PNG\r\n\32\n\0\0\0\rIHDR' >picture
+run predict class.safetensors picture
+check "class: a picture is no list" complains "picture: is no recording that can be read"
+wav still.wav 8000 300:0
+run predict class.safetensors still.wav
+check "class: a name stands once in an error" complains "attn predict: still.wav: has no samples"
+for rate in 0 1000000000; do
+    wav rate.wav $rate 300:100
+    run predict class.safetensors rate.wav
+    check "class: a rate of $rate" complains "rate.wav: has a rate of $rate samples a second: it can be 100 to 1000000"
+done
+{ head -c 40 sounds/1.wav; number 2147483000 4; tail -c +45 sounds/1.wav; } >promise.wav
+run predict class.safetensors promise.wav
+check "class: 2 GB stand in headers of pipes" cmp -s <(cut -f 2- out) <(cut -f 2- alone)
+run explain class.safetensors sounds/1.wav
+check "class: explain is refused" complains "explains models that answer with sequences"
 
 # Another rate is resampled.
 wav fine.wav 16000 300:2000 1800:2000
@@ -174,6 +198,11 @@ run predict text.safetensors sounds/1.wav
 check "text: path and text" is "sounds/1.wav\tlh\n"
 run predict text.safetensors sounds/1.wav --n-best 2
 check "text: the likeliest ones" grep -qE '^1	-?[0-9.]+	lh$' out
+run explain text.safetensors sounds/1.wav
+check "text: explain: exit status" exits_with 0
+check "text: explain: name and answer" says "sounds/1.wav → lh"
+run explain text.safetensors none.wav
+check "text: explain: a file that is not there" complains "attn explain: none.wav: cannot be opened"
 train number regress made.tsv --input speech --column level --epochs 30 --batch 300 --bins 20
 run predict number.safetensors sounds/1.wav
 check "number: path and number" grep -qE '^sounds/1.wav	1.[2-7]' out

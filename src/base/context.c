@@ -44,9 +44,13 @@ attn_status at_fail(attn_context *context, attn_status status, const char *forma
 }
 
 attn_status at_fail_system(attn_context *context, const char *path, const char *what, int error) {
+    enum { LONGEST_PATH = 180 };
     char reason[128];
     if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return at_fail(context, ATTN_SYSTEM_ERROR, "%.300s: cannot be %s: %s", path, what, reason);
+    size_t length = strlen(path);
+    int cut = length > LONGEST_PATH; /* its end tells files apart, and the reason has to fit behind it */
+    return at_fail(context, ATTN_SYSTEM_ERROR, "%s%s: cannot be %s: %s", cut ? "..." : "",
+                   cut ? path + length - LONGEST_PATH : path, what, reason);
 }
 
 static void *default_allocate(void *user, size_t bytes, size_t alignment) {

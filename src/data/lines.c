@@ -95,6 +95,12 @@ const char *at_not_text(const char *bytes, size_t count) {
     return "has lines that end in CR alone: convert it (tr '\\r' '\\n' < OLD > NEW)";
 }
 
+int at_looks_binary(const char *bytes, size_t count) {
+    enum { LOOKED_AT = 16 };
+    if (count == 0 || at_is_gzip(bytes, count) || at_not_text(bytes, count)) return 0;
+    return memchr(bytes, 0, count < LOOKED_AT ? count : LOOKED_AT) != NULL;
+}
+
 int at_is_text(const char *text, size_t length, int64_t *line, char *reason) {
     size_t place = at_unicode_check(text, length), begin = 0;
     if (place == length) return 1;

@@ -25,6 +25,9 @@ int at_is_id_name(const char *name, size_t length);
 /* Of the first bytes of a file (after a byte order mark): NULL, or why they are no text, with what to do
  * about it. */
 const char *at_not_text(const char *bytes, size_t count);
+/* Whether the first bytes of a file, which is no text and has no advice of its own, are numbers of some
+ * format: a 0 stands among them. */
+int at_looks_binary(const char *bytes, size_t count);
 /* Whether bytes, which begin in line *line, are UTF-8 without a 0; else *line is the line of the first that
  * is not, and reason[160] says which. */
 int at_is_text(const char *text, size_t length, int64_t *line, char *reason);

@@ -233,7 +233,8 @@ int at_image_detect(const char *name, const char *bytes, size_t count, const att
     if (at_is_idx(bytes, count)) return AT_IMAGE_IDX;
     /* PNG has a line end within its first eight bytes: they may not have come yet. */
     if (count >= 4 && memcmp(bytes, "\x89PNG", 4) == 0) return AT_IMAGE_FILE;
-    if (at_image_type(bytes, count) || at_image_named(name)) return AT_IMAGE_FILE;
+    if (at_image_type(bytes, count) || at_image_named(name) || at_looks_binary(bytes, count))
+        return AT_IMAGE_FILE;
     return AT_IMAGE_LIST;
 }
 

@@ -29,6 +29,10 @@ fail(at_speech_reader *reader, int64_t line, const char *format, va_list argumen
     for (char *p = reason; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
     reason[at_clip(reason, strlen(reason), 300)] = 0;
+    /* A single recording names itself. */
+    if (line == 0 && strncmp(reason, before, strlen(before)) == 0 &&
+        strncmp(reason + strlen(before), name, strlen(name)) == 0)
+        return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s", reason);
     if (line == 0) return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s: %s", before, name, reason);
     return at_fail(reader->context, ATTN_INVALID_ARGUMENT, "%s%s:%" PRId64 ": %s", before, name, line,
                    reason);
@@ -129,7 +133,7 @@ int at_speech_detect(const char *name, const char *bytes, size_t count, const at
     (void)options;
     if (at_is_sound(bytes, count) || at_is_npy(bytes, count)) return AT_SPEECH_RECORDING;
     if (count == 0) return at_speech_is_folder(name) ? AT_SPEECH_FOLDER : AT_SPEECH_AUTO;
-    return at_sound_named(name) ? AT_SPEECH_RECORDING : AT_SPEECH_LIST;
+    return at_sound_named(name) || at_looks_binary(bytes, count) ? AT_SPEECH_RECORDING : AT_SPEECH_LIST;
 }
 
 static void pass_over_mark(const char **bytes, size_t *count) {

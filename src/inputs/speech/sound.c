@@ -138,11 +138,64 @@ static void take_reason(const at_sound *sound, char *reason, size_t room) {
     while (length > 0 && (reason[length - 1] == '.' || reason[length - 1] == ' ')) reason[--length] = 0;
 }
 
+static attn_status check_rate(const at_sound *sound, int64_t rate) {
+    if (rate >= AT_SPEECH_SLOWEST && rate <= AT_SPEECH_FASTEST) return ATTN_OK;
+    SHOWN(sound->name, before);
+    return at_fail(sound->context, ATTN_INVALID_ARGUMENT,
+                   "%s%s: has a rate of %" PRId64 " samples a second: it can be %d to %d", before, shown,
+                   rate, AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
+}
+
+static int64_t number_of(const unsigned char *bytes, int high_first) {
+    uint32_t number = 0;
+    for (int i = 0; i < 4; i++) number = number << 8 | bytes[high_first ? i : 3 - i];
+    return number;
+}
+
+/* The samples are as many bytes as is promised. 0 and about 2 GB or more stand in headers that were written
+ * before the end was known. */
+static attn_status check_length(const at_sound *sound, int64_t promised, int64_t there) {
+    enum { OPEN_END = 0x7fff0000 };
+    if (promised <= there || promised >= OPEN_END) return ATTN_OK;
+    SHOWN(sound->name, before);
+    return at_fail(sound->context, ATTN_INVALID_ARGUMENT,
+                   "%s%s: has a header that promises %" PRId64 " bytes of samples, and %" PRId64
+                   " follow it: it is cut off",
+                   before, shown, promised, there);
+}
+
+/* libsndfile takes a file that is cut for a short one, and has no words for a rate of 0. So the parts of WAV
+ * and AIFF are looked at up to the samples; what is wrong otherwise is for libsndfile to say. */
+static attn_status check_parts(at_sound *sound) {
+    unsigned char head[16];
+    int64_t place = 12;
+    attn_status status = ATTN_OK;
+    if (file_seek(0, SEEK_SET, sound) != 0 || file_read(head, 12, sound) != 12) return ATTN_OK;
+    int wave = memcmp(head + 8, "WAVE", 4) == 0, high_first = memcmp(head, "RIFF", 4) != 0;
+    if (!(wave && (!high_first || memcmp(head, "RIFX", 4) == 0)) &&
+        !(memcmp(head, "FORM", 4) == 0 && memcmp(head + 8, "AIF", 3) == 0))
+        return ATTN_OK;
+    while (status == ATTN_OK && sound->size - place >= 8) {
+        if (file_seek(place, SEEK_SET, sound) != place || file_read(head, 8, sound) != 8) break;
+        int64_t count = number_of(head + 4, high_first);
+        place += 8;
+        if (memcmp(head, wave ? "data" : "SSND", 4) == 0)
+            return check_length(sound, count, sound->size - place);
+        if (wave && memcmp(head, "fmt ", 4) == 0 && file_read(head, 8, sound) == 8)
+            status = check_rate(sound, number_of(head + 4, high_first));
+        place += count + count % 2;
+    }
+    return status;
+}
+
 /* The stream or the bytes are there. */
 static attn_status begin(at_sound *sound) {
     attn_context *context = sound->context;
     SHOWN(sound->name, before);
     if (sound->size == 0) return at_fail(context, ATTN_INVALID_ARGUMENT, "%s%s: is empty", before, shown);
+    attn_status status = check_parts(sound);
+    if (status != ATTN_OK) return status;
+    file_seek(0, SEEK_SET, sound);
     sound->file = sf_open_virtual(&callbacks, SFM_READ, &sound->info, sound);
     if (!sound->file) {
         char reason[160];
@@ -150,10 +203,8 @@ static attn_status begin(at_sound *sound) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%s%s: is no recording that can be read (libsndfile: %s)", before, shown, reason);
     }
-    if (sound->info.samplerate < AT_SPEECH_SLOWEST || sound->info.samplerate > AT_SPEECH_FASTEST)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%s%s: has a rate of %d samples a second: it can be %d to %d", before, shown,
-                       sound->info.samplerate, AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
+    status = check_rate(sound, sound->info.samplerate);
+    if (status != ATTN_OK) return status;
     if (sound->info.channels < 1 || sound->info.channels > PIECE)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%s%s: has %d channels", before, shown,
                        sound->info.channels);
@@ -168,7 +219,7 @@ static attn_status open_stream(at_sound *sound) {
     if (stat(sound->name, &state) != 0) return at_fail_system(sound->context, sound->name, "opened", errno);
     if (!S_ISREG(state.st_mode)) /* a pipe would be waited for */
         return at_fail(sound->context, ATTN_INVALID_ARGUMENT, "%s%s: is %s, not a file of sound", before,
-                       shown, S_ISDIR(state.st_mode) ? "a folder" : "no regular file");
+                       shown, S_ISDIR(state.st_mode) ? "a folder" : "a pipe or a device");
     sound->stream = fopen(sound->name, "rb");
     if (!sound->stream) return at_fail_system(sound->context, sound->name, "opened", errno);
     sound->size = (int64_t)state.st_size;
