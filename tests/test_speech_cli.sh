@@ -79,6 +79,12 @@ run check <(sed "s,^sounds,$folder/sounds," made.tsv) --input speech
 check "check: a list from a pipe" says ": a list, 24 recordings, "
 run check tree --input speech --json
 check "check: a folder" says '"format":"folder","labelled":true,"examples":24'
+run check tree
+check "check: a folder of recordings is known by what is in it" says "tree: a folder, 24 recordings"
+ln -s . tree/low/again
+run check tree
+check "check: folders without an end" complains "tree: has folders in folders, more than 8 deep, at low/again/"
+rm tree/low/again
 run check sounds/1.wav
 check "check: a recording is known by its name" says "a recording, 1 recording, "
 check "check: a recording has no targets" says "no targets"

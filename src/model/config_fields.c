@@ -41,8 +41,8 @@ static const at_field reading_fields[] = {
     AT_TEXT("reader.split_column", at_reading_values, split_column, "",
             "the column that says what is for train, val and test; of several splits in one: NAME:NUMBER"),
     AT_TEXT("reader.split", at_reading_values, split, "",
-            "how train, val and test are drawn: random, random:NUMBER, scaffold (molecules); file: from a "
-            "split file"),
+            "how train, val and test are drawn: random, random:NUMBER, scaffold (molecules), speaker "
+            "(recordings); file: from a split file"),
 };
 static const at_flag reading_flags[] = {
     {"format", "reader.format", "F", "of the files (default: from their names and contents)"},
@@ -54,7 +54,8 @@ static const at_flag reading_flags[] = {
     {"targets", "reader.column", "C", "the same as --column"},
     {"split-column", "reader.split_column", "C",
      "the column that says train, val or test; several splits in one: NAME:NUMBER"},
-    {"split", "reader.split", "S", "draw train, val and test: random, random:NUMBER, scaffold (molecules)"},
+    {"split", "reader.split", "S",
+     "draw train, val and test: random, random:NUMBER, scaffold (molecules), speaker (recordings)"},
 };
 const at_fields at_reading_fields = {reading_fields, 6, sizeof(at_reading_values), reading_flags, 7};
 
@@ -182,7 +183,7 @@ static const at_flag training_flags[] = {
     {"steps", "training.steps", "N", "steps, instead of epochs"},
     {"patience", "training.patience", "N", "end after N evaluations without a better score; 0: never"},
     {"metric", "training.metric", "M",
-     "what the best model is chosen by: accuracy, roc_auc, macro_f1,log_loss, ..."},
+     "what the best model is chosen by: accuracy, roc_auc, macro_f1, log_loss, ..."},
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
 };
 const at_fields at_training_fields = {training_fields, 25, sizeof(at_training_values), training_flags, 7};

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,7 +76,9 @@ static attn_status list_entry(listing *into, const char *relative, const char *n
 static attn_status list_folder(listing *into, const char *relative, int depth) {
     attn_context *context = into->reader->context;
     at_bytes whole = {0};
-    if (depth > DEEPEST) return ATTN_OK; /* perhaps a link that leads back */
+    if (depth > DEEPEST) /* perhaps a link that leads back */
+        return at_speech_fail(into->reader, 0, "has folders in folders, more than %d deep, at %.100s",
+                              DEEPEST, relative);
     attn_status status =
         at_speech_join(context, into->folder, strlen(into->folder), relative, strlen(relative), &whole);
     DIR *folder = status == ATTN_OK ? opendir(whole.data) : NULL;
@@ -86,6 +89,29 @@ static attn_status list_folder(listing *into, const char *relative, int depth) {
     if (folder) closedir(folder);
     at_bytes_free(context, &whole);
     return status;
+}
+
+/* Whether there are recordings among the first entries of a folder and of the folders in it. */
+static int look(const char *folder, int deep, int *left) {
+    enum { LONGEST = 4096 };
+    char path[LONGEST];
+    int found = 0;
+    DIR *opened = opendir(folder);
+    struct dirent *entry;
+    while (opened && !found && (entry = readdir(opened)) != NULL && (*left)-- > 0) {
+        if (entry->d_name[0] == '.') continue;
+        found = at_sound_named(entry->d_name);
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (!found && deep > 0 && length < LONGEST && at_speech_is_folder(path))
+            found = look(path, deep - 1, left);
+    }
+    if (opened) closedir(opened);
+    return found;
+}
+
+int at_speech_in_folder(const char *folder) {
+    int left = 1000;
+    return at_speech_is_folder(folder) && look(folder, 1, &left);
 }
 
 static int by_name(const void *left, const void *right) {

@@ -96,7 +96,8 @@ char at_speech_delimiter(const char *name, const char *line, size_t length);
 /* folder.c */
 attn_status at_speech_read_folder(at_speech_reader *reader, const char *folder);
 int at_speech_is_folder(const char *path);
-int at_speech_is_pipe(const char *path); /* or another file that is no regular one and no folder */
+int at_speech_in_folder(const char *folder); /* whether it has recordings, or a folder in it has */
+int at_speech_is_pipe(const char *path);     /* or another file that is no regular one and no folder */
 /* FOLDER/NAME into `path`, ended by a 0. */
 attn_status at_speech_join(attn_context *context, const char *folder, size_t folder_length, const char *name,
                            size_t length, at_bytes *path);

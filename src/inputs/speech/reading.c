@@ -124,7 +124,7 @@ static attn_status split_wanted(at_speech_reader *reader) {
 
 /* ---- which format ---- */
 
-int at_speech_knows(const char *path) { return at_sound_named(path); }
+int at_speech_knows(const char *path) { return at_sound_named(path) || at_speech_in_folder(path); }
 
 /* Lists go line by line; what it is that is to be read has to be looked at first. */
 int at_speech_pieces(int format) { return format == AT_SPEECH_LIST ? 2 : -1; }
