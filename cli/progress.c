@@ -3,6 +3,7 @@
 #include "progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -42,9 +43,15 @@ void progress_catch_interrupts(void) { progress_handle_interrupts(on_interrupt);
 int progress_interrupted(void) { return interrupted; }
 
 int progress_interrupt_descriptor(void) {
-    static int ends[2] = {-1, -1};
-    if (ends[0] < 0 && pipe(ends) == 0) wakes = ends[1];
-    return ends[0];
+    static int listens = -1;
+    int ends[2];
+    if (listens >= 0 || pipe(ends) != 0) return listens;
+    /* Not in the place of a standard descriptor that is closed. */
+    listens = fcntl(ends[0], F_DUPFD, 3);
+    wakes = fcntl(ends[1], F_DUPFD, 3);
+    close(ends[0]);
+    close(ends[1]);
+    return listens;
 }
 
 void progress_count(double count, char *text) {

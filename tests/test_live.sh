@@ -174,6 +174,8 @@ check "live: no rate" complains "0 samples a second"
 check "live: a rate that cannot be" complains "the rate is 1000000000 samples a second"
 run predict tag.safetensors --live nowhere.wav
 check "live: a file that is not there" complains "cannot open nowhere.wav: No such file"
+"$program" predict tag.safetensors --live <&- >out 2>err
+check "live: no standard input" complains "cannot read standard input: Bad file descriptor"
 run predict tag.safetensors nowhere.wav
 check "a file that is not there" complains "nowhere.wav: cannot be opened: No such file"
 finish
