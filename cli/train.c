@@ -217,16 +217,32 @@ static int train_or_show(attn_context *context, train_arguments *given) {
 }
 
 /* "--output ctc" names a kind of output and no file: it stands for --output-kind then. A file of that name is
- * -o ctc. */
-static void name_outputs(int count, char **arguments) {
+ * -o ctc. False, when it has said that two files are named: one may be a kind that is misspelt. */
+static bool name_outputs(int count, char **arguments) {
     static char flag[] = "--output-kind";
+    const char *file = NULL;
     int kinds = 0;
     while (strcmp(attn_config_name(kinds), "output.kind") != 0) kinds++;
     for (int i = 0; i + 1 < count; i++) {
-        if (strcmp(arguments[i], "--output") != 0) continue;
-        for (int c = 0; attn_config_choice(kinds, c) != NULL; c++)
-            if (strcmp(arguments[i + 1], attn_config_choice(kinds, c)) == 0) arguments[i] = flag;
+        bool known = false, longer = strcmp(arguments[i], "--output") == 0;
+        if (!longer && strcmp(arguments[i], "-o") != 0) continue;
+        for (int c = 0; longer && !known && attn_config_choice(kinds, c) != NULL; c++)
+            known = strcmp(arguments[i + 1], attn_config_choice(kinds, c)) == 0;
+        if (known) {
+            arguments[i] = flag;
+        } else if (file != NULL) {
+            arguments_complain("train", "the model goes to one file, and two are named: the first is ", file,
+                               "", NULL);
+            fputs("attn train: --output-kind K is the kind of output: auto", stderr);
+            for (int c = 1; attn_config_choice(kinds, c) != NULL; c++)
+                fprintf(stderr, ", %s", attn_config_choice(kinds, c));
+            fputc('\n', stderr);
+            return false;
+        } else {
+            file = arguments[++i];
+        }
     }
+    return true;
 }
 
 int command_train(int count, char **arguments) {
@@ -278,7 +294,7 @@ int command_train(int count, char **arguments) {
         .positional = training->positional,
         .positional_limit = TRAINING_POSITIONALS,
     };
-    name_outputs(count, arguments);
+    if (!name_outputs(count, arguments)) return EXIT_MISUSED;
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;

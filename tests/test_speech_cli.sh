@@ -215,6 +215,11 @@ check "number: path and number" grep -qE '^sounds/1.wav	1.[2-7]' out
 
 # --- what it says of itself ---
 
+run train seq2seq made.tsv --input speech --output ctx -o no.safetensors --quiet
+check "train: a misspelt kind of output: exit status" exits_with 2
+check "train: a misspelt kind of output" complains "two are named: the first is ctx"
+check "train: the kinds of output" complains "ctc"
+
 run train classify sounds/1.wav -o no.safetensors --quiet
 check "train: one recording" complains "sounds/1.wav: is one recording and has nothing to learn"
 run train lm made.tsv --input speech -o no.safetensors --quiet

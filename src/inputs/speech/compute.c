@@ -138,7 +138,8 @@ static attn_status check_dataset(const at_speech_input *input, attn_context *con
                        "%.200s: has features, the model learned from recordings", name);
     if (!input->frames && from->count && !from->columns)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: has recordings, the model learned from features", name);
+                       "%.200s: has recordings, the model learned from features (speech.features given)",
+                       name);
     if (!input->frames && from->count && from->columns != input->columns)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.200s: has features of %" PRId64 " columns, the model learned from %" PRId64, name,
