@@ -15,17 +15,17 @@ TASKS = [
     ("spelled-ctc", "FSDD, the digit spelled out, CTC", "exact match", "`attn train seq2seq --input speech fsdd-spelled.tsv --output ctc`"),
     ("audiomnist", "AudioMNIST at 8 kHz, which of 20 speakers", "accuracy", "`attn train classify --input speech audiomnist.tsv`"),
     ("phones", "speechocean762 adults, phone per frame", "accuracy", "`attn train tag --input speech phones.tsv`"),
-    ("phones-utterance", "the same, each recording normalised by itself (no streams)", "accuracy",
-     "`attn train tag --input speech phones.tsv --normalize utterance`"),
+    ("phones-best", "the same, six networks, 80 filters, each recording normalised by itself (no streams)", "accuracy",
+     "`attn train tag --input speech phones.tsv --config best.json` (the script has it)"),
 ]
 ENCODERS = [("phones-fc", "fc"), ("phones-rnn", "rnn (LSTM, both ways)"), ("phones-cnn", "cnn"), ("phones-window-5", "attention, window 5"),
-            ("phones-window-15", "attention, window 15"), ("phones-window-25", "attention, window 25"), ("phones-window-50", "attention, window 50"),
+            ("phones-window-15", "attention, window 15"), ("phones-window-50", "attention, window 50"),
             ("phones-window-full", "attention, full")]
 
 
 def costs():
     found = {}
-    for window in ("5", "15", "25", "50", "full"):
+    for window in ("5", "15", "50", "full"):
         path = os.path.join(FOLDER, f"cost-{window}.json")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -78,7 +78,7 @@ def main():
     lines += [f"- {title}: {command}" for _, title, _, command in TASKS]
     lines += ["", "## Phones: encoders and windows", "",
               "One network each (`output.members` 1), the rest as by default. A frame is 10 ms: a window of 15 sees 150 ms to each side in one "
-              "layer, and there are two. The last two columns: labels for every frame of one "
+              "layer, and there are three. The last two columns: labels for every frame of one "
               "recording of ten minutes, one thread, and the largest memory of the process.", "",
               "| encoder | dev | test | seeds | training, minutes | 10 minutes of speech, seconds | memory, MiB |",
               "| --- | --- | --- | --- | --- | --- | --- |"]
@@ -92,7 +92,7 @@ def main():
                          f"{minutes(runs)} | {tail} |")
         else:
             lines.append(f"| {title} | not run | | | | {tail} |")
-    windows = [(window, runs_of(FOLDER, f"phones-window-{window}")) for window in ("5", "15", "25", "50", "full")]
+    windows = [(window, runs_of(FOLDER, f"phones-window-{window}")) for window in ("5", "15", "50", "full")]
     draw([("test accuracy, %", [(window, 100 * statistics.median(run["test"] for run in runs)) for window, runs in windows if runs], ""),
           ("ten minutes of speech, seconds", [(window, cost["seconds"]) for window, cost in measured.items()], " s")],
          os.path.join(DOCS, "speech-windows.svg"))

@@ -60,7 +60,7 @@ typedef struct at_speech_settings {
 enum {
     AT_SPEECH_FIELDS = 34,
     AT_SPEECH_FLAGS = 6,
-    AT_SPEECH_DEFAULTS = 45,
+    AT_SPEECH_DEFAULTS = 46,
     AT_SPEECH_SETTINGS = 1
 }; /* checked against the tables */
 extern const at_field at_speech_fields[AT_SPEECH_FIELDS];
