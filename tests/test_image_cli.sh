@@ -6,6 +6,7 @@ cd "$folder" || exit 1
 
 left=iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAAAAACMmsGiAAAAEElEQVR42mP49YGLlQGVAABWhgfloHcnAgAAAABJRU5ErkJggg==
 right=iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAAAAACMmsGiAAAAEElEQVR42mPgYv31gQGVAABHrgflZVt45gAAAABJRU5ErkJggg==
+wide=iVBORw0KGgoAAAANSUhEUgAAAAgAAAAECAAAAACWpiEsAAAADklEQVR42mPghAIG3AwAFGQBIWRZZLYAAAAASUVORK5CYII=
 
 # bytes NUMBER...: as they are.
 # shellcheck disable=SC2059
@@ -143,6 +144,12 @@ check "list: the same line by line" grep -qE $'^left/1.png\tleft\t' out
 run check --input image pictures/list.tsv
 check "list: check counts it" exits_with 1
 check "list: check says it" says "pictures/no.png: cannot be opened"
+# shellcheck disable=SC2086
+run train classify pictures --dev pictures -o few.safetensors --epochs 1 $small --config <(echo '{"image": {"longest": 4}}')
+check "png: few patches: trained" exits_with 0
+base64 -d <<<"$wide" >wide.png
+run predict few.safetensors wide.png
+check "png: too large for a model, named once" complains "attn predict: wide.png: the picture has 8 patches of 2 x 2"
 head -c 60 pictures/left/1.png >pictures/left/7.png
 # shellcheck disable=SC2086
 run train classify pictures -o bad.safetensors $small

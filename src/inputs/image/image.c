@@ -142,14 +142,15 @@ static void free_encoded(at_encoded *encoded) {
 
 static attn_status fail_long(const at_image_input *input, attn_context *context, const attn_dataset *dataset,
                              int64_t example, int64_t rows) {
-    const char *id = attn_dataset_id(dataset, example);
+    const char *id = attn_dataset_id(dataset, example), *file = attn_dataset_file(dataset, example);
     char number[40];
     snprintf(number, sizeof number, "picture %" PRId64, example);
+    if (id && strcmp(id, file) == 0) id = "the picture"; /* that is named before it */
     return at_fail(context, ATTN_INVALID_ARGUMENT,
                    "%.120s: %.160s has %" PRId64 " patches of %" PRId64 " x %" PRId64
                    " pixels, more than image.longest (%" PRId64 "): make it smaller%s",
-                   attn_dataset_file(dataset, example), id && *id ? id : number, rows, input->patch,
-                   input->patch, input->values.longest, ", or train with image.size or a larger image.patch");
+                   file, id && *id ? id : number, rows, input->patch, input->patch, input->values.longest,
+                   ", or train with image.size or a larger image.patch");
 }
 
 /* A picture as the network sees it, and how many rows it has. */
