@@ -57,6 +57,10 @@ _Static_assert(sizeof at_image_flags / sizeof at_image_flags[0] == AT_IMAGE_FLAG
 
 const at_default at_image_defaults[] = {
     {NULL, NULL, 0, "encoder.position", "grid"},
+    /* Distances tell a little more than places, at n x n numbers a layer and width: for few rows. */
+    {NULL, "image.rows=16", 0, "encoder.position", "grid-relative"},
+    {NULL, "image.rows=64", 0, "encoder.position", "grid-relative"},
+    {NULL, NULL, 0, "encoder.farthest", "12"},
     {NULL, NULL, 0, "encoder.columns", "64"},
     {NULL, NULL, 0, "encoder.heads", "4"},
     {NULL, NULL, 0, "encoder.layers", "3"},
@@ -73,8 +77,9 @@ const at_default at_image_defaults[] = {
     {NULL, "image.rows=256", 0, "training.batch_units", "6000"},
     {NULL, "image.rows=1024", 0, "training.batch_units", "12000"},
     {NULL, NULL, 3000, "encoder.columns", "96"},
+    {NULL, NULL, 3000, "training.epochs", "10"},
     {NULL, NULL, 20000, "encoder.columns", "128"},
-    {NULL, NULL, 20000, "training.epochs", "12"},
+    {NULL, NULL, 20000, "training.epochs", "6"},
     {NULL, NULL, 20000, "encoder.dropout", "0.05"},
     {"classify", NULL, 0, "output.pool", "mean-max"},
     /* Small development data is soon all right, and models differ still. */
