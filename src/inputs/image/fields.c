@@ -92,6 +92,7 @@ const at_default at_image_defaults[] = {
     {"regress", NULL, 0, "output.pool", "mean-max"},
     {"regress", NULL, 0, "encoder.dropout", "0"},
     {"regress", NULL, 0, "output.dropout", "0"},
+    {"seq2seq", NULL, 0, "encoder.position", "grid"}, /* the decoder looks for places, too */
     {"seq2seq", NULL, 0, "encoder.columns", "128"},
     {"seq2seq", NULL, 0, "encoder.dropout", "0.15"},
     {"seq2seq", NULL, 0, "output.smoothing", "0.1"},
