@@ -166,9 +166,9 @@ static attn_status keep_answers(job *now) {
         if (count == 0) status = at_sequence_keep_answer(now->answers, text, example, NULL, 0, 0, 1);
         for (int64_t a = 0; a < count && status == ATTN_OK; a++) {
             const at_found_answer *found = &now->shared.found[s * now->answers->n_best + a];
-            status =
-                at_sequence_keep_answer(now->answers, text, example, found->worker->symbols + found->first,
-                                        found->count, found->score, found->ended);
+            const int32_t *said = found->count ? found->worker->symbols + found->first : NULL;
+            status = at_sequence_keep_answer(now->answers, text, example, said, found->count, found->score,
+                                             found->ended);
         }
     }
     return status;
