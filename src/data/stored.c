@@ -118,3 +118,18 @@ attn_status at_load_symbols(const at_safetensors *file, const char *prefix, cons
     at_strings_free(context, &list);
     return status;
 }
+
+attn_status at_store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
+                             const float *numbers, int64_t count) {
+    char whole[96];
+    if (count == 0) return ATTN_OK;
+    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
+    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
+}
+
+const at_stored *at_find_numbers(const at_safetensors *file, const char *prefix, const char *name) {
+    char whole[96];
+    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
+    const at_stored *found = at_safetensors_find(file, whole);
+    return found && found->dtype == AT_DTYPE_F32 && found->rank == 1 && found->count > 0 ? found : NULL;
+}

@@ -1,5 +1,5 @@
 /* stored.h: lists of strings, vocabularies and subword models as tensors of a file: "NAME.bytes" (U8) and
- * "NAME.offsets" (I64). Nothing that is read is believed. */
+ * "NAME.offsets" (I64); lists of numbers as one (F32). Nothing that is read is believed. */
 #ifndef AT_DATA_STORED_H
 #define AT_DATA_STORED_H
 
@@ -12,6 +12,12 @@ attn_status at_store_strings(at_safetensors_writer *writer, const char *prefix, 
 /* Both parts: "prefix" + units and merges. */
 attn_status at_store_symbols(at_safetensors_writer *writer, const char *prefix, const char *units,
                              const char *merges, const at_symbols *symbols);
+
+/* Numbers as a tensor of one dimension; none are not written. */
+attn_status at_store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
+                             const float *numbers, int64_t count);
+/* NULL: there is no such tensor, or it is another than at_store_numbers writes. */
+const at_stored *at_find_numbers(const at_safetensors *file, const char *prefix, const char *name);
 
 /* Appends the strings of a list; none at all if the file does not have it. */
 attn_status at_load_strings(attn_context *context, const at_safetensors *file, const char *prefix,

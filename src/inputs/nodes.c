@@ -213,14 +213,6 @@ attn_status at_nodes_learn(at_input *input, const at_learning *from) {
 
 /* ---- the file ---- */
 
-static attn_status store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
-                                 const float *numbers, int64_t count) {
-    char whole[96];
-    if (count == 0) return ATTN_OK;
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
-}
-
 attn_status at_nodes_store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
     const at_node_input *nodes = at_node_input_of(input);
     char name[96];
@@ -228,14 +220,14 @@ attn_status at_nodes_store(const at_input *input, const char *prefix, at_safeten
     snprintf(name, sizeof name, "%.60snodes.sizes", prefix);
     attn_status status = at_safetensors_add(writer, name, AT_DTYPE_I64, 1, &three, nodes->stored);
     if (status == ATTN_OK)
-        status = store_numbers(writer, prefix, "nodes.mean", nodes->mean, nodes->dense_columns);
+        status = at_store_numbers(writer, prefix, "nodes.mean", nodes->mean, nodes->dense_columns);
     if (status == ATTN_OK)
-        status = store_numbers(writer, prefix, "nodes.deviation", nodes->deviation, nodes->dense_columns);
+        status = at_store_numbers(writer, prefix, "nodes.deviation", nodes->deviation, nodes->dense_columns);
     if (status == ATTN_OK)
-        status = store_numbers(writer, prefix, "nodes.edge_mean", nodes->edge_mean, nodes->edge_numbers);
+        status = at_store_numbers(writer, prefix, "nodes.edge_mean", nodes->edge_mean, nodes->edge_numbers);
     if (status == ATTN_OK)
-        status =
-            store_numbers(writer, prefix, "nodes.edge_deviation", nodes->edge_deviation, nodes->edge_numbers);
+        status = at_store_numbers(writer, prefix, "nodes.edge_deviation", nodes->edge_deviation,
+                                  nodes->edge_numbers);
     if (status == ATTN_OK) status = at_store_strings(writer, prefix, "nodes.columns", &nodes->dense_names);
     return status == ATTN_OK ? at_store_strings(writer, prefix, "nodes.names", &nodes->names.strings)
                              : status;

@@ -89,33 +89,18 @@ static attn_status learn(at_input *input, const at_learning *from) {
 
 /* ---- the file ---- */
 
-static attn_status store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
-                                 const float *numbers, int64_t count) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
-}
-
 static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
     const at_image_input *image = at_image_input_of(input);
-    attn_status status = store_numbers(writer, prefix, "image.mean", image->mean, image->channels);
+    attn_status status = at_store_numbers(writer, prefix, "image.mean", image->mean, image->channels);
     if (status != ATTN_OK) return status;
-    return store_numbers(writer, prefix, "image.deviation", image->deviation, image->channels);
-}
-
-static const at_stored *find_numbers(const at_safetensors *file, const char *prefix, const char *name,
-                                     int64_t count) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    const at_stored *found = at_safetensors_find(file, whole);
-    return found && found->dtype == AT_DTYPE_F32 && found->rank == 1 && found->count == count ? found : NULL;
+    return at_store_numbers(writer, prefix, "image.deviation", image->deviation, image->channels);
 }
 
 static attn_status load(at_input *input, const char *prefix, const at_safetensors *file) {
     at_image_input *image = own(input);
-    const at_stored *mean = find_numbers(file, prefix, "image.mean", image->channels);
-    const at_stored *deviation = find_numbers(file, prefix, "image.deviation", image->channels);
-    if (!mean || !deviation)
+    const at_stored *mean = at_find_numbers(file, prefix, "image.mean");
+    const at_stored *deviation = at_find_numbers(file, prefix, "image.deviation");
+    if (!mean || !deviation || mean->count != image->channels || deviation->count != image->channels)
         return at_damaged(input->context, file,
                           "image.mean and image.deviation are missing, or have no F32 for each channel", "");
     memcpy(image->mean, mean->data, (size_t)image->channels * sizeof(float));

@@ -13,6 +13,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "data/stored.h"
+#include "inputs/columns.h"
 #include "inputs/kinds.h"
 #include "inputs/speech/feed.h"
 #include "inputs/speech/reader.h"
@@ -111,31 +112,6 @@ static attn_status set_frames(at_speech_input *input, int64_t given) {
     return set_columns(input, at_frames_columns(frames));
 }
 
-/* Of one column. One that is constant keeps its number as the mean exactly, so that it becomes 0. */
-static void measure(const at_speech_rows *rows, int64_t column, float *mean, float *deviation) {
-    int64_t stride = rows->columns, frames = rows->offsets[rows->examples];
-    const float *numbers = rows->numbers + column;
-    double sum = 0, squares = 0;
-    float lowest = numbers[0], highest = numbers[0];
-    for (int64_t t = 0; t < frames; t++) {
-        float number = numbers[t * stride];
-        sum += (double)number;
-        if (number < lowest) lowest = number;
-        if (number > highest) highest = number;
-    }
-    *mean = lowest;
-    *deviation = 1;
-    if (lowest == highest) return;
-    double center = sum / (double)frames;
-    for (int64_t t = 0; t < frames; t++) {
-        double distance = (double)numbers[t * stride] - center;
-        squares += distance * distance;
-    }
-    *mean = (float)center;
-    float found = (float)sqrt(squares / (double)frames);
-    if (found > 0 && isfinite(found)) *deviation = found;
-}
-
 static attn_status learn(at_input *input, const at_learning *from) {
     at_speech_input *speech = own(input);
     at_speech_kept *kept = speech->kept;
@@ -154,38 +130,25 @@ static attn_status learn(at_input *input, const at_learning *from) {
     if (status != ATTN_OK) return status;
     kept->dataset = from->examples;
     for (int64_t c = 0; c < speech->columns; c++)
-        measure(&kept->rows, c, &speech->mean[c], &speech->deviation[c]);
+        at_measure_column(kept->rows.numbers + c, kept->rows.offsets[kept->rows.examples], kept->rows.columns,
+                          &speech->mean[c], &speech->deviation[c]);
     return ATTN_OK;
 }
 
 /* ---- the file ---- */
 
-static attn_status store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
-                                 const float *numbers, int64_t count) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
-}
-
 static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
     const at_speech_input *speech = at_speech_input_of(input);
-    attn_status status = store_numbers(writer, prefix, "speech.mean", speech->mean, speech->columns);
+    attn_status status = at_store_numbers(writer, prefix, "speech.mean", speech->mean, speech->columns);
     if (status != ATTN_OK) return status;
-    return store_numbers(writer, prefix, "speech.deviation", speech->deviation, speech->columns);
-}
-
-static const at_stored *find_numbers(const at_safetensors *file, const char *prefix, const char *name) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    const at_stored *found = at_safetensors_find(file, whole);
-    return found && found->dtype == AT_DTYPE_F32 && found->rank == 1 && found->count > 0 ? found : NULL;
+    return at_store_numbers(writer, prefix, "speech.deviation", speech->deviation, speech->columns);
 }
 
 static attn_status load(at_input *input, const char *prefix, const at_safetensors *file) {
     at_speech_input *speech = own(input);
     attn_context *context = input->context;
-    const at_stored *mean = find_numbers(file, prefix, "speech.mean");
-    const at_stored *deviation = find_numbers(file, prefix, "speech.deviation");
+    const at_stored *mean = at_find_numbers(file, prefix, "speech.mean");
+    const at_stored *deviation = at_find_numbers(file, prefix, "speech.deviation");
     if (!mean || !deviation || mean->count != deviation->count)
         return at_damaged(context, file,
                           "speech.mean and speech.deviation are missing, or no F32 of one length", "");

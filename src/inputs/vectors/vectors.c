@@ -13,6 +13,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "data/stored.h"
+#include "inputs/columns.h"
 #include "tape/parameters.h"
 
 static at_vectors_input *own(at_input *input) { return (at_vectors_input *)(void *)input; }
@@ -63,31 +64,6 @@ static attn_status set_columns(at_vectors_input *input, int64_t columns) {
     return input->mean && input->deviation ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
-/* Of one column. One that is constant keeps its number as the mean exactly, so that it becomes 0. */
-static void measure(const at_vectors *vectors, int64_t column, float *mean, float *deviation) {
-    const float *numbers = vectors->numbers + column;
-    int64_t stride = vectors->columns;
-    double sum = 0, squares = 0;
-    float lowest = numbers[0], highest = numbers[0];
-    for (int64_t row = 0; row < vectors->rows; row++) {
-        float number = numbers[row * stride];
-        sum += (double)number;
-        if (number < lowest) lowest = number;
-        if (number > highest) highest = number;
-    }
-    *mean = lowest;
-    *deviation = 1;
-    if (lowest == highest) return;
-    double center = sum / (double)vectors->rows;
-    for (int64_t row = 0; row < vectors->rows; row++) {
-        double distance = (double)numbers[row * stride] - center;
-        squares += distance * distance;
-    }
-    *mean = (float)center;
-    float found = (float)sqrt(squares / (double)vectors->rows);
-    if (found > 0 && isfinite(found)) *deviation = found;
-}
-
 static attn_status learn(at_input *input, const at_learning *from) {
     at_vectors_input *vectors = own(input);
     const at_vectors *rows = at_vectors_of(from->examples);
@@ -101,7 +77,9 @@ static attn_status learn(at_input *input, const at_learning *from) {
     attn_status status = set_columns(vectors, rows->columns);
     for (int64_t c = 0; c < rows->columns && status == ATTN_OK; c++) {
         vectors->deviation[c] = 1;
-        if (vectors->values.normalize) measure(rows, c, &vectors->mean[c], &vectors->deviation[c]);
+        if (vectors->values.normalize)
+            at_measure_column(rows->numbers + c, rows->rows, rows->columns, &vectors->mean[c],
+                              &vectors->deviation[c]);
     }
     at_strings_clear(&vectors->names);
     for (int64_t i = 0; i < rows->names.count && status == ATTN_OK; i++)
@@ -112,33 +90,19 @@ static attn_status learn(at_input *input, const at_learning *from) {
 
 /* ---- the file ---- */
 
-static attn_status store_numbers(at_safetensors_writer *writer, const char *prefix, const char *name,
-                                 const float *numbers, int64_t count) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    return at_safetensors_add(writer, whole, AT_DTYPE_F32, 1, &count, numbers);
-}
-
 static attn_status store(const at_input *input, const char *prefix, at_safetensors_writer *writer) {
     const at_vectors_input *vectors = at_vectors_input_of(input);
-    attn_status status = store_numbers(writer, prefix, "vectors.mean", vectors->mean, vectors->columns);
+    attn_status status = at_store_numbers(writer, prefix, "vectors.mean", vectors->mean, vectors->columns);
     if (status == ATTN_OK)
-        status = store_numbers(writer, prefix, "vectors.deviation", vectors->deviation, vectors->columns);
+        status = at_store_numbers(writer, prefix, "vectors.deviation", vectors->deviation, vectors->columns);
     return status == ATTN_OK ? at_store_strings(writer, prefix, "vectors.columns", &vectors->names) : status;
-}
-
-static const at_stored *find_numbers(const at_safetensors *file, const char *prefix, const char *name) {
-    char whole[96];
-    snprintf(whole, sizeof whole, "%.60s%s", prefix, name);
-    const at_stored *found = at_safetensors_find(file, whole);
-    return found && found->dtype == AT_DTYPE_F32 && found->rank == 1 && found->count > 0 ? found : NULL;
 }
 
 static attn_status load(at_input *input, const char *prefix, const at_safetensors *file) {
     at_vectors_input *vectors = own(input);
     attn_context *context = input->context;
-    const at_stored *mean = find_numbers(file, prefix, "vectors.mean");
-    const at_stored *deviation = find_numbers(file, prefix, "vectors.deviation");
+    const at_stored *mean = at_find_numbers(file, prefix, "vectors.mean");
+    const at_stored *deviation = at_find_numbers(file, prefix, "vectors.deviation");
     if (!mean || !deviation || mean->count != deviation->count)
         return at_damaged(context, file,
                           "vectors.mean and vectors.deviation are missing, or no F32 of one length", "");
