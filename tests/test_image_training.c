@@ -151,7 +151,7 @@ static void test_every_encoder(void **state) {
             double accuracy = metric_of(context, model, dev, "accuracy");
             if (!(accuracy > 0.95)) fail_msg("%s, pixels %d: accuracy %g", encoders[e], pixels, accuracy);
             assert_string_equal(attn_model_input(model), "image");
-            assert_string_equal(attn_config_get(attn_model_config(model), "encoder.position"), "grid-relative");
+            assert_string_equal(attn_config_get(attn_model_config(model), "encoder.position"), "grid");
             assert_string_equal(attn_config_get(attn_model_config(model), "image.channels"), "grey");
             attn_model_destroy(model);
             attn_config_destroy(config);

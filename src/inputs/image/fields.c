@@ -57,9 +57,10 @@ _Static_assert(sizeof at_image_flags / sizeof at_image_flags[0] == AT_IMAGE_FLAG
 
 const at_default at_image_defaults[] = {
     {NULL, NULL, 0, "encoder.position", "grid"},
-    /* Distances tell a little more than places, at n x n numbers a layer and width: for few rows. */
-    {NULL, "image.rows=16", 0, "encoder.position", "grid-relative"},
-    {NULL, "image.rows=64", 0, "encoder.position", "grid-relative"},
+    /* Distances tell a little more than places where there is enough to learn them from, at n x n numbers a
+     * layer and width: for few rows. */
+    {NULL, "image.rows=16", 3000, "encoder.position", "grid-relative"},
+    {NULL, "image.rows=64", 3000, "encoder.position", "grid-relative"},
     {NULL, NULL, 0, "encoder.farthest", "12"},
     {NULL, NULL, 0, "encoder.columns", "64"},
     {NULL, NULL, 0, "encoder.heads", "4"},
@@ -76,6 +77,9 @@ const at_default at_image_defaults[] = {
     {NULL, "image.rows=16", 0, "training.batch_units", "400"},
     {NULL, "image.rows=256", 0, "training.batch_units", "6000"},
     {NULL, "image.rows=1024", 0, "training.batch_units", "12000"},
+    {"classify", NULL, 0, "output.members",
+     "3"}, /* few pictures: networks differ, and their mean differs less */
+    {"classify", NULL, 3000, "output.members", "1"},
     {NULL, NULL, 3000, "encoder.columns", "96"},
     {NULL, NULL, 3000, "training.epochs", "10"},
     {NULL, NULL, 20000, "encoder.columns", "128"},

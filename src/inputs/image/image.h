@@ -28,7 +28,7 @@ typedef struct at_image_values {
     int rows; /* how many a picture has, about: the place in the list of choices */
 } at_image_values;
 
-enum { AT_IMAGE_FIELDS = 14, AT_IMAGE_FLAGS = 5, AT_IMAGE_DEFAULTS = 42 }; /* checked against the tables */
+enum { AT_IMAGE_FIELDS = 14, AT_IMAGE_FLAGS = 5, AT_IMAGE_DEFAULTS = 44 }; /* checked against the tables */
 extern const at_field at_image_fields[AT_IMAGE_FIELDS];
 extern const at_flag at_image_flags[AT_IMAGE_FLAGS];
 extern const at_default at_image_defaults[AT_IMAGE_DEFAULTS];
