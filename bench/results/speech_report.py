@@ -15,8 +15,7 @@ TASKS = [
     ("spelled-ctc", "FSDD, the digit spelled out, CTC", "exact match", "`attn train seq2seq --input speech fsdd-spelled.tsv --output ctc`"),
     ("audiomnist", "AudioMNIST at 8 kHz, which of 20 speakers", "accuracy", "`attn train classify --input speech audiomnist.tsv`"),
     ("phones", "speechocean762 adults, phone per frame", "accuracy", "`attn train tag --input speech phones.tsv`"),
-    ("phones-best", "the same, six networks, 80 filters, each recording normalised by itself (no streams)", "accuracy",
-     "`attn train tag --input speech phones.tsv --config best.json` (the script has it)"),
+    ("phones-rnn3", "the same, encoder rnn (no streams)", "accuracy", "`attn train tag --input speech phones.tsv --encoder rnn`"),
 ]
 ENCODERS = [("phones-fc", "fc"), ("phones-rnn", "rnn (LSTM, both ways)"), ("phones-cnn", "cnn"), ("phones-window-5", "attention, window 5"),
             ("phones-window-15", "attention, window 15"), ("phones-window-50", "attention, window 50"),
