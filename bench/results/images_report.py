@@ -46,8 +46,9 @@ def main():
             f"`bench/data/letters`, split by font family ({letters()}): the families of dev and test are unseen; `attn train classify "
             "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 3 x 3 or 5 x 5 rows of the grid a layer "
             "(`encoder.width`), attention all of them.\n",
-            head, row("digits", "digits"), row("letters, attention", "letters"), row("letters, cnn", "letters-cnn"),
-            row("letters, fc", "letters-fc"), row("letters, rnn", "letters-rnn")]
+            head, row("digits", "digits"), row("letters (attention)", "letters"),
+            row("letters, two epochs, attention", "letters-attention"), row("letters, two epochs, cnn", "letters-cnn"),
+            row("letters, two epochs, fc", "letters-fc"), row("letters, two epochs, rnn", "letters-rnn")]
     text += ["", *["- " + note for note in NOTES]]
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write("\n".join(text) + "\n")
