@@ -46,7 +46,7 @@ def main():
             "scikit-learn's digits: 8 x 8 pixels, the last 360 rows test, the 200 before them dev, 1,237 to learn from; `attn train "
             "classify --input image digits-train.npz --dev digits-dev.npz`. Letters: 26 capitals, 28 x 28 grey, drawn from Debian's fonts by "
             f"`bench/data/letters`, split by font family ({letters()}): the families of dev and test are unseen; `attn train classify "
-            "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 3 x 3 or 5 x 5 rows of the grid a layer "
+            "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 5 x 5 rows of the grid a layer "
             "(`encoder.width`), attention all of them.\n",
             head, row("digits", "digits"), row("letters (attention)", "letters"),
             row("letters, two epochs, attention", "letters-attention"), row("letters, two epochs, cnn", "letters-cnn"),
