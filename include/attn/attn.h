@@ -4,6 +4,7 @@
  *     attn/dataset.h     examples read from files
  *     attn/config.h      everything that decides what a model is, by name
  *     attn/model.h       trained networks in one file
+ *     attn/explain.h     what an answer looks at, drawn
  *     attn/predictor.h   what a model predicts: labels, numbers, sequences, continuations, vectors
  *     attn/report.h      how right it is
  *     attn/scores.h      how close texts are: edit distance, BLEU, chrF
@@ -16,6 +17,7 @@
 #include <attn/config.h>
 #include <attn/core.h>
 #include <attn/dataset.h>
+#include <attn/explain.h>
 #include <attn/model.h>
 #include <attn/predictor.h>
 #include <attn/report.h>

@@ -16,7 +16,8 @@
  *
  * Models can do it that answer for each row and look only so far: attention with a window (encoder.left and
  * encoder.right), cnn and fc, with positions that are distances, or none; and whose rows do not depend on the
- * whole recording (normalisation by the corpus, or by what was heard so far). Others are refused with the reason, ATTN_UNSUPPORTED.
+ * whole recording (normalisation by the corpus, or by what was heard so far). Others are refused with the
+ * reason, ATTN_UNSUPPORTED.
  */
 #ifndef ATTN_STREAM_H
 #define ATTN_STREAM_H

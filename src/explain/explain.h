@@ -8,6 +8,7 @@
 #ifndef AT_EXPLAIN_EXPLAIN_H
 #define AT_EXPLAIN_EXPLAIN_H
 
+#include <attn/attention.h>
 #include <attn/explain.h>
 
 #include "data/strings.h"
@@ -19,6 +20,8 @@
 typedef struct at_step_numbers {
     int64_t map; /* its number among the maps */
     int64_t heads, kv_heads, width, value_width, queries, keys;
+    attn_score score;
+    attn_weighting weighting;
     double scale;                        /* of q.k */
     float *query, *key, *value, *output; /* rows x (heads or kv_heads * width or value_width); queries and
                                             keys after rotation, if there is one */
@@ -40,14 +43,14 @@ struct attn_explanation {
     at_strings row_unit;   /* what a row is called: "word", "atom" */
     attn_prediction *prediction;
     int64_t example, pieces, first_row;
-    int member, members; /* member -1: the mean of all */
-    at_strings rows, written;
-    at_strings answers;    /* one a row, or one */
-    double *probabilities; /* of each; NaN: none */
-    at_strings target;     /* one: the label or output that contributions are to */
-    int64_t asked_row;     /* -1: all */
-    double *contributions; /* [rows]; NULL: none */
-    attn_map *maps;        /* weights, gradients, first and key_of are the explanation's own memory */
+    int member, members;                 /* member -1: the mean of all */
+    at_strings rows, written, preceding; /* preceding: what a decoder's rows are given */
+    at_strings answers;                  /* one a row, or one */
+    double *probabilities;               /* of each; NaN: none */
+    at_strings target;                   /* one: the label or output that contributions are to */
+    int64_t asked_row;                   /* -1: all */
+    double *contributions;               /* [rows]; NULL: none */
+    attn_map *maps; /* weights, gradients, first and key_of are the explanation's own memory */
     int64_t map_count;
     at_scene scene;
     at_step_numbers *details;

@@ -148,4 +148,5 @@ const at_head_kind at_head_ctc = {
     .free_state = at_ctc_free_state,
     .report = at_sequence_report,
     .write = at_sequence_write,
+    .explain = at_ctc_explain,
 };

@@ -18,4 +18,7 @@ attn_status at_ctc_predict(at_head *const *heads, int count, const at_forward *f
                            const at_encoded *encoded, const void *settings, at_answers **answers);
 void at_ctc_free_state(attn_context *context, void *state);
 
+attn_variable *at_ctc_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                              const at_batch *batch, at_asked *asked);
+
 #endif

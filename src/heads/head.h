@@ -207,6 +207,29 @@ void at_put_example(const at_writing *now, int64_t example, int text);
  * which metrics there are. */
 typedef enum at_effort { AT_EFFORT_FULL, AT_EFFORT_DEVELOPMENT, AT_EFFORT_LEAST } at_effort;
 
+/* ---- explanations ---- */
+
+/* What is asked about an answer: how its score follows from rows. The score of a label is its logit above the
+ * mean of all labels' logits, that of a number the number, that of a text its log-probability. The batch is
+ * one segment of one example. */
+typedef struct at_asked {
+    attn_context *context;
+    const at_encoded *encoded;
+    const at_answers *answers; /* to all examples */
+    const at_segment *segment;
+    const char *(*row_name)(const at_encoded *encoded, int64_t row);
+    int64_t row;       /* of the segment, or of what was written; -1: all of them together */
+    const char *label; /* NULL: what was answered */
+    /* What the head fills: the gradient that arrives at the variable that it returns (host memory, rows x
+     * columns, kept from call to call), and names. */
+    float *gradient;
+    int64_t gradient_room;
+    double likelihood;    /* of what the score is of; NaN: the answer says it, or there is none */
+    at_strings target;    /* one: what the score is of */
+    at_strings written;   /* the rows of a decoder, by what each of them predicts */
+    at_strings preceding; /* and by what each of them is given */
+} at_asked;
+
 /* ---- the interface ---- */
 
 struct at_row_kind; /* rows.h */
@@ -289,6 +312,10 @@ struct at_head_kind {
                            const at_encoded *encoded, const void *settings, at_answers **answers);
     void (*free_answers)(at_answers *answers);
     void (*free_state)(attn_context *context, void *state);
+    /* Records what the score of an answer is computed from, and fills `asked`; x: the rows of the network, or
+     * the pooled one. NULL with the tape's or the context's error set. */
+    attn_variable *(*explain)(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                              const at_batch *batch, at_asked *asked);
     /* Compares with targets; `effort` says what it may cost. */
     attn_status (*report)(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                           const at_encoded *encoded, at_targets *const *targets, const void *settings,

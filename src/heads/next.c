@@ -266,4 +266,5 @@ const at_head_kind at_head_next = {
     .free_state = at_next_free_state,
     .report = report,
     .write = at_next_write,
+    .explain = at_next_explain,
 };

@@ -18,6 +18,8 @@ extern const at_running at_next_running;
 attn_status at_next_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                             const at_encoded *encoded, const void *settings, at_answers **answers);
 void at_next_write(const at_writing *now, int64_t example);
+attn_variable *at_next_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                               const at_batch *batch, at_asked *asked);
 void at_next_free_state(attn_context *context, void *state);
 /* Chunks of running text that end with the first line that makes them half of `longest` rows long, or where
  * they are `longest` rows long. The last row is in none. */

@@ -122,6 +122,8 @@ attn_status at_rows_report(at_head *const *heads, int count, const at_forward *f
                            const at_encoded *encoded, at_targets *const *targets, const void *settings,
                            at_effort effort, attn_report *report);
 void at_rows_write(const at_writing *now, int64_t example);
+attn_variable *at_rows_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                               const at_batch *batch, at_asked *asked);
 int32_t at_largest(const float *numbers, int64_t count);
 
 /* ---- the spread of an ensemble (spread.c) ---- */
@@ -140,7 +142,7 @@ void at_spread_free(attn_context *context, at_spread *spread);
     .targets = at_rows_targets, .free_targets = at_rows_free_targets, .labelled = at_rows_labelled,          \
     .segments = at_rows_segments, .gather = at_rows_gather, .warm = at_rows_warm,                            \
     .predict = at_rows_predict, .free_answers = at_rows_free_answers, .free_state = at_rows_free_state,      \
-    .report = at_rows_report, .write = at_rows_write
+    .report = at_rows_report, .write = at_rows_write, .explain = at_rows_explain
 
 /* ---- labels and probabilities, as class and crf write them (class.c) ---- */
 

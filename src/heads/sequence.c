@@ -407,4 +407,5 @@ const at_head_kind at_head_sequence = {
     .free_state = at_sequence_free_state,
     .report = at_sequence_report,
     .write = at_sequence_write,
+    .explain = at_sequence_explain,
 };

@@ -126,5 +126,7 @@ attn_status at_sequence_report(at_head *const *heads, int count, const at_forwar
                                const at_encoded *encoded, at_targets *const *targets, const void *settings,
                                at_effort effort, attn_report *report);
 void at_sequence_write(const at_writing *now, int64_t example);
+attn_variable *at_sequence_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                                   const at_batch *batch, at_asked *asked);
 
 #endif

@@ -19,6 +19,7 @@
 #include "data/safetensors.h"
 #include "data/symbols/symbols.h"
 #include "data/writer.h"
+#include "inputs/scene.h"
 
 /* What a task asks of the rows. */
 typedef struct at_input_use {
@@ -235,6 +236,12 @@ struct at_input_kind {
     attn_status (*fill)(const at_input *input, const at_encoded *encoded, const at_segments *segments,
                         const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch);
     void (*free_batch)(at_batch *batch);
+
+    /* How rows first .. first + count - 1, which are of example `example`, look to a person; NULL: names in a
+     * line. The scene is empty but for its context; what is in it is freed by at_scene_free, also after a
+     * failure. */
+    attn_status (*scene)(const at_input *input, const at_encoded *encoded, int64_t example, int64_t first,
+                         int64_t count, at_scene *scene);
 
     /* ---- raw data, which a second network, the splitter, cuts into examples; all NULL where there is none
      * ----

@@ -142,6 +142,9 @@ void *at_nodes_build(const at_input *input, attn_parameters *set, const char *pr
 attn_variable *at_nodes_apply(const at_input *input, const void *layer, attn_tape *tape,
                               const at_batch *batch);
 
+attn_status at_nodes_scene(const at_input *input, const at_encoded *encoded, int64_t example, int64_t first,
+                           int64_t count, at_scene *scene);
+
 /* What the table of a kind has of all this. */
 #define AT_NODES                                                                                             \
     .unordered = 1, .destroy = at_nodes_destroy, .learn = at_nodes_learn, .store = at_nodes_store,           \

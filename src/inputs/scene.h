@@ -37,12 +37,12 @@ typedef struct at_scene {
     /* FRAMES */
     double begin, step; /* seconds: the centre of the first row; from row to row */
     int64_t bins;
-    float *spectrum; /* [rows][bins], low frequencies first: as computed, before any normalisation */
+    float *spectrum; /* [rows][bins], low frequencies first, as the network gets them */
 
-    /* GRID: the picture as the network sees it, and where the patch of each row lies: row r is at
-     * (r / grid_width) * stride, (r % grid_width) * stride, `patch` pixels wide and high (it may stick out of
-     * the picture by half of what the sides lack). */
-    int64_t grid_height, grid_width, patch, stride;
+    /* GRID: the picture as the network sees it, and where the patch of each row lies: that of row r begins at
+     * top + (r / grid_width) * stride, left + (r % grid_width) * stride, and is `patch` pixels wide and high;
+     * at the edges it may stick out of the picture (top and left are 0 or below). */
+    int64_t grid_height, grid_width, patch, stride, top, left;
     int64_t pixel_height, pixel_width;
     unsigned char *pixels; /* [pixel_height][pixel_width][3]: red, green, blue */
 } at_scene;

@@ -175,6 +175,10 @@ at_reach at_encoder_reach(const attn_encoder *encoder) {
     return reach;
 }
 
+attn_mixer_kind at_encoder_kind(const attn_encoder *encoder, int64_t layer) {
+    return at_mixer_kind_of(at_block_mixer(encoder->block[layer]));
+}
+
 int64_t attn_encoder_columns(const attn_encoder *encoder) { return encoder ? encoder->out : 0; }
 int64_t attn_encoder_layers(const attn_encoder *encoder) { return encoder ? encoder->options.layers : 0; }
 

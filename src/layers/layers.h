@@ -82,6 +82,10 @@ at_reach at_encoder_reach(const attn_encoder *encoder); /* of all its blocks tog
 /* Of one layer after another. */
 at_reach at_reach_add(at_reach a, at_reach b);
 
+/* The kind of a mixer, and of that of a block. */
+attn_mixer_kind at_mixer_kind_of(const attn_mixer *mixer);
+attn_mixer_kind at_encoder_kind(const attn_encoder *encoder, int64_t layer);
+
 /* A block's mixer, and the block on the next rows of the sequence that the state of its mixer holds. */
 const attn_mixer *at_block_mixer(const attn_block *block);
 attn_variable *at_block_step(attn_tape *tape, const attn_block *block, attn_mixer_state *state,

@@ -249,4 +249,5 @@ const at_mixer_steps *at_mixer_steps_of(const attn_mixer *mixer) { return kinds[
 
 at_reach at_mixer_reach(const attn_mixer *mixer) { return kinds[mixer->options.kind].reach(mixer); }
 
+attn_mixer_kind at_mixer_kind_of(const attn_mixer *mixer) { return mixer->options.kind; }
 int64_t attn_mixer_columns(const attn_mixer *mixer) { return mixer ? mixer->out : 0; }

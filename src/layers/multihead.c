@@ -409,6 +409,25 @@ static int project_self(attn_tape *tape, const attn_multihead *layer, attn_varia
     return at_multihead_project(tape, layer, x, &places->batch, places->first, query, key, value);
 }
 
+static void tell(attn_tape *tape, const attn_multihead *layer, attn_variable *x, attn_variable *source,
+                 attn_variable *result) {
+    const at_observer *observer = at_tape_observer(tape);
+    at_layer_seen seen = {.x = x,
+                          .source = source,
+                          .result = result,
+                          .input = layer->input,
+                          .input_bias = layer->input_bias,
+                          .query = layer->query,
+                          .query_bias = layer->query_bias,
+                          .key_value = layer->source,
+                          .key_value_bias = layer->source_bias,
+                          .output = layer->output,
+                          .output_bias = layer->output_bias,
+                          .rotated = layer->options.position == ATTN_POSITION_ROTARY,
+                          .shared = layer->options.form == ATTN_HEADS_SHARED};
+    observer->layer(observer->user, tape, &seen);
+}
+
 attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                                     const attn_places *places) {
     return at_multihead_activated(tape, layer, x, places, ATTN_IDENTITY);
@@ -455,8 +474,9 @@ attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *lay
         inputs.edge_value = map_edges(tape, places->edges, layer->edge_value);
     }
     attn_variable *y = attn_tape_attention(tape, query, key, value, &inputs);
+    if (layer->output) y = at_multihead_output(tape, layer, y);
+    if (y && at_tape_observer(tape)) tell(tape, layer, x, places->source, y);
     if (!layer->output) return y;
-    y = at_multihead_output(tape, layer, y);
     return activation == ATTN_IDENTITY ? y : attn_tape_activation(tape, y, activation);
 }
 

@@ -99,7 +99,14 @@ int at_stage_column(const at_stage *stage, const at_strings *columns, int head);
 attn_status at_stage_targets(const at_stage *stage, attn_context *context, const at_encoded *encoded,
                              at_targets ***targets);
 void at_stage_free_targets(const at_stage *stage, attn_context *context, at_targets **targets);
-/* The rows of a network, not pooled. */
+/* A network in three parts: what the input's layer makes of a batch; the encoder's rows; one row for each
+ * example, where answers are of examples (else the rows themselves). */
+attn_variable *at_stage_input(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch);
+attn_variable *at_stage_encoder(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch,
+                                attn_variable *x);
+attn_variable *at_stage_pooled(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch,
+                               attn_variable *x);
+/* The first two: the rows of a network, not pooled. */
 attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch);
 /* The loss, all heads together, the mean over the networks; targets are gathered. */
 attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_batch *batch,

@@ -138,7 +138,12 @@ static attn_variable *pool_rows(const at_stage *stage, const at_network *network
     return NULL;
 }
 
-attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch) {
+attn_variable *at_stage_input(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch) {
+    return stage->input->kind->apply(stage->input, stage->networks[number].input, tape, batch);
+}
+
+attn_variable *at_stage_encoder(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch,
+                                attn_variable *x) {
     const at_network *network = &stage->networks[number];
     attn_places places;
     attn_places_init(&places);
@@ -149,7 +154,6 @@ attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape,
     if (batch->edges)
         places.edges = attn_tape_constant(tape, batch->edges, attn_graph_edges(batch->graph),
                                           stage->input->edge_columns);
-    attn_variable *x = stage->input->kind->apply(stage->input, network->input, tape, batch);
     if (network->stem) {
         x = attn_tape_dropout(tape, x, (float)stage->values.encoder->dropout);
         x = attn_tape_add(tape, x, attn_mixer_apply(tape, network->stem, x, &places));
@@ -157,11 +161,19 @@ attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape,
     return attn_encoder_apply(tape, network->encoder, x, &places);
 }
 
+attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch) {
+    return at_stage_encoder(stage, number, tape, batch, at_stage_input(stage, number, tape, batch));
+}
+
+attn_variable *at_stage_pooled(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch,
+                               attn_variable *x) {
+    attn_ragged sequences = {batch->sequences, batch->offsets};
+    return stage->per_row ? x : pool_rows(stage, &stage->networks[number], tape, x, &sequences);
+}
+
 static attn_variable *rows(const at_forward *forward, int number, attn_tape *tape, const at_batch *batch) {
     const at_stage *stage = forward->user;
-    attn_ragged sequences = {batch->sequences, batch->offsets};
-    attn_variable *x = at_stage_rows(stage, number, tape, batch);
-    return stage->per_row ? x : pool_rows(stage, &stage->networks[number], tape, x, &sequences);
+    return at_stage_pooled(stage, number, tape, batch, at_stage_rows(stage, number, tape, batch));
 }
 
 attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_batch *batch,

@@ -31,6 +31,8 @@ struct attn_tape {
     int walked;
     spare_block spare[SPARE_BLOCKS];
     int spares;
+    const at_observer *observer;
+    int frozen; /* parameters want no gradient */
     attn_status status;
     char error[512];
 };
@@ -88,6 +90,15 @@ size_t attn_tape_memory(const attn_tape *tape) {
            at_arena_bytes(&tape->lasting_numbers) + at_arena_bytes(&tape->scratch_numbers);
 }
 
+/* ---- who watches ---- */
+
+void at_tape_observe(attn_tape *tape, const at_observer *observer) { tape->observer = observer; }
+const at_observer *at_tape_observer(const attn_tape *tape) { return tape->observer; }
+void at_tape_freeze(attn_tape *tape, int frozen) { tape->frozen = frozen; }
+void at_variable_watch(attn_variable *x) {
+    if (x && at_recording(x->tape)) x->wanted = x->kept = 1;
+}
+
 /* ---- what an operation begins with ---- */
 
 int at_tape_ready(const attn_tape *tape) { return tape && tape->status == ATTN_OK; }
@@ -117,7 +128,7 @@ int at_tape_has(attn_tape *tape, const char *operation, const char *name, const 
 static int fits(const attn_tape *tape, const attn_context *of_parameters) {
     const attn_context *context = tape->context->whole ? tape->context->whole : tape->context;
     if (context == of_parameters) return 1;
-    return !at_recording(tape) && context->isa == of_parameters->isa &&
+    return (!at_recording(tape) || tape->frozen) && context->isa == of_parameters->isa &&
            at_backend_of(context) == at_backend_of(of_parameters);
 }
 
@@ -343,7 +354,7 @@ void attn_variable_keep_gradient(attn_variable *variable) {
 int at_recording(const attn_tape *tape) { return tape->mode != ATTN_TAPE_PREDICT; }
 int at_wanted(const attn_variable *x) { return x && x->wanted; }
 int at_parameter_wanted(const attn_tape *tape, const attn_parameter *parameter) {
-    return parameter && !parameter->frozen && at_recording(tape);
+    return parameter && !parameter->frozen && !tape->frozen && at_recording(tape);
 }
 
 at_node *at_record(attn_tape *tape, attn_variable *output, at_backward backward, void *state, int learns,

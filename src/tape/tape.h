@@ -58,6 +58,54 @@ struct at_node {
     void *state; /* the operation's own, in the arena */
 };
 
+/* ---- who watches ----
+ *
+ * An observer is told of every attention that the tape computes, right after it: of its variables, and of its
+ * weights, which the operator then gives, too. Results do not change by a bit. For explanations. */
+
+typedef struct at_attention_seen {
+    attn_variable *query, *key, *value, *output;
+    int64_t heads, kv_heads;
+    const attn_pattern *pattern;           /* as kept until the tape begins again, like all of this */
+    const attn_attention_options *options; /* with the tensors that were used */
+    attn_activation activation;            /* `output` has it already; IDENTITY: none */
+    const float *weights, *log_sum_exp;    /* tensor memory: `count` numbers; rows x heads */
+    int64_t count;
+} at_attention_seen;
+
+/* One row for each sequence, the weighted sum of its rows. */
+typedef struct at_pooling_seen {
+    attn_variable *x, *output;
+    int64_t heads;
+    const float *weights; /* tensor memory: heads x rows */
+} at_pooling_seen;
+
+/* The layer around the attention that was told of last; parameters that it does not have are NULL. */
+typedef struct at_layer_seen {
+    attn_variable *x, *source, *result;
+    attn_parameter *input, *input_bias; /* W_q, W_k, W_v (of self-attention) one below the other */
+    attn_parameter *query, *query_bias, *key_value, *key_value_bias; /* of cross-attention */
+    attn_parameter *output, *output_bias;
+    int rotated; /* queries and keys */
+    int shared;  /* keys are values: W_q, W_kv, or one map for all three (as wide as W_q) */
+} at_layer_seen;
+
+typedef struct at_observer {
+    void *user;
+    void (*attention)(void *user, attn_tape *tape, const at_attention_seen *seen);
+    void (*pooling)(void *user, attn_tape *tape, const at_pooling_seen *seen);
+    void (*layer)(void *user, attn_tape *tape, const at_layer_seen *seen);
+} at_observer;
+/* Until it is set again; NULL: nobody watches. */
+void at_tape_observe(attn_tape *tape, const at_observer *observer);
+const at_observer *at_tape_observer(const attn_tape *tape); /* NULL: nobody */
+
+/* Not 0: parameters on this tape want no gradient, and may belong to another context that computes alike. For
+ * gradients of what is computed, of a model that others read at the same time. Until it is set again. */
+void at_tape_freeze(attn_tape *tape, int frozen);
+/* The gradient of x is wanted and can be read after the walk back, although nothing below it learns. */
+void at_variable_watch(attn_variable *x);
+
 /* ---- what an operation begins with ---- */
 
 /* Whether to go on: the tape has no error yet. Returns 0 if it has one, quietly. */

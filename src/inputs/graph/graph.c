@@ -114,4 +114,5 @@ const at_input_kind at_graph_kind = {
     .check = check,
     .choose = choose,
     .create = create,
+    .scene = at_nodes_scene,
 };

@@ -91,8 +91,7 @@ static int64_t clamp(int64_t place, int64_t count) {
     return place < 0 ? 0 : place >= count ? count - 1 : place;
 }
 
-/* Where the first patch begins along a side: as many pixels are added before it as behind, or one fewer. */
-static int64_t first_place(int64_t side, int64_t patch, int64_t stride) {
+int64_t at_image_first_place(int64_t side, int64_t patch, int64_t stride) {
     int64_t covered = (at_image_patches(side, stride) - 1) * stride + patch;
     return -((covered - side) / 2);
 }
@@ -100,8 +99,8 @@ static int64_t first_place(int64_t side, int64_t patch, int64_t stride) {
 static void put_patches(const at_image_input *input, const float *plane, const at_picture *picture,
                         float *to) {
     int64_t patch = input->patch, stride = input->stride, channels = input->channels;
-    int64_t top = first_place(picture->height, patch, stride);
-    int64_t left = first_place(picture->width, patch, stride);
+    int64_t top = at_image_first_place(picture->height, patch, stride);
+    int64_t left = at_image_first_place(picture->width, patch, stride);
     int64_t down = at_image_patches(picture->height, stride),
             along = at_image_patches(picture->width, stride);
     for (int64_t i = 0; i < down; i++)

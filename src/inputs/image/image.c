@@ -330,6 +330,7 @@ const at_input_kind at_image_kind = {
     .encode = encode,
     .free_encoded = free_encoded,
     .row_name = row_name,
+    .scene = at_image_scene,
     .create_batch = at_image_create_batch,
     .fill = at_image_fill,
     .free_batch = at_image_free_batch,

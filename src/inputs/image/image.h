@@ -80,6 +80,12 @@ attn_status at_image_create_batch(attn_context *context, at_batch **batch);
 attn_status at_image_fill(const at_input *input, const at_encoded *encoded, const at_segments *segments,
                           const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch);
 void at_image_free_batch(at_batch *batch);
+/* Where the first patch begins along a side: as many pixels are added before it as behind, or one fewer. */
+int64_t at_image_first_place(int64_t side, int64_t patch, int64_t stride);
+
+/* scene.c */
+attn_status at_image_scene(const at_input *input, const at_encoded *encoded, int64_t example, int64_t first,
+                           int64_t count, at_scene *scene);
 
 /* transform.c: sample i of a picture; grey from colour and the other way round, other sizes. */
 static inline float at_image_sample(const at_pictures *pictures, const at_picture *picture, int64_t i) {

@@ -73,5 +73,6 @@ const at_input_kind at_molecule_kind = {
     .counts = 1,
     .choose = choose,
     .create = create,
+    .scene = at_molecule_scene,
     AT_NODES,
 };

@@ -69,6 +69,10 @@ attn_status at_molecule_settle(at_molecule_reader *reader, attn_status status);
 /* Adds to a list, in NFC. */
 attn_status at_molecule_text(at_molecule_reader *reader, at_strings *list, const char *text, size_t length);
 
+/* scene.c */
+attn_status at_molecule_scene(const at_input *input, const at_encoded *encoded, int64_t example,
+                              int64_t first, int64_t count, at_scene *scene);
+
 /* table.c: a table with a header. */
 attn_status at_molecule_read_table(at_molecule_reader *reader);
 /* What parts the columns of a table that begins with this line; 0: it is no header, as no column is called

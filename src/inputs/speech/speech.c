@@ -233,6 +233,7 @@ const at_input_kind at_speech_kind = {
     .encode = at_speech_encode,
     .free_encoded = at_speech_free_encoded,
     .row_name = at_speech_row_name,
+    .scene = at_speech_scene,
     .create_batch = at_speech_create_batch,
     .fill = at_speech_fill,
     .free_batch = at_speech_free_batch,

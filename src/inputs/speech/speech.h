@@ -145,6 +145,10 @@ attn_status at_speech_encode(const at_input *input, attn_context *context, void 
 void at_speech_free_encoded(at_encoded *encoded);
 const char *at_speech_row_name(const at_encoded *encoded, int64_t row);
 
+/* scene.c */
+attn_status at_speech_scene(const at_input *input, const at_encoded *encoded, int64_t example, int64_t first,
+                            int64_t count, at_scene *scene);
+
 /* batch.c */
 attn_status at_speech_create_batch(attn_context *context, at_batch **batch);
 attn_status at_speech_fill(const at_input *input, const at_encoded *encoded, const at_segments *segments,

@@ -256,7 +256,8 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
 
     s->activation = in_place(s, inputs->activation) ? inputs->activation : ATTN_IDENTITY;
     attn_variable *y = at_result(tape, query->rows, value->columns / s->kv_heads * s->heads);
-    s->log_sum_exp = at_recording(tape) ? at_tape_numbers(tape, query->rows * s->heads) : NULL;
+    const at_observer *observer = at_tape_observer(tape);
+    s->log_sum_exp = at_recording(tape) || observer ? at_tape_numbers(tape, query->rows * s->heads) : NULL;
     if (!y || attn_tape_status(tape) != ATTN_OK) return NULL;
     attn_tensor q = heads_of(query->data, query->rows, query->columns, query->stride, s->heads);
     attn_tensor k = heads_of(key->data, key->rows, key->columns, key->stride, s->kv_heads);
@@ -266,8 +267,10 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     attn_context *context = at_tape_context(tape);
     attn_status status = ATTN_OK;
     int64_t count = 0;
-    if (inputs->weights) status = attn_attention_weights_count(context, &s->pattern, &q, &k, &count);
-    weights = attn_tensor_view(inputs->weights, 1, &count);
+    if (own.weights || observer) status = attn_attention_weights_count(context, &s->pattern, &q, &k, &count);
+    if (status == ATTN_OK && observer && !own.weights) own.weights = at_tape_numbers(tape, count);
+    if (attn_tape_status(tape) != ATTN_OK) return NULL;
+    weights = attn_tensor_view(own.weights, 1, &count);
     if (status == ATTN_OK) {
         at_attention_forward_call call = {.pattern = &s->pattern,
                                           .options = &s->options,
@@ -276,7 +279,7 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
                                           .value = &v,
                                           .output = &output,
                                           .log_sum_exp = s->log_sum_exp ? &log_sum_exp : NULL,
-                                          .weights = inputs->weights ? &weights : NULL};
+                                          .weights = own.weights ? &weights : NULL};
         status = at_tape_run(tape)->attention(context, &call);
     }
     if (status != ATTN_OK) return at_tape_failed(tape, status);
@@ -288,5 +291,11 @@ attn_variable *attn_tape_attention(attn_tape *tape, attn_variable *query, attn_v
     for (int e = 0; e < EXTRAS; e++) extras |= at_wanted(s->extra[e]);
     at_record(tape, y, attention_backward, s, extras, query, key, value);
     if (attn_tape_status(tape) != ATTN_OK) return NULL;
+    if (observer) {
+        at_attention_seen seen = {query,         key,         value,          y,
+                                  s->heads,      s->kv_heads, &s->pattern,    &s->options,
+                                  s->activation, own.weights, s->log_sum_exp, count};
+        observer->attention(observer->user, tape, &seen);
+    }
     return s->activation == inputs->activation ? y : attn_tape_activation(tape, y, inputs->activation);
 }

@@ -56,5 +56,10 @@ attn_variable *attn_tape_pool_attention(attn_tape *tape, attn_variable *x, attn_
     at_pool_attention_call call = {s->batch, at_data_of(x), at_data_of(scores), at_data_of(y), s->weights};
     at_tape_did(tape, at_tape_run(tape)->pool_attention(at_tape_context(tape), &call));
     at_record(tape, y, pool_attention_backward, s, 0, x, scores, NULL);
+    const at_observer *observer = at_tape_observer(tape);
+    if (observer && attn_tape_status(tape) == ATTN_OK) {
+        at_pooling_seen seen = {x, y, s->heads, s->weights};
+        observer->pooling(observer->user, tape, &seen);
+    }
     return attn_tape_status(tape) == ATTN_OK ? y : NULL;
 }

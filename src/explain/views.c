@@ -1,0 +1,108 @@
+/* views.c: attention over all layers, and how much the answer owes to a weight.
+ *
+ *     rollout     R_l = A_l R_{l-1},  A_l = (mean over heads + identity) / 2 with rows of sum 1,  R_-1 =
+ * identity gradient    weight x gradient; the mean over heads is that of what is above 0
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "explain/explain.h"
+
+static const int64_t MOST = INT64_C(1) << 27;
+
+static void add_head(const attn_map *map, attn_view view, int64_t head, double share, int positive,
+                     double *numbers) {
+    for (int64_t i = 0; i < map->queries; i++) {
+        for (int64_t c = 0; c < attn_map_entries(map, i); c++) {
+            int64_t key = attn_map_key(map, i, c), place = attn_map_place(map, head, i, c);
+            if (key < 0) continue;
+            double number = (double)map->weights[place];
+            if (view == ATTN_VIEW_GRADIENT) number *= (double)map->gradients[place];
+            if (positive && number < 0) number = 0;
+            numbers[i * map->keys + key] += share * number;
+        }
+    }
+}
+
+static void fill(const attn_map *map, attn_view view, int64_t head, double *numbers) {
+    memset(numbers, 0, (size_t)(map->queries * map->keys) * sizeof *numbers);
+    if (head >= 0) {
+        add_head(map, view, head, 1, 0, numbers);
+        return;
+    }
+    for (int64_t h = 0; h < map->heads; h++)
+        add_head(map, view, h, 1 / (double)map->heads, view == ATTN_VIEW_GRADIENT, numbers);
+}
+
+/* Half of a row is its own, the other half what it looked at; a row that sees nothing keeps itself. */
+static void add_residual(double *numbers, int64_t rows) {
+    for (int64_t i = 0; i < rows; i++) {
+        double sum = 0;
+        numbers[i * rows + i] += 1;
+        for (int64_t j = 0; j < rows; j++) sum += numbers[i * rows + j];
+        for (int64_t j = 0; j < rows && sum > 0; j++) numbers[i * rows + j] /= sum;
+    }
+}
+
+/* into = a b, square; most weights are small but not 0, so nothing is left out. */
+static void multiply(const double *a, const double *b, double *into, int64_t rows) {
+    memset(into, 0, (size_t)(rows * rows) * sizeof *into);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < rows; k++) {
+            double factor = a[i * rows + k];
+            if (factor == 0) continue;
+            for (int64_t j = 0; j < rows; j++) into[i * rows + j] += factor * b[k * rows + j];
+        }
+}
+
+static attn_status roll_out(const attn_explanation *explanation, attn_map_part part, int64_t layer,
+                            int64_t rows, double *numbers) {
+    attn_context *context = explanation->context;
+    int64_t count = rows * rows, done = 0;
+    double *memory = at_allocate(context, 2 * count, sizeof *memory, "a rollout");
+    if (!memory) return ATTN_OUT_OF_MEMORY;
+    double *mixed = memory, *before = memory + count;
+    for (int64_t m = 0; m < explanation->map_count; m++) {
+        const attn_map *map = &explanation->maps[m];
+        if (map->part != part || map->layer > layer) continue;
+        if (done++ == 0) {
+            fill(map, ATTN_VIEW_WEIGHTS, -1, numbers);
+            add_residual(numbers, rows);
+            continue;
+        }
+        fill(map, ATTN_VIEW_WEIGHTS, -1, mixed);
+        add_residual(mixed, rows);
+        memcpy(before, numbers, (size_t)count * sizeof *before);
+        multiply(mixed, before, numbers, rows);
+    }
+    at_release(context, memory);
+    return ATTN_OK;
+}
+
+attn_status attn_explanation_view(const attn_explanation *explanation, attn_view view, attn_map_part part,
+                                  int64_t layer, int64_t head, double *numbers) {
+    if (!explanation) return ATTN_INVALID_ARGUMENT;
+    attn_context *context = explanation->context;
+    const attn_map *map = at_explanation_find(explanation, part, layer);
+    if (!numbers || !map || head < -1 || head >= map->heads)
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "view: %s",
+                       !numbers ? "numbers is NULL"
+                       : !map   ? "there is no such layer"
+                                : "there is no such head");
+    if (map->queries > 0 && map->keys > MOST / map->queries)
+        return at_fail(context, ATTN_OVERFLOW,
+                       "view: %" PRId64 " x %" PRId64 " weights are too many for one matrix", map->queries,
+                       map->keys);
+    if (view == ATTN_VIEW_ROLLOUT) {
+        if (head >= 0 || (part != ATTN_MAP_ENCODER && part != ATTN_MAP_DECODER))
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "view: a rollout is of the encoder or the decoder, all heads together");
+        return roll_out(explanation, part, layer, map->queries, numbers);
+    }
+    if (view == ATTN_VIEW_GRADIENT && !map->gradients)
+        return at_fail(context, ATTN_UNSUPPORTED, "view: the explanation was made without gradients");
+    fill(map, view, head, numbers);
+    return ATTN_OK;
+}

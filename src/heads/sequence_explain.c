@@ -1,0 +1,168 @@
+/* sequence_explain.c: what a written answer follows from: its log-probability, with teacher forcing.
+ *
+ * A decoder's row is given one symbol and predicts the next: the rows are named by both. Heads without a
+ * decoder have the log-likelihood of the answer (CTC), or that of the symbol that comes next in a text.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "heads/ctc.h"
+#include "heads/next.h"
+#include "heads/sequence.h"
+#include "tape/tape.h"
+
+static const char begin_name[] = "<begin>", end_name[] = "<end>";
+
+static const at_hypothesis *best_of(const at_asked *asked, const at_sequence_answers **answers) {
+    *answers = (const at_sequence_answers *)(const void *)asked->answers;
+    return &(*answers)->list[asked->segment->example * (*answers)->n_best];
+}
+
+static attn_status set_target(at_asked *asked, const char *text) {
+    at_strings_clear(&asked->target);
+    return at_strings_add(asked->context, &asked->target, text, strlen(text));
+}
+
+/* 1 at the symbol of each row that is asked for, else 0: what arrives at log-probabilities. */
+static attn_status choose_symbols(at_asked *asked, const int32_t *symbols, int64_t rows, int64_t columns) {
+    attn_status status = at_grow(asked->context, &asked->gradient, &asked->gradient_room, rows * columns + 1,
+                                 sizeof(float), "an explanation");
+    if (status != ATTN_OK) return status;
+    memset(asked->gradient, 0, (size_t)(rows * columns) * sizeof *asked->gradient);
+    for (int64_t r = 0; r < rows; r++)
+        if ((asked->row < 0 || asked->row == r) && symbols[r] >= 0)
+            asked->gradient[r * columns + symbols[r]] = 1.0f;
+    return ATTN_OK;
+}
+
+static int label_refused(const at_asked *asked) {
+    if (!asked->label) return 0;
+    at_fail(asked->context, ATTN_INVALID_ARGUMENT,
+            "label %.80s: the model writes symbols and has no labels; ask for a row of its answer instead",
+            asked->label);
+    return 1;
+}
+
+/* ---- a decoder ---- */
+
+static attn_status name_rows(const at_head *head, const at_sequence_answers *answers,
+                             const at_hypothesis *best, at_asked *asked) {
+    const at_strings *strings = &at_symbols_of_head(head)->vocabulary.strings;
+    at_strings_clear(&asked->written);
+    at_strings_clear(&asked->preceding);
+    attn_status status = at_strings_add(asked->context, &asked->preceding, begin_name, sizeof begin_name - 1);
+    for (int64_t i = 0; i < best->count && status == ATTN_OK; i++) {
+        int32_t symbol = answers->symbols[best->first + i];
+        const char *text = at_string(strings, symbol);
+        size_t length = at_string_length(strings, symbol);
+        status = at_strings_add(asked->context, &asked->written, text, length);
+        if (status == ATTN_OK) status = at_strings_add(asked->context, &asked->preceding, text, length);
+    }
+    if (status == ATTN_OK)
+        status = at_strings_add(asked->context, &asked->written, end_name, sizeof end_name - 1);
+    if (status == ATTN_OK && asked->row >= asked->written.count)
+        return at_fail(asked->context, ATTN_INVALID_ARGUMENT,
+                       "row %" PRId64 ": the answer has %" PRId64 " symbols, its end included",
+                       asked->row + 1, asked->written.count);
+    const char *text =
+        asked->row >= 0 ? at_string(&asked->written, asked->row) : at_string(&answers->texts, best->text);
+    return status == ATTN_OK ? set_target(asked, text) : status;
+}
+
+/* What goes in and is to come out, in the tape's memory. */
+static int make_decoding(attn_tape *tape, const at_sequence_answers *answers, const at_hypothesis *best,
+                         at_decoding *decoding) {
+    int64_t rows = best->count + 1;
+    decoding->sequences = 1;
+    decoding->offsets = at_tape_memory(tape, 2, sizeof *decoding->offsets);
+    decoding->inputs = at_tape_memory(tape, rows, sizeof *decoding->inputs);
+    decoding->predicted = at_tape_memory(tape, rows, sizeof *decoding->predicted);
+    if (!decoding->offsets || !decoding->inputs || !decoding->predicted) return 0;
+    decoding->offsets[0] = 0;
+    decoding->offsets[1] = rows;
+    decoding->inputs[0] = decoding->predicted[rows - 1] = 0;
+    for (int64_t i = 0; i < best->count; i++)
+        decoding->inputs[i + 1] = decoding->predicted[i] = answers->symbols[best->first + i];
+    return 1;
+}
+
+attn_variable *at_sequence_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                                   const at_batch *batch, at_asked *asked) {
+    const at_sequence_answers *answers;
+    const at_hypothesis *best = best_of(asked, &answers);
+    at_decoding decoding = {0};
+    if (label_refused(asked) || name_rows(head, answers, best, asked) != ATTN_OK ||
+        !make_decoding(tape, answers, best, &decoding))
+        return NULL;
+    attn_variable *scores = attn_tape_log_softmax(
+        tape, at_sequence_force(head, head->layers[network], tape, x, batch, &decoding, NULL));
+    if (!scores ||
+        choose_symbols(asked, decoding.predicted, best->count + 1, attn_variable_columns(scores)) != ATTN_OK)
+        return NULL;
+    return scores;
+}
+
+/* ---- CTC ---- */
+
+attn_variable *at_ctc_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                              const at_batch *batch, at_asked *asked) {
+    const at_sequence_answers *answers;
+    const at_hypothesis *best = best_of(asked, &answers);
+    const at_ctc_layer *layer = head->layers[network];
+    int64_t offsets[2] = {0, best->count};
+    attn_ragged rows = {batch->sequences, batch->offsets}, symbols = {1, offsets};
+    if (label_refused(asked) || set_target(asked, at_string(&answers->texts, best->text)) != ATTN_OK)
+        return NULL;
+    attn_variable *loss = attn_tape_ctc(tape, attn_linear_apply(tape, layer->map, x), &rows,
+                                        answers->symbols + best->first, &symbols, 0);
+    if (!loss || at_grow(asked->context, &asked->gradient, &asked->gradient_room, 1, sizeof(float),
+                         "an explanation") != ATTN_OK)
+        return NULL;
+    asked->gradient[0] = -1.0f;
+    return loss;
+}
+
+/* ---- running text ---- */
+
+/* *symbol: -1, then the likeliest of the known ones after a row. Its probability goes to `asked`. */
+static attn_status choose_next(const attn_variable *scores, int64_t row, at_asked *asked, int32_t *symbol) {
+    int64_t columns = attn_variable_columns(scores);
+    at_host_rows host = {0};
+    attn_status status = at_host_rows_of(scores, &host);
+    if (status == ATTN_OK) {
+        const float *said = host.data + row * host.stride;
+        int likeliest = *symbol < 0;
+        if (likeliest) *symbol = columns > 1;
+        for (int32_t s = 2; s < columns && likeliest; s++)
+            if (said[s] > said[*symbol]) *symbol = s;
+        asked->likelihood = exp((double)said[*symbol]);
+    }
+    at_host_rows_free(asked->context, &host);
+    return status;
+}
+
+/* Of a row that is asked for: the symbol that follows it in the text; else what would come after the last. */
+attn_variable *at_next_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                               const at_batch *batch, at_asked *asked) {
+    attn_variable *scores =
+        attn_tape_log_softmax(tape, at_sequence_scores(head, head->layers[network], tape, x));
+    int64_t rows = batch->rows;
+    int32_t *symbols = at_tape_memory(tape, rows, sizeof *symbols), next = -1;
+    if (!scores || !symbols || rows < 1 || label_refused(asked)) return NULL;
+    for (int64_t r = 0; r < rows; r++) symbols[r] = -1;
+    int64_t row = asked->row >= 0 ? asked->row : rows - 1;
+    if (asked->row >= 0 && row < rows - 1) {
+        const char *follows = asked->row_name(asked->encoded, asked->segment->first + row + 1);
+        int64_t found = at_vocabulary_find(&head->source->vocabulary, follows, strlen(follows));
+        next = found < 0 ? 0 : (int32_t)found;
+    }
+    if (choose_next(scores, row, asked, &next) != ATTN_OK) return NULL;
+    symbols[row] = next;
+    if (choose_symbols(asked, symbols, rows, attn_variable_columns(scores)) != ATTN_OK ||
+        set_target(asked, at_string(&head->source->vocabulary.strings, next)) != ATTN_OK)
+        return NULL;
+    return scores;
+}
