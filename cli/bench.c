@@ -116,7 +116,7 @@ static void print_machine(const bench *run) {
     fflush(stdout);
 }
 
-static const char *const subjects[] = {"attention", "gemm", "graph", "train", "tasks", "all"};
+static const char *const subjects[] = {"attention", "gemm", "graph", "train", "tasks", "weights", "all"};
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
 
 /* "all", then the parts of attention, then those of graph, then those of train. */
@@ -133,13 +133,14 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
     bool attention = subject_covers(subject, "attention"), graph = subject_covers(subject, "graph"),
          gemm = subject_covers(subject, "gemm") && bench_wants(run, "gemm"),
          train = subject_covers(subject, "train"),
-         tasks = strcmp(subject, "tasks") == 0; /* minutes: not of all */
+         tasks = strcmp(subject, "tasks") == 0, /* minutes: not of all */
+        weights = strcmp(subject, "weights") == 0;
     read_cpu_name(run->cpu, sizeof run->cpu);
     bool done = open_lanes(run, threads, attention || graph);
     if (done) print_machine(run);
     done = done && (!attention || bench_attention(run)) &&
            (!graph || (bench_graph(run) && bench_graph_step(run))) && (!gemm || bench_gemm(run)) &&
-           (!train || bench_train(run)) && (!tasks || bench_tasks(run));
+           (!train || bench_train(run)) && (!tasks || bench_tasks(run)) && (!weights || bench_weights(run));
     close_lanes(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
@@ -147,7 +148,8 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
 static int unknown_subject(const char *given) {
     arguments_complain("bench", "there is nothing called ", given, " to measure",
                        arguments_nearest(given, subjects, SUBJECT_COUNT));
-    fputs("attn bench [attention|gemm|graph|train|tasks|all]; attn bench --help lists the flags.\n", stderr);
+    fputs("attn bench [attention|gemm|graph|train|tasks|weights|all]; attn bench --help lists the flags.\n",
+          stderr);
     return EXIT_MISUSED;
 }
 
@@ -177,12 +179,13 @@ int command_bench(int count, char **arguments) {
     };
     argument_list list = {
         .command = "bench",
-        .usage = "[attention|gemm|graph|train|tasks|all] [flags]",
+        .usage = "[attention|gemm|graph|train|tasks|weights|all] [flags]",
         .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
                  "run, how near the operators come to them: attention forward and backward,\n"
                  "decoding, short sequences, graphs, additive scores, the matrix products of\n"
                  "linear layers, and whole training steps. Takes about a minute. `tasks`, which\n"
-                 "is not part of all, trains small networks to sort, reverse and copy: minutes.\n",
+                 "is not part of all, trains small networks to sort, reverse and copy: minutes.\n"
+                 "`weights`, likewise, says what it costs to see all attention weights.\n",
         .examples = "  attn bench attention --threads 1\n"
                     "  attn bench --json > bench.jsonl\n",
         .flags = flags,

@@ -102,6 +102,7 @@ bool bench_graph(const bench *run);      /* edges of graphs, and the additive sc
 bool bench_graph_step(const bench *run); /* a training step on a graph */
 bool bench_train(const bench *run);      /* whole training steps */
 bool bench_tasks(const bench *run);      /* sort, reverse and copy, learned */
+bool bench_weights(const bench *run);    /* what it costs to see all attention weights */
 
 /* An attention call on memory of its own; shared by the two attention parts. */
 typedef struct attention_shape {
