@@ -214,7 +214,7 @@ static void remember(at_capture *capture, const at_seen *seen) {
     attn_status status = at_grow(capture->into->context, &capture->seen, &capture->seen_room,
                                  capture->seen_count + 1, sizeof *capture->seen, "an explanation");
     if (!fine(capture, status)) return;
-    attn_variable_keep_gradient(seen->output);
+    at_variable_watch(seen->output); /* also where nothing below it wants one: a decoder's first symbols */
     capture->seen[capture->seen_count++] = *seen;
 }
 

@@ -10,6 +10,7 @@
 
 #include <attn/attn.h>
 
+#include "support/cell_explanations.h"
 #include "support/cell_files.h"
 #include "support/check.h"
 #include "support/contexts.h"
@@ -384,6 +385,7 @@ static char *ask(const cell *one, const attn_model *model, attn_context *context
     expect_ok(context, attn_predictor_predict(predictor, bare, &said));
     check_answers(one, model, said, bare);
     attn_prediction_destroy(said);
+    cell_explain(context, name_of(one), predictor, bare);
     expect_ok(context, attn_report_create(predictor, dev, &report));
     check_report(one, report, dev);
     attn_write_options_init(&writing);
