@@ -31,6 +31,7 @@ static attn_status take_arrays(at_sketch *sketch, int64_t bonds) {
     sketch->beside = at_sketch_take(sketch, 2 * bonds, sizeof(int));
     sketch->along = at_sketch_take(sketch, 2 * bonds, sizeof(int));
     sketch->placed = at_sketch_take(sketch, atoms, 1);
+    sketch->room = at_sketch_take(sketch, 2 * (int64_t)atoms, sizeof *sketch->room);
     sketch->local = at_sketch_take(sketch, atoms, sizeof(int));
     sketch->sequence = at_sketch_take(sketch, atoms, sizeof(int));
     sketch->place = at_sketch_take(sketch, atoms, sizeof(int));
@@ -41,9 +42,9 @@ static attn_status take_arrays(at_sketch *sketch, int64_t bonds) {
     sketch->unit = at_sketch_take(sketch, atoms, sizeof *sketch->unit);
     sketch->unit_of = at_sketch_take(sketch, atoms, sizeof(int));
     int whole = sketch->from && sketch->to && sketch->order && sketch->direction && sketch->first &&
-                sketch->beside && sketch->along && sketch->placed && sketch->local && sketch->sequence &&
-                sketch->place && sketch->end && sketch->parent && sketch->low && sketch->block &&
-                sketch->unit && sketch->unit_of;
+                sketch->beside && sketch->along && sketch->placed && sketch->room && sketch->local &&
+                sketch->sequence && sketch->place && sketch->end && sketch->parent && sketch->low &&
+                sketch->block && sketch->unit && sketch->unit_of;
     return whole ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
@@ -92,7 +93,7 @@ static void read_bonds(at_sketch *sketch, const at_molecule_sketch *molecule) {
     for (int i = 0; i < sketch->atoms; i++) {
         sketch->local[i] = sketch->place[i] = sketch->unit_of[i] = -1;
         sketch->placed[i] = 0;
-        sketch->x[i] = sketch->y[i] = 0;
+        sketch->x[i] = sketch->y[i] = sketch->room[2 * i] = sketch->room[2 * i + 1] = 0;
     }
     for (int64_t i = 0; i < molecule->bonds; i++) {
         if (molecule->from[i] == molecule->to[i]) continue;
@@ -172,11 +173,13 @@ static double find_turn(const at_sketch *sketch) {
             sine += sin(6 * angle);
         }
     }
-    /* Bonds repeat every 60 degrees; they shall stand at 30, 90, 150 as in a hexagon on its corner. */
-    double axis = 0.5 * atan2(2 * xy, xx - yy), sixth = AT_PI / 3;
+    /* Bonds shall stand at multiples of 30 degrees; in what is as long as wide, at 30, 90, 150, as those of a
+     * hexagon that stands on its corner. */
+    double axis = 0.5 * atan2(2 * xy, xx - yy), spread = sqrt(4 * xy * xy + (xx - yy) * (xx - yy));
+    double step = spread < 0.05 * (xx + yy) ? AT_PI / 3 : AT_PI / 6;
     if (sqrt(cosine * cosine + sine * sine) < 1e-6) return -axis;
     double bonds = atan2(-sine, -cosine) / 6;
-    return -(bonds + sixth * floor((axis - bonds) / sixth + 0.5));
+    return -(bonds + step * floor((axis - bonds) / step + 0.5));
 }
 
 /* Turns the fragment and sets it to the right of *right. */

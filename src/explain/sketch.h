@@ -26,6 +26,7 @@ typedef struct at_block {
     int *bond; /* in the molecule */
     int *atom;
     double *x, *y; /* of the atoms, in a frame of its own */
+    double *room;  /* [2 * atoms] directions in which there is room for what hangs there; 0, 0: not known */
 } at_block;
 
 /* What hangs at an atom, seen from the root: one bond, or a ring system, and all behind it. Its atoms but the
@@ -48,7 +49,8 @@ typedef struct at_sketch {
     int *first, *beside, *along; /* neighbours of an atom and the bonds to them */
     double *x, *y;
     char *placed;
-    int *local; /* [atoms] all -1 between uses */
+    double *room; /* [2 * atoms] see at_block */
+    int *local;   /* [atoms] all -1 between uses */
     /* of the fragment, from its root; place is -1 outside */
     int count;
     int *sequence, *place, *end, *parent, *low;
@@ -72,11 +74,12 @@ typedef struct at_rings {
     int *from, *to;  /* local numbers from here on */
     int *first, *beside, *along;
     int *outside; /* bonds of an atom that leave the system */
+    char *heavy;  /* more than one or two atoms hang there: they have no room inside of the system */
     int rings;    /* 0: they could not be found */
     int *ring_first, *ring_atom;
     int words;
     uint64_t *ring_bonds; /* [rings][words] sets of bonds */
-    double *x, *y;
+    double *x, *y, *room;
 } at_rings;
 
 attn_status at_rings_place(at_sketch *sketch, at_block *block);

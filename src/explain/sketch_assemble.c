@@ -47,6 +47,26 @@ static gap find_gap(const double *angles, int count) {
     return widest;
 }
 
+/* The gap in which there is room by a layout of the ring system; the widest where that says nothing. */
+static gap find_room(const at_sketch *sketch, int atom, const double *angles, int count) {
+    const double *room = sketch->room + 2 * (size_t)atom;
+    gap widest = find_gap(angles, count), found = {0, 2 * AT_PI};
+    if (count < 2 || room[0] * room[0] + room[1] * room[1] < 0.01) return widest;
+    double middle = atan2(room[1], room[0]), back = 2 * AT_PI;
+    for (int i = 0; i < count; i++) {
+        double before = middle - angles[i], after = -before;
+        before -= 2 * AT_PI * floor(before / (2 * AT_PI));
+        after -= 2 * AT_PI * floor(after / (2 * AT_PI));
+        if (before < back) {
+            back = before;
+            found.begin = angles[i];
+        }
+        if (after < found.size) found.size = after;
+    }
+    found.size += back;
+    return found;
+}
+
 static int index_in_block(const at_block *block, int atom) {
     for (int i = 0; i < block->atoms; i++)
         if (block->atom[i] == atom) return i;
@@ -74,6 +94,9 @@ static void place_block(at_sketch *sketch, place_queue *queue, const at_block *b
     double turn = angle - block_sector(sketch, block, joint).begin, cosine = cos(turn), sine = sin(turn);
     for (int i = 0; i < block->atoms; i++) {
         double dx = block->x[i] - block->x[at], dy = block->y[i] - block->y[at];
+        double *room = sketch->room + 2 * (size_t)block->atom[i];
+        room[0] = cosine * block->room[2 * i] - sine * block->room[2 * i + 1];
+        room[1] = sine * block->room[2 * i] + cosine * block->room[2 * i + 1];
         if (i != at)
             place_atom(sketch, queue, block->atom[i], sketch->x[joint] + cosine * dx - sine * dy,
                        sketch->y[joint] + sine * dx + cosine * dy);
@@ -199,7 +222,7 @@ static int place_around(at_sketch *sketch, place_queue *queue, int atom) {
         return 1;
     }
     order_units(sketch, atom, sketch->parent[atom] < 0 ? 0 : neighbours, units, count);
-    share_gap(sketch, queue, find_gap(angles, neighbours), units, count);
+    share_gap(sketch, queue, find_room(sketch, atom, angles, neighbours), units, count);
     return 1;
 }
 

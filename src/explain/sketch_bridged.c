@@ -17,6 +17,9 @@
 
 enum { REPAIRS = 20, TUTTE_STEPS = 300, RELAX_STEPS = 600, OUTLINE_MOST = 14, POINTS_MOST = 1200 };
 
+#define FIRM 2.0 /* the weight of regular rings; the second is tried where the first ends in a muddle */
+#define SOFT 0.2
+
 typedef struct system {
     at_sketch *sketch;
     at_rings *rings;
@@ -274,7 +277,19 @@ static void want_polygon(system_state *s, const int *atom, int corners, int all,
         }
 }
 
-/* Groups of small rings that share more than a bond with each other. */
+/* Whether a third small ring has a bond that two have. */
+static int shares_thrice(const system_state *s, int i, int j) {
+    const at_rings *rings = s->rings;
+    size_t words = (size_t)rings->words;
+    for (int k = 0; k < rings->rings; k++)
+        for (size_t w = 0; w < words && k != i && k != j && ring_size(rings, k) <= AT_SMALL_RING; w++)
+            if (rings->ring_bonds[(size_t)i * words + w] & rings->ring_bonds[(size_t)j * words + w] &
+                rings->ring_bonds[(size_t)k * words + w])
+                return 1;
+    return 0;
+}
+
+/* Groups of small rings that share more than a bond with each other, or a bond with two others. */
 static void group_bridged(system_state *s) {
     const at_rings *rings = s->rings;
     for (int i = 0; i < rings->rings; i++) s->bridged[i] = -1;
@@ -288,7 +303,7 @@ static void group_bridged(system_state *s) {
                 for (int w = 0; w < rings->words; w++)
                     shared += count_bits(rings->ring_bonds[(size_t)i * (size_t)rings->words + (size_t)w] &
                                          rings->ring_bonds[(size_t)j * (size_t)rings->words + (size_t)w]);
-                if (shared < 2) continue;
+                if (shared < 2 && !(shared == 1 && shares_thrice(s, i, j))) continue;
                 int low = i < j ? i : j;
                 if (s->bridged[i] >= 0 && s->bridged[i] < low) low = s->bridged[i];
                 if (s->bridged[j] >= 0 && s->bridged[j] < low) low = s->bridged[j];
@@ -314,7 +329,7 @@ static attn_status want_outline(system_state *s, int group) {
     return ATTN_OK;
 }
 
-static attn_status list_wanted(system_state *s, int outer) {
+static attn_status list_wanted(system_state *s, int outer, double weight) {
     at_rings *rings = s->rings;
     attn_status status = ATTN_OK;
     s->wanted_count = 0;
@@ -325,7 +340,7 @@ static attn_status list_wanted(system_state *s, int outer) {
     }
     for (int i = 0; i < rings->rings; i++)
         if (s->bridged[i] < 0 && ring_size(rings, i) <= AT_SMALL_RING)
-            want_polygon(s, rings->ring_atom + rings->ring_first[i], ring_size(rings, i), 1, 2);
+            want_polygon(s, rings->ring_atom + rings->ring_first[i], ring_size(rings, i), 1, weight);
     for (int i = 0; i < rings->rings && status == ATTN_OK; i++)
         if (s->bridged[i] == i && outer == s->faces - 1) status = want_outline(s, i);
     if (outer >= 0 && outer < s->faces - 1 && s->face_first[outer + 1] - s->face_first[outer] <= OUTLINE_MOST)
@@ -373,13 +388,33 @@ static double score_drawing(const system_state *s) {
     return score;
 }
 
-static attn_status try_outer(system_state *s, int outer, double *best) {
-    attn_status status = list_wanted(s, outer);
+/* What needs room outside and does not stand there. */
+static double score_outside(const system_state *s, int outer) {
+    double score = 0;
+    for (int i = 0; i < s->rings->atoms && outer >= 0; i++) {
+        int inside = 1;
+        for (int k = s->face_first[outer]; k < s->face_first[outer + 1]; k++) inside &= s->face_atom[k] != i;
+        if (inside && s->rings->heavy[i]) score += 9;
+    }
+    return score;
+}
+
+/* The directions in which the points for what hangs at an atom were pushed. */
+static void find_room(const system_state *s) {
+    double *room = s->rings->room;
+    for (int i = s->rings->bonds; i < s->bonds; i++) {
+        room[2 * s->from[i]] += s->best_x[s->to[i]] - s->best_x[s->from[i]];
+        room[2 * s->from[i] + 1] += s->best_y[s->to[i]] - s->best_y[s->from[i]];
+    }
+}
+
+static attn_status try_outer(system_state *s, int outer, double weight, double *best) {
+    attn_status status = list_wanted(s, outer, weight);
     if (status != ATTN_OK) return status;
     s->relaxation.wanted_count = s->wanted_count;
     place_stubs(s);
     at_relax(&s->relaxation);
-    double score = score_drawing(s);
+    double score = score_drawing(s) + score_outside(s, outer);
     if (score >= *best) return ATTN_OK;
     *best = score;
     memcpy(s->best_x, s->x, (size_t)s->points * sizeof *s->x);
@@ -395,11 +430,14 @@ static attn_status try_all(system_state *s) {
     attn_status status = ATTN_OK;
     for (int f = s->faces - 1; f >= 0 && tries && best > 0.5 && status == ATTN_OK; f--, tries--) {
         place_faces(s, f, held, sums);
-        status = try_outer(s, f, &best);
+        status = try_outer(s, f, FIRM, &best);
+        if (best < 5 || status != ATTN_OK) continue;
+        place_faces(s, f, held, sums);
+        status = try_outer(s, f, SOFT, &best);
     }
     if (status == ATTN_OK && (!s->faces || (best > 5 && s->points <= 60))) {
         status = place_as_graph(s);
-        if (status == ATTN_OK) status = try_outer(s, -1, &best);
+        if (status == ATTN_OK) status = try_outer(s, -1, FIRM, &best);
     }
     return status;
 }
@@ -440,5 +478,6 @@ attn_status at_rings_place_bridged(at_sketch *sketch, at_rings *rings) {
     if (status != ATTN_OK) return status;
     memcpy(rings->x, s.best_x, (size_t)rings->atoms * sizeof *s.x);
     memcpy(rings->y, s.best_y, (size_t)rings->atoms * sizeof *s.y);
+    find_room(&s);
     return ATTN_OK;
 }

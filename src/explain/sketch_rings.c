@@ -19,6 +19,7 @@ static attn_status number_block(at_sketch *sketch, const at_block *block, at_rin
     rings->atom = block->atom;
     rings->x = block->x;
     rings->y = block->y;
+    rings->room = block->room;
     rings->words = (block->bonds + 63) / 64;
     rings->from = at_sketch_take(sketch, block->bonds, sizeof(int));
     rings->to = at_sketch_take(sketch, block->bonds, sizeof(int));
@@ -26,7 +27,9 @@ static attn_status number_block(at_sketch *sketch, const at_block *block, at_rin
     rings->beside = at_sketch_take(sketch, 2 * block->bonds, sizeof(int));
     rings->along = at_sketch_take(sketch, 2 * block->bonds, sizeof(int));
     rings->outside = at_sketch_take(sketch, block->atoms, sizeof(int));
-    if (!rings->from || !rings->to || !rings->first || !rings->beside || !rings->along || !rings->outside)
+    rings->heavy = at_sketch_take(sketch, block->atoms, 1);
+    if (!rings->from || !rings->to || !rings->first || !rings->beside || !rings->along || !rings->outside ||
+        !rings->heavy)
         return ATTN_OUT_OF_MEMORY;
     memset(rings->first, 0, ((size_t)block->atoms + 2) * sizeof(int));
     for (int i = 0; i < block->atoms; i++) sketch->local[block->atom[i]] = i;
@@ -51,6 +54,19 @@ static attn_status number_block(at_sketch *sketch, const at_block *block, at_rin
         sketch->local[atom] = -1;
     }
     return ATTN_OK;
+}
+
+/* Where so much hangs that it must point outwards. */
+static void find_heavy(const at_sketch *sketch, const at_block *block, at_rings *rings) {
+    int number = (int)(block - sketch->block), joint = 0;
+    for (int i = 1; i < block->atoms; i++)
+        if (sketch->place[block->atom[i]] < sketch->place[block->atom[joint]]) joint = i;
+    for (int i = 0; i < block->atoms; i++) {
+        int size = i == joint && sketch->parent[block->atom[i]] >= 0 ? 3 : 0;
+        for (int u = sketch->unit_of[block->atom[i]]; u >= 0; u = sketch->unit[u].next)
+            if (sketch->unit[u].block != number) size += sketch->unit[u].end - sketch->unit[u].begin;
+        rings->heavy[i] = size > 1;
+    }
 }
 
 /* ---- the search ---- */
@@ -308,8 +324,11 @@ attn_status at_rings_place(at_sketch *sketch, at_block *block) {
     at_rings rings = {.rings = 0};
     block->x = at_sketch_take(sketch, block->atoms, sizeof *block->x);
     block->y = at_sketch_take(sketch, block->atoms, sizeof *block->y);
-    if (!block->x || !block->y) return ATTN_OUT_OF_MEMORY;
+    block->room = at_sketch_take(sketch, 2 * (int64_t)block->atoms, sizeof *block->room);
+    if (!block->x || !block->y || !block->room) return ATTN_OUT_OF_MEMORY;
+    memset(block->room, 0, 2 * (size_t)block->atoms * sizeof *block->room);
     attn_status status = number_block(sketch, block, &rings);
+    if (status == ATTN_OK) find_heavy(sketch, block, &rings);
     if (status == ATTN_OK) status = find_rings(sketch, &rings);
     if (status != ATTN_OK) return status;
     if (rings.rings) {
