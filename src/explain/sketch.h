@@ -101,8 +101,10 @@ typedef struct at_relaxation {
     double *x, *y;
     double *force;       /* [2 * points] */
     double near, beside; /* distances that points, and points and bonds, keep */
+    double stiffness;    /* of bonds */
     double spread;       /* strength of the repulsion over long distances */
     int steps;
+    int strict; /* no step may make bonds cross: for drawings that begin without crossings */
 } at_relaxation;
 
 void at_relax(const at_relaxation *relaxation);

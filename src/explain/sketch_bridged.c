@@ -15,10 +15,20 @@
 #include "explain/layout_component.h"
 #include "explain/sketch.h"
 
-enum { REPAIRS = 20, TUTTE_STEPS = 300, RELAX_STEPS = 600, OUTLINE_MOST = 14, POINTS_MOST = 1200 };
+enum {
+    REPAIRS = 20,
+    TUTTE_STEPS = 300,
+    RELAX_STEPS = 600,
+    OUTLINE_MOST = 14,
+    POINTS_MOST = 1200,
+    STRICT_MOST = 80
+};
 
-#define FIRM 2.0 /* the weight of regular rings; the second is tried where the first ends in a muddle */
-#define SOFT 0.2
+/* Weights of regular rings and of bonds; the soft ones are tried where the firm ones end in a muddle. */
+#define FIRM_RINGS 2.0
+#define SOFT_RINGS 0.1
+#define FIRM_BONDS 4.0
+#define SOFT_BONDS 0.5
 
 typedef struct system {
     at_sketch *sketch;
@@ -343,7 +353,8 @@ static attn_status list_wanted(system_state *s, int outer, double weight) {
             want_polygon(s, rings->ring_atom + rings->ring_first[i], ring_size(rings, i), 1, weight);
     for (int i = 0; i < rings->rings && status == ATTN_OK; i++)
         if (s->bridged[i] == i && outer == s->faces - 1) status = want_outline(s, i);
-    if (outer >= 0 && outer < s->faces - 1 && s->face_first[outer + 1] - s->face_first[outer] <= OUTLINE_MOST)
+    if (!s->relaxation.strict && outer >= 0 && outer < s->faces - 1 &&
+        s->face_first[outer + 1] - s->face_first[outer] <= OUTLINE_MOST)
         want_polygon(s, s->face_atom + s->face_first[outer], s->face_first[outer + 1] - s->face_first[outer],
                      0, 0.4);
     return status;
@@ -422,6 +433,20 @@ static attn_status try_outer(system_state *s, int outer, double weight, double *
     return ATTN_OK;
 }
 
+/* Once more with bonds that stretch and may not cross. */
+static attn_status try_strictly(system_state *s, int outer, double *best) {
+    for (int i = 0; i < s->rings->atoms; i++) {
+        s->x[i] *= 1.5;
+        s->y[i] *= 1.5;
+    }
+    s->relaxation.strict = 1;
+    s->relaxation.stiffness = SOFT_BONDS;
+    attn_status status = try_outer(s, outer, SOFT_RINGS, best);
+    s->relaxation.strict = 0;
+    s->relaxation.stiffness = FIRM_BONDS;
+    return status;
+}
+
 static attn_status try_all(system_state *s) {
     char *held = at_sketch_take(s->sketch, s->rings->atoms, 1);
     double *sums = at_sketch_take(s->sketch, 3 * (int64_t)s->rings->atoms, sizeof *sums), best = INFINITY;
@@ -430,14 +455,14 @@ static attn_status try_all(system_state *s) {
     attn_status status = ATTN_OK;
     for (int f = s->faces - 1; f >= 0 && tries && best > 0.5 && status == ATTN_OK; f--, tries--) {
         place_faces(s, f, held, sums);
-        status = try_outer(s, f, FIRM, &best);
-        if (best < 5 || status != ATTN_OK) continue;
+        status = try_outer(s, f, FIRM_RINGS, &best);
+        if (best < 5 || s->points > STRICT_MOST || status != ATTN_OK) continue;
         place_faces(s, f, held, sums);
-        status = try_outer(s, f, SOFT, &best);
+        status = try_strictly(s, f, &best);
     }
     if (status == ATTN_OK && (!s->faces || (best > 5 && s->points <= 60))) {
         status = place_as_graph(s);
-        if (status == ATTN_OK) status = try_outer(s, -1, FIRM, &best);
+        if (status == ATTN_OK) status = try_outer(s, -1, FIRM_RINGS, &best);
     }
     return status;
 }
@@ -468,6 +493,7 @@ attn_status at_rings_place_bridged(at_sketch *sketch, at_rings *rings) {
                                    .x = s.x,
                                    .y = s.y,
                                    .force = force,
+                                   .stiffness = FIRM_BONDS,
                                    .near = 1.2,
                                    .beside = 0.6,
                                    .spread = 0.03,

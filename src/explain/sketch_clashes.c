@@ -426,6 +426,7 @@ static attn_status push_apart(resolver *r, double *cost) {
                                 .x = r->x,
                                 .y = r->y,
                                 .force = force,
+                                .stiffness = 4,
                                 .near = 0.7,
                                 .beside = 0.55,
                                 .steps = RELAX_STEPS};

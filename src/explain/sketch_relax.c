@@ -6,8 +6,6 @@
 
 #include "explain/sketch.h"
 
-enum { BOND_WEIGHT = 4 };
-
 double at_point_to_segment(double px, double py, double ax, double ay, double bx, double by) {
     double dx = bx - ax, dy = by - ay, square = dx * dx + dy * dy;
     double t = square > 0 ? ((px - ax) * dx + (py - ay) * dy) / square : 0;
@@ -85,13 +83,34 @@ static void repel_bonds(const at_relaxation *r) {
     }
 }
 
+/* Whether a bond of the point crosses another, or the point lies on one. */
+static int is_crossing(const at_relaxation *r, int point) {
+    for (int i = 0; i < r->bonds; i++) {
+        int a = r->from[i], b = r->to[i];
+        if (a != point && b != point) continue;
+        for (int j = 0; j < r->bonds; j++) {
+            int c = r->from[j], d = r->to[j];
+            if (c == a || c == b || d == a || d == b) continue;
+            if (at_segments_cross(r->x[a], r->y[a], r->x[b], r->y[b], r->x[c], r->y[c], r->x[d], r->y[d]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 static double move_points(const at_relaxation *r, double rate) {
     double most = 0;
     for (int i = 0; i < r->points; i++) {
         double dx = rate * r->force[2 * i], dy = rate * r->force[2 * i + 1], size = sqrt(dx * dx + dy * dy);
         double factor = size > 0.08 ? 0.08 / size : 1;
+        double x = r->x[i], y = r->y[i];
         r->x[i] += factor * dx;
         r->y[i] += factor * dy;
+        if (r->strict && is_crossing(r, i)) {
+            r->x[i] = x;
+            r->y[i] = y;
+            continue;
+        }
         most = fmax(most, factor * size);
     }
     return most;
@@ -101,7 +120,7 @@ void at_relax(const at_relaxation *r) {
     for (int step = 0; step < r->steps; step++) {
         int early = 2 * step < r->steps;
         memset(r->force, 0, 2 * (size_t)r->points * sizeof *r->force);
-        for (int i = 0; i < r->bonds; i++) pull(r, r->from[i], r->to[i], 1, BOND_WEIGHT);
+        for (int i = 0; i < r->bonds; i++) pull(r, r->from[i], r->to[i], 1, r->stiffness);
         for (int i = 0; i < r->wanted_count; i++)
             pull(r, r->wanted[i].a, r->wanted[i].b, r->wanted[i].length, r->wanted[i].weight);
         repel_points(r, early ? r->spread : 0);
