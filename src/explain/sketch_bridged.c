@@ -29,6 +29,10 @@ enum {
 #define SOFT_RINGS 0.1
 #define FIRM_BONDS 4.0
 #define SOFT_BONDS 0.5
+#define GOOD                                                                                                 \
+    2.0 /* a score with which the search ends: nothing is near or crossed, bonds stretch a little            \
+         */
+#define FAULTY 5.0
 
 typedef struct system {
     at_sketch *sketch;
@@ -447,20 +451,36 @@ static attn_status try_strictly(system_state *s, int outer, double *best) {
     return status;
 }
 
+/* The faces in the order in which they are tried as the outer one: first those with most of what needs room
+ * on them, then the sum of all, then large ones. */
+static attn_status order_faces(system_state *s, int **order) {
+    *order = at_sketch_take(s->sketch, s->faces, sizeof **order);
+    double *key = at_sketch_take(s->sketch, s->faces, sizeof *key);
+    if (!*order || !key) return ATTN_OUT_OF_MEMORY;
+    for (int f = 0; f < s->faces; f++) {
+        int size = s->face_first[f + 1] - s->face_first[f], place = f;
+        key[f] = 1000 * score_outside(s, f) - size - (f == s->faces - 1 ? 500 : 0);
+        for (; place > 0 && key[(*order)[place - 1]] > key[f]; place--) (*order)[place] = (*order)[place - 1];
+        (*order)[place] = f;
+    }
+    return ATTN_OK;
+}
+
 static attn_status try_all(system_state *s) {
+    int *order;
     char *held = at_sketch_take(s->sketch, s->rings->atoms, 1);
     double *sums = at_sketch_take(s->sketch, 3 * (int64_t)s->rings->atoms, sizeof *sums), best = INFINITY;
     if (!held || !sums) return ATTN_OUT_OF_MEMORY;
     int tries = s->points <= 30 ? 12 : s->points <= 60 ? 6 : s->points <= 120 ? 2 : 1;
-    attn_status status = ATTN_OK;
-    for (int f = s->faces - 1; f >= 0 && tries && best > 0.5 && status == ATTN_OK; f--, tries--) {
-        place_faces(s, f, held, sums);
-        status = try_outer(s, f, FIRM_RINGS, &best);
-        if (best < 5 || s->points > STRICT_MOST || status != ATTN_OK) continue;
-        place_faces(s, f, held, sums);
-        status = try_strictly(s, f, &best);
+    attn_status status = order_faces(s, &order);
+    for (int k = 0; k < s->faces && k < tries && best > GOOD && status == ATTN_OK; k++) {
+        place_faces(s, order[k], held, sums);
+        status = try_outer(s, order[k], FIRM_RINGS, &best);
+        if (best < FAULTY || s->points > STRICT_MOST || status != ATTN_OK) continue;
+        place_faces(s, order[k], held, sums);
+        status = try_strictly(s, order[k], &best);
     }
-    if (status == ATTN_OK && (!s->faces || (best > 5 && s->points <= 60))) {
+    if (status == ATTN_OK && (!s->faces || (best >= FAULTY && s->points <= 60))) {
         status = place_as_graph(s);
         if (status == ATTN_OK) status = try_outer(s, -1, FIRM_RINGS, &best);
     }

@@ -11,13 +11,14 @@
 #include "base/random.h"
 #include "explain/sketch.h"
 
-#define ATOM_NEAR 0.85 /* distances at which a cost begins, and below which they are a fault */
+#define ATOM_NEAR 0.98 /* distances at which a cost begins, and below which they are a fault */
 #define ATOM_FAULT 0.47
 #define BOND_NEAR 0.6
 #define BOND_FAULT 0.45
 #define FAULT_COST 4.0
 #define CROSS_COST 8.0
 #define TURN_COST 0.6 /* of 30 degrees; it grows as the square */
+#define NOTED 0.08    /* from this cost on, two things clash */
 #define WORTH 0.05    /* the least gain of a move */
 
 enum { CLASHES_MOST = 400, ATOMS_MOST = 4000, RELAX_MOST = 1000, RELAX_STEPS = 300 };
@@ -154,14 +155,14 @@ static double find_clashes(resolver *r) {
             double one = atom_cost(r->x[i] - r->x[j], r->y[i] - r->y[j]);
             if (one <= 0 || are_bonded(r, i, j)) continue;
             cost += one;
-            if (one > 0.2) add_clash(r, i, j);
+            if (one > NOTED) add_clash(r, i, j);
         }
     for (int bond = 0; bond < r->bonds; bond++) {
         for (int i = 0; i < r->atoms; i++) {
             if (i == r->low[bond] || i == r->high[bond]) continue;
             double one = atom_bond_cost(r, i, bond);
             cost += one;
-            if (one > 0.2) add_clash(r, i, r->high[bond]);
+            if (one > NOTED) add_clash(r, i, r->high[bond]);
         }
         for (int other = bond + 1; other < r->bonds; other++) {
             double one = bond_cost(r, bond, other);

@@ -296,6 +296,24 @@ static int is_regular(const at_rings *rings) {
     return 1;
 }
 
+/* What hangs at an atom of several rings points away from all of them. */
+static void point_outwards(const at_rings *rings) {
+    for (int ring = 0; ring < rings->rings; ring++) {
+        double mx = 0, my = 0;
+        int begin = rings->ring_first[ring], end = rings->ring_first[ring + 1];
+        for (int i = begin; i < end; i++) {
+            mx += rings->x[rings->ring_atom[i]] / (end - begin);
+            my += rings->y[rings->ring_atom[i]] / (end - begin);
+        }
+        for (int i = begin; i < end; i++) {
+            int atom = rings->ring_atom[i];
+            double dx = rings->x[atom] - mx, dy = rings->y[atom] - my, length = sqrt(dx * dx + dy * dy);
+            rings->room[2 * atom] += dx / length;
+            rings->room[2 * atom + 1] += dy / length;
+        }
+    }
+}
+
 static int place_polygons(at_rings *rings, char *done, char *placed) {
     memset(done, 0, (size_t)rings->rings);
     memset(placed, 0, (size_t)rings->atoms);
@@ -334,7 +352,10 @@ attn_status at_rings_place(at_sketch *sketch, at_block *block) {
     if (rings.rings) {
         char *done = at_sketch_take(sketch, rings.rings, 1), *placed = at_sketch_take(sketch, rings.atoms, 1);
         if (!done || !placed) return ATTN_OUT_OF_MEMORY;
-        if (place_polygons(&rings, done, placed)) return ATTN_OK;
+        if (place_polygons(&rings, done, placed)) {
+            point_outwards(&rings);
+            return ATTN_OK;
+        }
     }
     return at_rings_place_bridged(sketch, &rings);
 }
