@@ -88,18 +88,59 @@ static gap block_sector(at_sketch *sketch, const at_block *block, int joint) {
     return (gap){free_gap.begin + free_gap.size / 2 + AT_PI, 2 * AT_PI - free_gap.size};
 }
 
+/* The atom of a ring system behind which most of the molecule follows; -1: nothing follows. */
+static int find_exit(const at_sketch *sketch, const at_block *block, int joint) {
+    int best = -1, most = 0;
+    for (int i = 0; i < block->atoms; i++) {
+        int size = 0;
+        if (block->atom[i] == joint) continue;
+        for (int u = sketch->unit_of[block->atom[i]]; u >= 0; u = sketch->unit[u].next)
+            size += sketch->unit[u].end - sketch->unit[u].begin;
+        if (size <= most) continue;
+        most = size;
+        best = i;
+    }
+    return best;
+}
+
+/* Whether a ring system should be mirrored at the line through its joint, so that its exit lies farther from
+ * the middle of what is placed: then the drawing unrolls. (dx, dy): the exit seen from the joint. */
+static int is_better_mirrored(const at_sketch *sketch, const place_queue *queue, int joint, double angle,
+                              double dx, double dy) {
+    double mx = 0, my = 0;
+    for (int i = 0; i < queue->tail; i++) {
+        mx += sketch->x[queue->atom[i]] / queue->tail;
+        my += sketch->y[queue->atom[i]] / queue->tail;
+    }
+    double across = -sin(angle) * dx + cos(angle) * dy; /* how far left of the line the exit is */
+    double middle = -sin(angle) * (mx - sketch->x[joint]) + cos(angle) * (my - sketch->y[joint]);
+    return fabs(across) > 0.1 && fabs(middle) > 0.1 && across * middle > 0;
+}
+
 static void place_block(at_sketch *sketch, place_queue *queue, const at_block *block, int joint,
                         double angle) {
-    int at = index_in_block(block, joint);
+    int at = index_in_block(block, joint), exit = find_exit(sketch, block, joint), mirrored = 0;
     double turn = angle - block_sector(sketch, block, joint).begin, cosine = cos(turn), sine = sin(turn);
+    double twice_cosine = cos(2 * angle), twice_sine = sin(2 * angle);
+    if (exit >= 0 && queue->tail > 1) {
+        double dx = block->x[exit] - block->x[at], dy = block->y[exit] - block->y[at];
+        mirrored =
+            is_better_mirrored(sketch, queue, joint, angle, cosine * dx - sine * dy, sine * dx + cosine * dy);
+    }
     for (int i = 0; i < block->atoms; i++) {
-        double dx = block->x[i] - block->x[at], dy = block->y[i] - block->y[at];
-        double *room = sketch->room + 2 * (size_t)block->atom[i];
-        room[0] = cosine * block->room[2 * i] - sine * block->room[2 * i + 1];
-        room[1] = sine * block->room[2 * i] + cosine * block->room[2 * i + 1];
+        double vector[2][2] = {{block->x[i] - block->x[at], block->y[i] - block->y[at]},
+                               {block->room[2 * i], block->room[2 * i + 1]}};
+        for (int v = 0; v < 2; v++) {
+            double dx = cosine * vector[v][0] - sine * vector[v][1],
+                   dy = sine * vector[v][0] + cosine * vector[v][1];
+            vector[v][0] = mirrored ? twice_cosine * dx + twice_sine * dy : dx;
+            vector[v][1] = mirrored ? twice_sine * dx - twice_cosine * dy : dy;
+        }
+        sketch->room[2 * block->atom[i]] = vector[1][0];
+        sketch->room[2 * block->atom[i] + 1] = vector[1][1];
         if (i != at)
-            place_atom(sketch, queue, block->atom[i], sketch->x[joint] + cosine * dx - sine * dy,
-                       sketch->y[joint] + sine * dx + cosine * dy);
+            place_atom(sketch, queue, block->atom[i], sketch->x[joint] + vector[0][0],
+                       sketch->y[joint] + vector[0][1]);
     }
 }
 

@@ -5,6 +5,7 @@
  * turning costs too, so that a drawing keeps its angles where it can. The best move is taken until none
  * helps; then random moves (simulated annealing with fixed seeds) look for a way out. What is left at the end
  * is pushed apart, which stretches bonds a little. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,10 +19,18 @@
 #define FAULT_COST 4.0
 #define CROSS_COST 8.0
 #define TURN_COST 0.6 /* of 30 degrees; it grows as the square */
+#define BUDGET 2e8    /* pairs: a second at most */
 #define NOTED 0.08    /* from this cost on, two things clash */
 #define WORTH 0.05    /* the least gain of a move */
 
-enum { CLASHES_MOST = 400, ATOMS_MOST = 4000, RELAX_MOST = 1000, RELAX_STEPS = 300 };
+enum {
+    CLASHES_MOST = 400,
+    ATOMS_MOST = 4000,
+    RELAX_MOST = 1000,
+    RELAX_STEPS = 300,
+    STRIPS = 256,
+    STEEPEST_MOST = 80
+};
 enum { FLIP, SWAP, TURN }; /* kinds of moves */
 
 typedef struct clash {
@@ -31,11 +40,14 @@ typedef struct clash {
 typedef struct resolver {
     at_sketch *sketch;
     int atoms, bonds;
-    double *x, *y;        /* by place in the sequence */
-    double *saved, *best; /* [2 * atoms] */
-    int *low, *high;      /* ends of bonds, by place, rising by `high` */
-    int *bond_begin;      /* [atoms + 1] bonds whose high end has a place below */
-    int *near_atoms, *near_bonds;
+    double *x, *y;                /* by place in the sequence */
+    double *saved, *best;         /* [2 * atoms] */
+    int *low, *high;              /* ends of bonds, by place, rising by `high` */
+    int *bond_begin;              /* [atoms + 1] bonds whose high end has a place below */
+    int *near_atoms, *near_bonds; /* what is near a unit, by strips */
+    int *atom_strip, *bond_strip; /* [STRIPS + 1] where each begins */
+    int *listed;                  /* [atoms or bonds] */
+    double longest;               /* bond */
     clash clashes[CLASHES_MOST];
     int clash_count;
     double budget; /* pairs that may still be looked at */
@@ -81,56 +93,105 @@ static double turn_cost(const at_unit *unit) {
     return TURN_COST * part * part;
 }
 
-typedef struct box {
-    double low_x, low_y, high_x, high_y;
-} box;
+/* Upright strips of the plane, so wide that what is near lies in the same or a neighbouring one. */
+typedef struct strips {
+    double low_x, low_y, high_x, high_y; /* the box of the unit, and around it what is near */
+    double width;
+    int count;
+} strips;
 
-/* Atoms and bonds that are no part of a unit and near its box; the counts come back. */
-static void find_near(resolver *r, const at_unit *unit, int *atoms, int *bonds) {
-    box b = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+static int strip_of(const strips *s, double x) {
+    int strip = (int)((x - s->low_x) / s->width);
+    return strip < 0 ? 0 : strip >= s->count ? s->count - 1 : strip;
+}
+
+static strips make_strips(const resolver *r, const at_unit *unit) {
+    strips s = {INFINITY, INFINITY, -INFINITY, -INFINITY, 0, 0};
     int joint = r->sketch->place[unit->joint];
     for (int i = unit->begin; i <= unit->end; i++) {
         int at = i < unit->end ? i : joint;
-        b.low_x = fmin(b.low_x, r->x[at] - ATOM_NEAR);
-        b.high_x = fmax(b.high_x, r->x[at] + ATOM_NEAR);
-        b.low_y = fmin(b.low_y, r->y[at] - ATOM_NEAR);
-        b.high_y = fmax(b.high_y, r->y[at] + ATOM_NEAR);
+        s.low_x = fmin(s.low_x, r->x[at] - ATOM_NEAR);
+        s.high_x = fmax(s.high_x, r->x[at] + ATOM_NEAR);
+        s.low_y = fmin(s.low_y, r->y[at] - ATOM_NEAR);
+        s.high_y = fmax(s.high_y, r->y[at] + ATOM_NEAR);
     }
-    *atoms = *bonds = 0;
+    s.width = fmax(1, r->longest) + 0.6;
+    double count = floor((s.high_x - s.low_x) / s.width);
+    s.count = count < 1 ? 1 : count > STRIPS ? STRIPS : (int)count;
+    s.width = fmax(s.width, (s.high_x - s.low_x) / s.count);
+    return s;
+}
+
+static double middle_of(const resolver *r, int thing, int is_bond) {
+    return is_bond ? (r->x[r->low[thing]] + r->x[r->high[thing]]) / 2 : r->x[thing];
+}
+
+/* Sorts `count` things in r->listed by the strips of their middles; strip k is [begin[k], begin[k + 1]). */
+static void sort_strips(const resolver *r, const strips *s, int count, int bonds, int *sorted, int *begin) {
+    memset(begin, 0, ((size_t)s->count + 1) * sizeof *begin);
+    for (int i = 0; i < count; i++) begin[strip_of(s, middle_of(r, r->listed[i], bonds))]++;
+    for (int k = 1; k <= s->count; k++) begin[k] += begin[k - 1];
+    for (int i = count - 1; i >= 0; i--)
+        sorted[--begin[strip_of(s, middle_of(r, r->listed[i], bonds))]] = r->listed[i];
+}
+
+/* Atoms and bonds that are no part of a unit and near its box. */
+static void find_near(resolver *r, const at_unit *unit, const strips *s) {
+    int joint = r->sketch->place[unit->joint], count = 0;
     for (int i = 0; i < r->atoms; i++) {
         if (i == unit->begin) i = unit->end;
         if (i >= r->atoms) break;
-        if (i == joint || r->x[i] < b.low_x || r->x[i] > b.high_x || r->y[i] < b.low_y || r->y[i] > b.high_y)
+        if (i == joint || r->x[i] < s->low_x || r->x[i] > s->high_x || r->y[i] < s->low_y ||
+            r->y[i] > s->high_y)
             continue;
-        r->near_atoms[(*atoms)++] = i;
+        r->listed[count++] = i;
     }
+    sort_strips(r, s, count, 0, r->near_atoms, r->atom_strip);
     int begin = r->bond_begin[unit->begin], end = r->bond_begin[unit->end];
+    count = 0;
     for (int i = 0; i < r->bonds; i++) {
         if (i == begin) i = end;
         if (i >= r->bonds) break;
         int p = r->low[i], q = r->high[i];
-        if (fmax(r->x[p], r->x[q]) < b.low_x || fmin(r->x[p], r->x[q]) > b.high_x ||
-            fmax(r->y[p], r->y[q]) < b.low_y || fmin(r->y[p], r->y[q]) > b.high_y)
+        if (fmax(r->x[p], r->x[q]) < s->low_x || fmin(r->x[p], r->x[q]) > s->high_x ||
+            fmax(r->y[p], r->y[q]) < s->low_y || fmin(r->y[p], r->y[q]) > s->high_y)
             continue;
-        r->near_bonds[(*bonds)++] = i;
+        r->listed[count++] = i;
     }
+    sort_strips(r, s, count, 1, r->near_bonds, r->bond_strip);
+}
+
+/* The range of a sorted list in the strips around x. */
+static void range_of(const strips *s, const int *begin, double x, int *from, int *to) {
+    int strip = strip_of(s, x);
+    *from = begin[strip > 0 ? strip - 1 : 0];
+    *to = begin[strip + 2 < s->count ? strip + 2 : s->count];
 }
 
 /* The cost between a unit and the rest; distances to the joint do not change by moves and are left out. */
 static double unit_cost(resolver *r, const at_unit *unit) {
-    int atoms, bonds;
-    double cost = turn_cost(unit);
-    find_near(r, unit, &atoms, &bonds);
-    r->budget -= (double)(unit->end - unit->begin) * (atoms + 2 * bonds) + r->atoms + r->bonds;
+    double cost = turn_cost(unit), looked = r->atoms + r->bonds;
+    strips s = make_strips(r, unit);
+    int begin, end;
+    find_near(r, unit, &s);
     for (int i = unit->begin; i < unit->end; i++) {
-        for (int j = 0; j < atoms; j++)
+        range_of(&s, r->atom_strip, r->x[i], &begin, &end);
+        for (int j = begin; j < end; j++)
             cost += atom_cost(r->x[i] - r->x[r->near_atoms[j]], r->y[i] - r->y[r->near_atoms[j]]);
-        for (int j = 0; j < bonds; j++) cost += atom_bond_cost(r, i, r->near_bonds[j]);
+        looked += end - begin;
+        range_of(&s, r->bond_strip, r->x[i], &begin, &end);
+        for (int j = begin; j < end; j++) cost += atom_bond_cost(r, i, r->near_bonds[j]);
+        looked += end - begin;
     }
     for (int i = r->bond_begin[unit->begin]; i < r->bond_begin[unit->end]; i++) {
-        for (int j = 0; j < atoms; j++) cost += atom_bond_cost(r, r->near_atoms[j], i);
-        for (int j = 0; j < bonds; j++) cost += bond_cost(r, i, r->near_bonds[j]);
+        range_of(&s, r->atom_strip, middle_of(r, i, 1), &begin, &end);
+        for (int j = begin; j < end; j++) cost += atom_bond_cost(r, r->near_atoms[j], i);
+        looked += end - begin;
+        range_of(&s, r->bond_strip, middle_of(r, i, 1), &begin, &end);
+        for (int j = begin; j < end; j++) cost += bond_cost(r, i, r->near_bonds[j]);
+        looked += end - begin;
     }
+    r->budget -= looked;
     return cost;
 }
 
@@ -305,22 +366,58 @@ static int can_help(const resolver *r, int unit) {
     return 0;
 }
 
+static void keep_best(resolver *r, double *turned) {
+    memcpy(r->best, r->x, (size_t)r->atoms * sizeof *r->x);
+    memcpy(r->best + r->atoms, r->y, (size_t)r->atoms * sizeof *r->y);
+    for (int u = 0; u < r->sketch->units; u++) turned[u] = r->sketch->unit[u].turned;
+}
+
+static void take_best(resolver *r, const double *turned) {
+    memcpy(r->x, r->best, (size_t)r->atoms * sizeof *r->x);
+    memcpy(r->y, r->best + r->atoms, (size_t)r->atoms * sizeof *r->y);
+    for (int u = 0; u < r->sketch->units; u++) r->sketch->unit[u].turned = turned[u];
+}
+
+/* The best move of a unit with a number below `kinds`; *best is left if none gains more than `gain`. */
+static double find_best(resolver *r, int unit, int kinds, double gain, move *best) {
+    move m;
+    for (int k = 0, kind; k < kinds && (kind = nth_move(r, unit, k, &m)) != 0; k++) {
+        if (kind < 0) continue;
+        double change = make_move(r, &m);
+        undo_move(r, &m);
+        if (change >= gain) continue;
+        gain = change;
+        *best = m;
+    }
+    return gain;
+}
+
+/* For large fragments: each unit in turn takes its best move, only mirrored at first. */
+static double sweep(resolver *r, double cost) {
+    for (int kinds = 1; kinds <= TURNS + 1; kinds += TURNS)
+        for (int moved = 1; moved && r->clash_count && r->budget > 0;) {
+            moved = 0;
+            for (int u = 0; u < r->sketch->units && r->budget > 0; u++) {
+                move best = {.unit = -1};
+                if (!can_help(r, u)) continue;
+                find_best(r, u, kinds, -WORTH, &best);
+                if (best.unit < 0) continue;
+                make_move(r, &best);
+                moved = 1;
+            }
+            cost = find_clashes(r);
+        }
+    return cost;
+}
+
 /* Takes the best moves one after another; returns the cost. */
 static double descend(resolver *r, double cost) {
+    if (r->atoms > STEEPEST_MOST) cost = sweep(r, cost);
     while (r->clash_count && r->budget > 0) {
-        move best = {.unit = -1}, m;
+        move best = {.unit = -1};
         double gain = -WORTH;
-        for (int u = 0; u < r->sketch->units && r->budget > 0; u++) {
-            if (!can_help(r, u)) continue;
-            for (int k = 0, kind; (kind = nth_move(r, u, k, &m)) != 0; k++) {
-                if (kind < 0) continue;
-                double change = make_move(r, &m);
-                undo_move(r, &m);
-                if (change >= gain) continue;
-                gain = change;
-                best = m;
-            }
-        }
+        for (int u = 0; u < r->sketch->units && r->budget > 0; u++)
+            if (can_help(r, u)) gain = find_best(r, u, INT_MAX, gain, &best);
         if (best.unit < 0) break;
         make_move(r, &best);
         double now = find_clashes(r);
@@ -334,18 +431,6 @@ static double descend(resolver *r, double cost) {
 }
 
 /* ---- a way out ---- */
-
-static void keep_best(resolver *r, double *turned) {
-    memcpy(r->best, r->x, (size_t)r->atoms * sizeof *r->x);
-    memcpy(r->best + r->atoms, r->y, (size_t)r->atoms * sizeof *r->y);
-    for (int u = 0; u < r->sketch->units; u++) turned[u] = r->sketch->unit[u].turned;
-}
-
-static void take_best(resolver *r, const double *turned) {
-    memcpy(r->x, r->best, (size_t)r->atoms * sizeof *r->x);
-    memcpy(r->y, r->best + r->atoms, (size_t)r->atoms * sizeof *r->y);
-    for (int u = 0; u < r->sketch->units; u++) r->sketch->unit[u].turned = turned[u];
-}
 
 static double random_part(uint64_t *state) {
     *state = at_splitmix64(*state + 0x9e3779b97f4a7c15u);
@@ -450,7 +535,9 @@ static attn_status make_resolver(resolver *r) {
     r->x = at_sketch_take(sketch, 6 * (int64_t)atoms, sizeof *r->x);
     r->bond_begin = at_sketch_take(sketch, atoms + 1, sizeof(int));
     r->near_atoms = at_sketch_take(sketch, atoms, sizeof(int));
-    if (!r->x || !r->bond_begin || !r->near_atoms) return ATTN_OUT_OF_MEMORY;
+    r->atom_strip = at_sketch_take(sketch, 2 * (STRIPS + 1), sizeof(int));
+    if (!r->x || !r->bond_begin || !r->near_atoms || !r->atom_strip) return ATTN_OUT_OF_MEMORY;
+    r->bond_strip = r->atom_strip + STRIPS + 1;
     r->y = r->x + atoms;
     r->saved = r->y + atoms;
     r->best = r->saved + 2 * (size_t)atoms;
@@ -466,13 +553,15 @@ static attn_status make_resolver(resolver *r) {
     r->low = at_sketch_take(sketch, r->bonds, sizeof(int));
     r->high = at_sketch_take(sketch, r->bonds, sizeof(int));
     r->near_bonds = at_sketch_take(sketch, r->bonds, sizeof(int));
-    if (!r->low || !r->high || !r->near_bonds) return ATTN_OUT_OF_MEMORY;
+    r->listed = at_sketch_take(sketch, r->bonds > atoms ? r->bonds : atoms, sizeof(int));
+    if (!r->low || !r->high || !r->near_bonds || !r->listed) return ATTN_OUT_OF_MEMORY;
     for (int i = 0, bond = 0; i < atoms; i++) {
         int atom = sketch->sequence[i];
         for (int e = sketch->first[atom]; e < sketch->first[atom + 1]; e++) {
             if (sketch->place[sketch->beside[e]] >= i) continue;
-            r->low[bond] = sketch->place[sketch->beside[e]];
+            int low = r->low[bond] = sketch->place[sketch->beside[e]];
             r->high[bond++] = i;
+            r->longest = fmax(r->longest, sqrt(pow(r->x[i] - r->x[low], 2) + pow(r->y[i] - r->y[low], 2)));
         }
     }
     return ATTN_OK;
@@ -484,7 +573,7 @@ attn_status at_sketch_resolve(at_sketch *sketch) {
     if (!r) return ATTN_OUT_OF_MEMORY;
     memset(r, 0, sizeof *r);
     r->sketch = sketch;
-    r->budget = 6e7;
+    r->budget = BUDGET;
     attn_status status = make_resolver(r);
     if (status != ATTN_OK) return status;
     double cost = descend(r, find_clashes(r));
