@@ -145,6 +145,8 @@ static void keep_detail(at_capture *capture, const at_attention_seen *seen, int6
     detail->keys = seen->key->rows;
     detail->score = seen->options->score;
     detail->weighting = seen->options->weighting;
+    detail->average = seen->options->average;
+    detail->edge_values = seen->options->edge_value.data != NULL;
     detail->scale = (double)seen->options->scale;
     if (detail->scale == 0) detail->scale = 1 / sqrt((double)detail->width);
     detail->query = copy_variable(capture, seen->query);
