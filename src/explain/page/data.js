@@ -1,0 +1,1 @@
+// data.js: what the page was given.
