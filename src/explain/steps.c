@@ -50,7 +50,7 @@ const char *at_step_weighting_name(attn_weighting weighting) {
     return "unknown";
 }
 
-const char *at_steps_title(const at_steps *steps, const attn_steps_options *options) {
+const char *at_row_steps_title(const at_row_steps *steps, const attn_steps_options *options) {
     const at_strings *answers = &steps->explanation->answers;
     if (options->title) return options->title;
     if (answers->count == 1) return at_string(answers, 0);
@@ -59,7 +59,7 @@ const char *at_steps_title(const at_steps *steps, const attn_steps_options *opti
     return "";
 }
 
-int at_steps_agree(const at_steps *steps) {
+int at_row_steps_agree(const at_row_steps *steps) {
     for (int i = 0; i < steps->check_count; i++) {
         if (!steps->checks[i].agrees) return 0;
     }
@@ -68,7 +68,7 @@ int at_steps_agree(const at_steps *steps) {
 
 /* ---- comparisons ---- */
 
-static at_step_check *new_check(at_steps *steps, const char *what) {
+static at_step_check *new_check(at_row_steps *steps, const char *what) {
     at_step_check *check = &steps->checks[steps->check_count++];
     check->what = what;
     check->difference = check->tolerance = 0;
@@ -116,7 +116,7 @@ static void compare_map(at_step_check *check, const float *x, int64_t columns, c
     if (rotated) compare(check, sqrt(length), sqrt(given_length), sqrt(all));
 }
 
-static void compare_maps(at_steps *steps) {
+static void compare_maps(at_row_steps *steps) {
     const at_step_numbers *n = steps->numbers;
     const float *source = n->source ? n->source : n->x;
     int64_t columns = n->source ? n->source_columns : n->columns;
@@ -145,7 +145,7 @@ static void compare_maps(at_steps *steps) {
 
 /* ---- scores and weights ---- */
 
-static void fill_key(at_steps *steps, int64_t key, int64_t entry) {
+static void fill_key(at_row_steps *steps, int64_t key, int64_t entry) {
     const at_step_numbers *n = steps->numbers;
     at_step_key *one = &steps->keys[steps->count++];
     memset(one, 0, sizeof *one);
@@ -162,7 +162,7 @@ static void fill_key(at_steps *steps, int64_t key, int64_t entry) {
     one->scaled = n->scale * one->dot;
 }
 
-static void fill_keys(at_steps *steps) {
+static void fill_keys(at_row_steps *steps) {
     const attn_map *map = steps->map;
     int64_t entries = attn_map_entries(map, steps->row);
     if (map->first || map->keys > MOST_LISTED) {
@@ -190,7 +190,7 @@ static double weighted(attn_weighting weighting, double score) {
 
 /* A weight of exactly 0 is that of a key which is not seen, unless its score is so low that 0 is what is left
  * of it. */
-static void find_masked(at_steps *steps) {
+static void find_masked(at_row_steps *steps) {
     attn_weighting weighting = steps->numbers->weighting;
     for (int64_t i = 0; i < steps->count; i++) {
         at_step_key *one = &steps->keys[i];
@@ -207,7 +207,7 @@ static void find_masked(at_steps *steps) {
 }
 
 /* Whether scaled products alone have the log-sum-exp that the network found. */
-static int has_bias(const at_steps *steps) {
+static int has_bias(const at_row_steps *steps) {
     double largest = -INFINITY, total = 0, size = 1;
     if (!steps->numbers->log_sum_exp || !isfinite(steps->log_sum_exp)) return 0;
     for (int64_t i = 0; i < steps->count; i++) {
@@ -224,7 +224,7 @@ static int has_bias(const at_steps *steps) {
     return !(fabs(found - steps->log_sum_exp) <= 2 * ROUNDING * (size + fabs(found)));
 }
 
-static void compute_softmax(at_steps *steps) {
+static void compute_softmax(at_row_steps *steps) {
     double largest = -INFINITY, size = 1;
     int from_weights = !steps->dotted || steps->biased;
     at_step_check *check = new_check(steps, "the weights");
@@ -251,7 +251,7 @@ static void compute_softmax(at_steps *steps) {
     }
 }
 
-static void compute_weights(at_steps *steps) {
+static void compute_weights(at_row_steps *steps) {
     const at_step_numbers *n = steps->numbers;
     if (n->weighting == ATTN_WEIGHTS_SOFTMAX) {
         steps->biased = steps->dotted && has_bias(steps);
@@ -279,7 +279,7 @@ static void compute_weights(at_steps *steps) {
 
 /* ---- what follows from the weights ---- */
 
-static void compute_output(at_steps *steps) {
+static void compute_output(at_row_steps *steps) {
     const at_step_numbers *n = steps->numbers;
     const float *given = n->output + (steps->row * n->heads + steps->head) * n->value_width;
     at_step_check *check = n->edge_values ? NULL : new_check(steps, "the weighted sum");
@@ -304,8 +304,8 @@ static void compute_output(at_steps *steps) {
     }
 }
 
-attn_status at_steps_compute(attn_explanation *explanation, const at_step_numbers *numbers, int64_t row,
-                             int64_t head, at_steps *steps) {
+attn_status at_row_steps_compute(attn_explanation *explanation, const at_step_numbers *numbers, int64_t row,
+                                 int64_t head, at_row_steps *steps) {
     attn_context *context = explanation->context;
     const attn_map *map = &explanation->maps[numbers->map];
     int64_t entries = attn_map_entries(map, row);
@@ -330,7 +330,7 @@ attn_status at_steps_compute(attn_explanation *explanation, const at_step_number
         steps->result = at_allocate(context, numbers->result_columns, sizeof(double), "the steps of a row");
     if (!steps->keys || !steps->output || (numbers->x && numbers->query_weight && !steps->plain_query) ||
         (numbers->output_weight && !steps->result)) {
-        at_steps_free(steps);
+        at_row_steps_free(steps);
         return ATTN_OUT_OF_MEMORY;
     }
     fill_keys(steps);
@@ -341,7 +341,7 @@ attn_status at_steps_compute(attn_explanation *explanation, const at_step_number
     return ATTN_OK;
 }
 
-void at_steps_free(at_steps *steps) {
+void at_row_steps_free(at_row_steps *steps) {
     attn_context *context = steps->explanation->context;
     at_release(context, steps->keys);
     at_release(context, steps->plain_query);
@@ -402,22 +402,22 @@ attn_status attn_explanation_steps(attn_explanation *explanation, const attn_ste
     attn_steps_options o;
     char reason[AT_OPTIONS_TEXT];
     const at_step_numbers *numbers = NULL;
-    at_steps steps;
+    at_row_steps steps;
     if (!bytes || !length) return at_fail(context, ATTN_INVALID_ARGUMENT, "steps: bytes or length is NULL");
     attn_steps_options_init(&o);
     attn_status status = at_options_take("steps options", "attn_steps_options_init", options,
                                          AT_FIRST_SIZE(attn_steps_options, title), sizeof o, &o, reason);
     if (status != ATTN_OK) return at_fail(context, status, "%s", reason);
     status = choose(explanation, &o, &numbers);
-    if (status == ATTN_OK) status = at_steps_compute(explanation, numbers, o.row, o.head, &steps);
+    if (status == ATTN_OK) status = at_row_steps_compute(explanation, numbers, o.row, o.head, &steps);
     if (status != ATTN_OK) return status;
     at_writer *writer = &explanation->bytes;
     writer->context = context;
     writer->status = ATTN_OK;
     writer->count = 0;
     writer->terminal = !o.html;
-    status = o.html ? at_steps_page(&steps, &o, writer) : at_steps_text(&steps, &o, writer);
-    at_steps_free(&steps);
+    status = o.html ? at_row_steps_page(&steps, &o, writer) : at_row_steps_text(&steps, &o, writer);
+    at_row_steps_free(&steps);
     if (status != ATTN_OK) return status;
     *bytes = writer->bytes;
     *length = (size_t)writer->count;

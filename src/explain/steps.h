@@ -34,7 +34,7 @@ typedef struct at_step_check {
 
 enum { AT_STEP_CHECKS = 8 };
 
-typedef struct at_steps {
+typedef struct at_row_steps {
     attn_explanation *explanation;
     const attn_map *map;
     const at_step_numbers *numbers;
@@ -51,26 +51,26 @@ typedef struct at_steps {
     double *result;                   /* [result_columns]; NULL: there is no W_o */
     at_step_check checks[AT_STEP_CHECKS];
     int check_count;
-} at_steps;
+} at_row_steps;
 
 /* Rows of a head in the captured numbers. */
-static inline const float *at_step_query(const at_steps *steps) {
+static inline const float *at_step_query(const at_row_steps *steps) {
     const at_step_numbers *n = steps->numbers;
     return n->query + (steps->row * n->heads + steps->head) * n->width;
 }
-static inline const float *at_step_key_row(const at_steps *steps, int64_t key) {
+static inline const float *at_step_key_row(const at_row_steps *steps, int64_t key) {
     const at_step_numbers *n = steps->numbers;
     return n->key + (key * n->kv_heads + steps->kv_head) * n->width;
 }
-static inline const float *at_step_value_row(const at_steps *steps, int64_t key) {
+static inline const float *at_step_value_row(const at_row_steps *steps, int64_t key) {
     const at_step_numbers *n = steps->numbers;
     return n->value + (key * n->kv_heads + steps->kv_head) * n->value_width;
 }
 
-attn_status at_steps_compute(attn_explanation *explanation, const at_step_numbers *numbers, int64_t row,
-                             int64_t head, at_steps *steps);
-void at_steps_free(at_steps *steps);
-int at_steps_agree(const at_steps *steps);
+attn_status at_row_steps_compute(attn_explanation *explanation, const at_step_numbers *numbers, int64_t row,
+                                 int64_t head, at_row_steps *steps);
+void at_row_steps_free(at_row_steps *steps);
+int at_row_steps_agree(const at_row_steps *steps);
 
 /* The name of a row, or "row 3" in `buffer` if it has none. */
 enum { AT_STEP_NAME = 32 };
@@ -79,9 +79,14 @@ const char *at_step_name(const at_strings *names, int64_t row, char buffer[AT_ST
 const char *at_step_score_name(attn_score score);
 const char *at_step_weighting_name(attn_weighting weighting);
 /* What stands above: the title, or what was answered. */
-const char *at_steps_title(const at_steps *steps, const attn_steps_options *options);
+const char *at_row_steps_title(const at_row_steps *steps, const attn_steps_options *options);
 
-attn_status at_steps_text(const at_steps *steps, const attn_steps_options *options, at_writer *writer);
-attn_status at_steps_page(const at_steps *steps, const attn_steps_options *options, at_writer *writer);
+attn_status at_row_steps_text(const at_row_steps *steps, const attn_steps_options *options,
+                              at_writer *writer);
+/* The page, and the numbers in it. */
+attn_status at_row_steps_page(const at_row_steps *steps, const attn_steps_options *options,
+                              at_writer *writer);
+attn_status at_row_steps_data(const at_row_steps *steps, const attn_steps_options *options,
+                              at_writer *writer);
 
 #endif

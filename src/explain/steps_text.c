@@ -12,7 +12,7 @@
 enum { WIDE_CELL = 9, CELL = 8, NUMBER_TEXT = 32, LEAST_WIDTH = 48, MOST_WIDTH = 1000, MOST_NAME = 16 };
 
 typedef struct page {
-    const at_steps *steps;
+    const at_row_steps *steps;
     at_writer *writer;
     int64_t width;
     int name_cells; /* of names in tables */
@@ -79,11 +79,11 @@ static void put_quoted(at_writer *writer, const char *name) {
     at_put_char(writer, '"');
 }
 
-static const char *query_name(const at_steps *steps, char buffer[AT_STEP_NAME]) {
+static const char *query_name(const at_row_steps *steps, char buffer[AT_STEP_NAME]) {
     return at_step_name(steps->query_names, steps->row, buffer);
 }
 
-static const char *key_name(const at_steps *steps, int64_t key, char buffer[AT_STEP_NAME]) {
+static const char *key_name(const at_row_steps *steps, int64_t key, char buffer[AT_STEP_NAME]) {
     return at_step_name(steps->key_names, key, buffer);
 }
 
@@ -186,10 +186,10 @@ static void put_names(page *p, const at_strings *names, int64_t count, int64_t c
 }
 
 static void put_opening(page *p, const attn_steps_options *options) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const attn_map *map = steps->map;
     char buffer[AT_STEP_NAME];
-    const char *title = at_steps_title(steps, options);
+    const char *title = at_row_steps_title(steps, options);
     at_print(p->writer, "Attention, step by step%s", *title ? ": " : "");
     int cells = attn_text_cells(title), most = (int)p->width - 26;
     put_name(p->writer, title, cells > most ? most : cells);
@@ -219,7 +219,7 @@ static void put_map(page *p, const char *name, const float *weight, const float 
 }
 
 static void put_query(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     char text[128];
     put_heading(p, 1, n->x ? "From x to the query q" : "The query q");
@@ -243,7 +243,7 @@ static void put_query(page *p) {
 }
 
 static void put_keys_and_values(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     put_heading(p, 2, "Keys and values of the rows that it may see");
     put_map(p, "k", n->key_weight, n->key_bias, "the key: what a row can be found by");
@@ -266,7 +266,7 @@ static void put_keys_and_values(page *p) {
 }
 
 static void put_score_recipe(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     char text[256];
     if (!steps->dotted) {
@@ -288,7 +288,7 @@ static void put_score_recipe(page *p) {
 }
 
 static void put_recipe(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     char text[256];
     put_score_recipe(p);
@@ -314,7 +314,7 @@ static void put_recipe(page *p) {
 /* The columns of the table, and which of them this layer has. */
 enum { DOT, SCALED, BIAS, SCORE, EXPONENTIAL, WEIGHT, COLUMNS };
 
-static int has_column(const at_steps *steps, int column) {
+static int has_column(const at_row_steps *steps, int column) {
     int softmax = steps->numbers->weighting == ATTN_WEIGHTS_SOFTMAX;
     switch (column) {
     case DOT:
@@ -327,7 +327,7 @@ static int has_column(const at_steps *steps, int column) {
 }
 
 static void put_table_row(page *p, const at_step_key *one) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const double numbers[COLUMNS] = {one->dot,   one->scaled,      one->bias,
                                      one->score, one->exponential, one->softmax};
     char buffer[AT_STEP_NAME];
@@ -346,7 +346,7 @@ static void put_table_row(page *p, const at_step_key *one) {
 
 static void put_scores(page *p) {
     static const char *const names[COLUMNS] = {"q·k", "scaled", "+ bias", "= score", "e^score", "weight"};
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     double total = 0;
     put_heading(p, 3, steps->dotted ? "The query meets every key" : "Scores and weights");
     put_recipe(p);
@@ -373,7 +373,7 @@ static void put_scores(page *p) {
 }
 
 static void put_weighted_sum(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     double term[ATTN_MAX_CHANNELS];
     put_heading(p, 4, "The values, mixed");
@@ -396,7 +396,7 @@ static void put_weighted_sum(page *p) {
 }
 
 static void put_heads(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     const at_step_numbers *n = steps->numbers;
     int step = 5;
     if (n->heads > 1) {
@@ -420,7 +420,7 @@ static void put_heads(page *p) {
 }
 
 static void put_checks(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     char text[512];
     double largest = 0;
     at_put_char(p->writer, '\n');
@@ -435,7 +435,7 @@ static void put_checks(page *p) {
             check->what, check->what, check->difference, check->tolerance);
         put_sentences(p, text);
     }
-    if (!at_steps_agree(steps)) return;
+    if (!at_row_steps_agree(steps)) return;
     snprintf(text, sizeof text,
              "Computed again in double precision; the network's own numbers agree: the largest difference is "
              "%.1e, which is rounding.%s",
@@ -447,7 +447,7 @@ static void put_checks(page *p) {
 
 /* Names are as wide as the longest that is shown, within what the table leaves of the width. */
 static void fit_columns(page *p) {
-    const at_steps *steps = p->steps;
+    const at_row_steps *steps = p->steps;
     int columns = 0, cells = 14, room = (int)p->width - 4 - (steps->count > steps->seen ? 8 : 0);
     for (int c = 0; c < COLUMNS; c++) columns += has_column(steps, c);
     p->cell = room - columns * WIDE_CELL < cells ? CELL : WIDE_CELL;
@@ -462,7 +462,8 @@ static void fit_columns(page *p) {
     p->name_cells = cells < 8 ? 8 : cells;
 }
 
-attn_status at_steps_text(const at_steps *steps, const attn_steps_options *options, at_writer *writer) {
+attn_status at_row_steps_text(const at_row_steps *steps, const attn_steps_options *options,
+                              at_writer *writer) {
     page p = {.steps = steps, .writer = writer, .width = options->width};
     if (p.width < LEAST_WIDTH) p.width = LEAST_WIDTH;
     if (p.width > MOST_WIDTH) p.width = MOST_WIDTH;
