@@ -323,7 +323,7 @@ static void test_more_rows_than_are_listed(void **state) {
     (void)state;
     layer *l = make_layer(NULL, MOST_ROWS, (form){.window = 2});
     const char *text = steps_of(l, 40, 0, 0);
-    has(text, "75 more rows are out of reach");
+    has(text, "75 of 80 rows are not seen: they are masked or out of reach");
     has(text, "w41");
     lacks(text, "w44  ");
     lacks(text, "DIFFERS");

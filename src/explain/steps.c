@@ -376,11 +376,15 @@ static attn_status choose(const attn_explanation *explanation, const attn_steps_
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "steps: there is no attention of part %d in layer %" PRId64, o->part, o->layer + 1);
     }
-    if (o->head < 0 || o->head >= map->heads || o->row < 0 || o->row >= map->queries) {
+    if (o->row < 0 || o->row >= map->queries) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "steps: row %" PRId64 ", head %" PRId64 ": the layer has %" PRId64 " rows and %" PRId64
-                       " heads",
-                       o->row + 1, o->head + 1, map->queries, map->heads);
+                       "steps: there is no row %" PRId64 ": the layer has %" PRId64, o->row + 1,
+                       map->queries);
+    }
+    if (o->head < 0 || o->head >= map->heads) {
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "steps: there is no head %" PRId64 ": the layer has %" PRId64, o->head + 1,
+                       map->heads);
     }
     *numbers = NULL;
     for (int64_t i = 0; i < explanation->detail_count; i++) {

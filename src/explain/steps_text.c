@@ -46,6 +46,13 @@ static void put_right(at_writer *writer, const char *text, int cells) {
     at_put(writer, text, strlen(text));
 }
 
+/* Of a vector, what is next to nothing is 0. */
+static void put_component(at_writer *writer, double number) {
+    char text[NUMBER_TEXT];
+    number_text(fabs(number) < 5e-4 ? 0 : number, text);
+    put_right(writer, text, CELL);
+}
+
 static void put_number(at_writer *writer, double number, int cells) {
     char text[NUMBER_TEXT];
     number_text(number, text);
@@ -104,7 +111,7 @@ static void put_vector(page *p, const char *label, const float *floats, const do
     put_spaces(p->writer, 2);
     put_name(p->writer, label, p->name_cells);
     at_print(p->writer, " │");
-    for (int64_t c = 0; c < fit; c++) put_number(p->writer, floats ? (double)floats[c] : doubles[c], CELL);
+    for (int64_t c = 0; c < fit; c++) put_component(p->writer, floats ? (double)floats[c] : doubles[c]);
     at_print(p->writer, "%s\n", fit < count ? rest : "");
 }
 
@@ -262,7 +269,9 @@ static void put_keys_and_values(page *p) {
     if (steps->count == steps->seen && !steps->unlisted) return;
     at_print(p->writer, "\n  %" PRId64 " of %" PRId64 " rows are not seen: %s.\n",
              steps->count - steps->seen + steps->unlisted, steps->count + steps->unlisted,
-             steps->map->first ? "no edge leads to them" : "they are masked");
+             steps->map->first ? "no edge leads to them"
+             : steps->unlisted ? "they are masked or out of reach"
+                               : "they are masked");
 }
 
 static void put_score_recipe(page *p) {
@@ -353,8 +362,9 @@ static void put_scores(page *p) {
     put_spaces(p->writer, 2 + p->name_cells);
     at_print(p->writer, " │");
     for (int c = 0; c < COLUMNS; c++) {
-        if (has_column(steps, c))
-            put_right(p->writer, c == EXPONENTIAL && steps->shift != 0 ? "e^" : names[c], p->cell);
+        const char *name = c == EXPONENTIAL && steps->shift != 0 ? "e^" : names[c];
+        if (c == SCORE && !steps->biased) name = "score";
+        if (has_column(steps, c)) put_right(p->writer, name, p->cell);
     }
     at_put_char(p->writer, '\n');
     for (int64_t i = 0; i < steps->count; i++) {
@@ -368,8 +378,6 @@ static void put_scores(page *p) {
     if (has_column(steps, EXPONENTIAL)) put_number(p->writer, steps->total, p->cell);
     put_number(p->writer, total, p->cell);
     at_put_char(p->writer, '\n');
-    if (steps->unlisted)
-        at_print(p->writer, "\n  %" PRId64 " more rows are out of reach.\n", steps->unlisted);
 }
 
 static void put_weighted_sum(page *p) {

@@ -21,7 +21,7 @@ const partTitles = {encoder: 'self-attention of the encoder', decoder: 'self-att
 const stage = make('main', {id: 'stage', tabindex: -1});
 const tabs = make('ol', {id: 'tabs'});
 const rowSelect = make('select', {id: 'row-select', onchange: () => state.choose(Number(rowSelect.value), state.head)},
-    data.rowNames.map((name, i) => make('option', {value: i}, `${data.rows[i] + 1} ${name}`)));
+    data.rowNames.map((name, i) => make('option', {value: i}, `${data.rows[i] + 1}: ${name}`)));
 const headSelect = make('select', {id: 'head-select', onchange: () => state.choose(state.row, Number(headSelect.value))},
     Array.from({length: data.heads}, (unused, h) => make('option', {value: h}, String(data.firstHead + h + 1))));
 rowSelect.disabled = data.rows.length < 2;
@@ -85,7 +85,7 @@ function render() {
 function shortNames() {
     const names = ['row', 'q, k, v'];
     if (data.dotted) names.push('q·k', data.scale === 1 ? 'scale' : '÷ √d');
-    return [...names, 'mask', data.softmax ? 'softmax' : 'weights', 'Σ w·v', 'heads', 'result'];
+    return [...names, data.dotted ? 'mask' : 'score', data.softmax ? 'softmax' : 'weights', 'Σ w·v', 'heads', 'result'];
 }
 
 function go(step) {

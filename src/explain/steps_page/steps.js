@@ -10,7 +10,7 @@ function focusOf(view, state) {
 
 /* A table with a line for each key; columns = [{head, cell(key), bar(key), most, weights}]. */
 function keyTable(view, state, columns, caption) {
-    const focus = focusOf(view, state);
+    const focus = focusOf(view, state), share = `${Math.floor(84 / columns.filter((column) => column.bar).length)}%`;
     const rows = view.keys.map((key) => {
         const cells = columns.map((column) => {
             const number = column.cell(key);
@@ -26,7 +26,7 @@ function keyTable(view, state, columns, caption) {
             columns.map((column) => make('td', null, column.rest === undefined ? '' : show(column.rest)))));
     }
     return make('div', {class: 'scroll'}, make('table', {class: 'keys'}, make('caption', null, caption),
-        make('thead', null, make('tr', null, make('th', {scope: 'col'}, 'key'), columns.map((column) => make('th', {scope: 'col', class: column.bar ? 'with-bar' : null}, column.head)))),
+        make('thead', null, make('tr', null, make('th', {scope: 'col'}, 'key'), columns.map((column) => make('th', {scope: 'col', class: column.bar ? 'with-bar' : null, width: column.bar ? share : null}, column.head)))),
         make('tbody', null, rows)));
 }
 
@@ -62,7 +62,7 @@ function stepSentence(view, state, room) {
     if (view.x) {
         const rows = data.self || !data.whole ? data.rowNames.map((name, i) => ({name, numbers: slice(data.x, i * data.columns, data.columns), what: `x of ${name}`, strong: i === view.row}))
             : [{name: view.name, numbers: view.x, what: `x of ${view.name}`, strong: true}];
-        about.push(figure([math('x'), `: every row as ${data.columns} numbers, as this layer gets them`], stack(rows, room, {mostTotal: 440, mostHeight: 30, leastHeight: 12, label: 'x of every row'})));
+        about.push(figure([math('x'), rows.length > 1 ? ': every row as ' : [': ', quote(view.name), ' as '], `${data.columns} numbers, as this layer gets ${rows.length > 1 ? 'them' : 'it'}`], stack(rows, room, {mostTotal: 440, mostHeight: 30, leastHeight: 12, label: 'x of every row'})));
     }
     if (!data.whole) about.push(make('p', {class: 'hint'}, `The input has ${data.allKeys} rows. With more than 64, this page has one row and head, and the ${view.keys.length} rows that it looks at most; the others are one sum.`));
     return {
@@ -139,6 +139,16 @@ function stepScale(view, state) {
     };
 }
 
+/* What the score is made of; −∞ where a key is masked. */
+function scoreFormula(view, unseen) {
+    const s = [math('s'), sub('j'), ' = '], k = [math('k'), sub('j')], q = math('q');
+    const scores = {'additive': ['w · tanh(', q, ' + ', k, ')'], 'additive (GAT)': ['leaky(', math('a'), ' · ', q, ' + ', math('b'), ' · ', k, ')'],
+        'additive (GATv2)': [math('a'), ' · leaky(', q, ' + ', k, ')'], 'fixed': ['what was learned for these places']};
+    const dot = Math.abs(data.scale * Math.sqrt(data.width) - 1) < 1e-6 ? [q, ' · ', k, ' / √', math('d')] : [`${show(data.scale)} · `, q, ' · ', k];
+    return [s, data.dotted ? dot : scores[data.score] || data.score, view.biased ? [' + ', math('b'), sub('j')] : '',
+        unseen ? [make('span', {class: 'gap'}), math('s'), sub('j'), ' = −∞ where masked'] : ''];
+}
+
 function stepBias(view, state) {
     const most = Math.max(largest(view.seen.map((key) => key.scaled)), largest(view.seen.map((key) => key.score)));
     const unseen = view.keys.length - view.seen.length, columns = [];
@@ -152,7 +162,7 @@ function stepBias(view, state) {
     say.push(unseen ? `${unseen} ${unseen === 1 ? 'key is' : 'keys are'} masked: a score of −∞ becomes a weight of 0.` : 'No key is masked.');
     return {
         title: !data.dotted ? 'The score' : view.biased ? 'Bias and mask' : 'Mask',
-        formula: [math('s'), sub('j'), ' = ', math('s'), sub('j'), ' + ', math('b'), sub('j'), make('span', {class: 'gap'}), math('s'), sub('j'), ' = −∞ where masked'],
+        formula: scoreFormula(view, unseen),
         say, picture: [keyTable(view, state, columns, 'scores')],
     };
 }
@@ -181,22 +191,23 @@ function stepSum(view, state, room) {
         const least = keys.map((key) => Math.abs(key.weight)).sort((a, b) => b - a)[mostRows - 1];
         keys = keys.filter((key) => Math.abs(key.weight) >= least).slice(0, mostRows);
     }
+    const heaviest = largest(view.seen.map((key) => key.weight)), gain = heaviest < 0.2 && heaviest > 0 ? Math.floor(0.5 / heaviest) : 1;
     const most = largest(view.seen.flatMap((key) => key.v)), wide = room > 900, half = wide ? room / 2 - 20 : room;
     const others = view.o.map((n, c) => n - keys.reduce((sum, key) => sum + key.weight * key.v[c], 0));
     const rest = all - keys.length + data.rest;
     const values = keys.map((key) => ({name: key.name, numbers: key.v, most, what: `v of ${key.name}`, strong: key === focus}));
-    const parts = keys.map((key) => ({name: `${show(key.weight)} · ${key.name}`, numbers: key.v.map((n) => n * key.weight), most, strong: key === focus,
+    const parts = keys.map((key) => ({name: `${show(key.weight)} · ${key.name}`, numbers: key.v.map((n) => n * key.weight), most: most / gain, strong: key === focus,
         what: `${show(key.weight)} · v of ${key.name}`, more: (c) => ` = ${show(key.weight)} · ${show(key.v[c])}`}));
-    if (rest) parts.push({name: `${rest} others`, numbers: others, most, what: 'the others'});
-    parts.push({name: 'Σ = o', numbers: view.o, most, rule: true, strong: true, what: 'o'});
-    const size = {mostTotal: 520, mostHeight: 32, leastHeight: 14, labelWidth: 170};
+    if (rest) parts.push({name: `${rest} others`, numbers: others, most: most / gain, what: 'the others'});
+    parts.push({name: 'Σ = o', numbers: view.o, most: most / gain, rule: true, strong: true, what: 'o'});
+    const height = Math.max(14, Math.min(32, 520 / parts.length)), size = {mostHeight: height, leastHeight: height, labelWidth: 170};
     return {
         title: 'The values, mixed',
         formula: [math('o'), ' = Σ', sub('j'), ' ', math('w'), sub('j'), ' ', math('v'), sub('j')],
         say: ['Every value, faded by its weight; the last line is their sum. This is what ', quote(view.name), ` took from the rows it sees, in head ${data.firstHead + view.head + 1}.`,
             data.edgeValues ? ' Values here also have a part of the edge, which is not kept, so the sum is not the whole output.' : ''],
         picture: [make('div', {class: 'side-by-side'}, figure([math('v'), ': the values'], stack(values, half, {...size, label: 'values'})),
-            figure([math('w'), ' · ', math('v'), ' in the same colours, and the sum'], stack(parts, half, {...size, label: 'weighted values and their sum'})))],
+            figure([math('w'), ' · ', math('v'), gain > 1 ? `, colours ${gain} times as strong, and the sum` : ' in the same colours, and the sum'], stack(parts, half, {...size, label: 'weighted values and their sum'})))],
     };
 }
 
