@@ -26,7 +26,9 @@ attn_status at_canvas_finish(at_canvas *canvas, at_writer *writer);
 
 /* ---- colours ---- */
 unsigned at_canvas_background(const at_canvas *canvas), at_canvas_ink(const at_canvas *canvas),
-    at_canvas_faint(const at_canvas *canvas); /* of axes and unimportant lines */
+    at_canvas_faint(const at_canvas *canvas),                 /* of axes and text that matters less */
+    at_canvas_rule(const at_canvas *canvas);                  /* of thin lines that only part things */
+unsigned at_canvas_mix(unsigned a, unsigned b, double share); /* share of b, 0 .. 1 */
 /* 0 .. 1: background to dark blue; -1 .. 1: blue, background, red-brown. */
 unsigned at_canvas_heat(const at_canvas *canvas, double heat);
 unsigned at_canvas_signed(const at_canvas *canvas, double value);
@@ -46,7 +48,8 @@ void at_canvas_polygon(at_canvas *canvas, const double *points, int64_t count, u
 void at_canvas_polyline(at_canvas *canvas, const double *points, int64_t count, double thickness,
                         unsigned color);
 /* A picture of rows x columns colours, each a rectangle without seams: matrices, spectrograms, photographs.
- * rgb: [rows][columns][3]. In an SVG an embedded PNG if it has more than 4,096 cells and libpng is there. */
+ * rgb: [rows][columns][3]. In an SVG a path for each colour; an embedded PNG if it has more than 4,096 cells,
+ * or all such pictures together more than 32,768. */
 void at_canvas_picture(at_canvas *canvas, double x, double y, double width, double height,
                        const unsigned char *rgb, int64_t rows, int64_t columns);
 /* What is told when one points at the shapes until the end of the group (SVG); text of anybody. */
@@ -54,6 +57,10 @@ void at_canvas_begin(at_canvas *canvas, const char *tooltip);
 void at_canvas_end(at_canvas *canvas);
 
 /* ---- text ---- */
+/* Around a name in a longer text: its direction does not change that of the rest. In any text, those two are
+ * kept where they are in pairs, and all other marks of direction are left out. */
+#define AT_ISOLATE "\xe2\x81\xa8"
+#define AT_ISOLATE_END "\xe2\x81\xa9"
 typedef enum at_anchor { AT_ANCHOR_START, AT_ANCHOR_MIDDLE, AT_ANCHOR_END } at_anchor;
 /* On the base line at x, y; turned by `degrees` around it. Text is anybody's: it is escaped, and control
  * characters are shown as such; right-to-left text stands in its own direction, anchored as any other. */
