@@ -165,25 +165,42 @@ static void put_chunk(at_writer *png, const char *type, const unsigned char *byt
     at_put(png, (const char *)word, 4);
 }
 
-/* A PNG of 8 bits a channel, every line as it is. */
+/* How many pixels a cell gets across and down: many viewers blur small pictures that they enlarge. */
+static int64_t enlargement(double length, int64_t cells, int64_t all) {
+    int64_t times = (int64_t)ceil(2 * length / (double)cells);
+    while (times > 1 && all * times * times > 1 << 21) times--;
+    return times < 1 ? 1 : times > 16 ? 16 : times;
+}
+
+/* Lines of a PNG: each begins with a 0, as it is. */
+static void put_lines(unsigned char *to, const unsigned char *rgb, int64_t rows, int64_t columns,
+                      int64_t down, int64_t across) {
+    for (int64_t y = 0; y < rows * down; y++) {
+        *to++ = 0;
+        const unsigned char *from = rgb + y / down * 3 * columns;
+        for (int64_t x = 0; x < columns; x++, from += 3)
+            for (int64_t i = 0; i < across; i++, to += 3) memcpy(to, from, 3);
+    }
+}
+
+/* A PNG of 8 bits a channel. */
 static attn_status make_png(attn_context *context, const unsigned char *rgb, int64_t rows, int64_t columns,
-                            at_writer *png) {
-    if (rows > 1 << 20 || columns > 1 << 20 || rows * (3 * columns + 1) > 1 << 30)
+                            int64_t down, int64_t across, at_writer *png) {
+    if (rows > 1 << 20 || columns > 1 << 20 || rows * (3 * columns + 1) > 1 << 28)
         return at_fail(context, ATTN_OVERFLOW, "a picture of %lld x %lld is too large to be drawn",
                        (long long)rows, (long long)columns);
-    int64_t stride = 3 * columns + 1;
-    uLong bound = compressBound((uLong)(rows * stride));
-    unsigned char *lines = at_allocate(context, rows, (size_t)stride, "a picture");
+    int64_t height = rows * down, width = columns * across, bytes = height * (3 * width + 1);
+    uLong bound = compressBound((uLong)bytes);
+    unsigned char *lines = at_allocate(context, bytes, 1, "a picture");
     unsigned char *packed = at_allocate(context, (int64_t)bound, 1, "a picture");
     attn_status status = lines && packed ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    for (int64_t y = 0; status == ATTN_OK && y < rows; y++)
-        memcpy(lines + y * stride + 1, rgb + y * 3 * columns, (size_t)(3 * columns));
-    if (status == ATTN_OK && compress2(packed, &bound, lines, (uLong)(rows * stride), 6) != Z_OK)
+    if (status == ATTN_OK) put_lines(lines, rgb, rows, columns, down, across);
+    if (status == ATTN_OK && compress2(packed, &bound, lines, (uLong)bytes, 6) != Z_OK)
         status = at_fail(context, ATTN_OUT_OF_MEMORY, "a picture cannot be compressed: no memory");
     if (status == ATTN_OK) {
         unsigned char header[13] = {0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0};
-        put_word(header, (uint32_t)columns);
-        put_word(header + 4, (uint32_t)rows);
+        put_word(header, (uint32_t)width);
+        put_word(header + 4, (uint32_t)height);
         at_put(png, "\x89PNG\r\n\x1a\n", 8);
         put_chunk(png, "IHDR", header, sizeof header);
         put_chunk(png, "IDAT", packed, bound);
@@ -210,7 +227,9 @@ static void put_base64(at_writer *w, const unsigned char *bytes, int64_t count) 
 static void embed(at_canvas *canvas, double x, double y, double width, double height,
                   const unsigned char *rgb, int64_t rows, int64_t columns) {
     at_writer *w = &canvas->body, png = {.context = canvas->context};
-    attn_status status = make_png(canvas->context, rgb, rows, columns, &png);
+    int64_t all = rows * columns;
+    attn_status status = make_png(canvas->context, rgb, rows, columns, enlargement(height, rows, all),
+                                  enlargement(width, columns, all), &png);
     if (status == ATTN_OK) {
         put(w, "<image");
         put_attribute(w, "x", x);
@@ -219,7 +238,7 @@ static void embed(at_canvas *canvas, double x, double y, double width, double he
         put_attribute(w, "height", height);
         put(w, " preserveAspectRatio=\"none\"");
         if ((double)columns <= 2 * width && (double)rows <= 2 * height)
-            put(w, " style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\"");
+            put(w, " image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\"");
         put(w, " xlink:href=\"data:image/png;base64,");
         put_base64(w, (const unsigned char *)png.bytes, png.count);
         put(w, "\"/>\n");
