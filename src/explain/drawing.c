@@ -205,6 +205,10 @@ attn_status at_drawing_close(at_drawing *drawing, attn_status status, const char
             at_drawing_compose(drawing), at_drawing_add(drawing, subtitle);
         else
             compose_subtitle(drawing);
+        if (*drawing->note) {
+            if (drawing->text.count) at_drawing_add(drawing, "; ");
+            at_drawing_add(drawing, drawing->note);
+        }
         at_canvas_text(canvas, AT_MARGIN, 44, 12, AT_ANCHOR_START, 0, at_canvas_faint(canvas), 0,
                        at_text_fit(canvas, 12, at_drawing_composed(drawing), width - 2 * AT_MARGIN));
         at_canvas_size(canvas, width, drawing->bottom + AT_MARGIN);
@@ -227,6 +231,11 @@ void at_put_rgb(unsigned char *to, unsigned color) {
 
 void at_drawing_legend(at_drawing *drawing, double x, double y, double most, int is_signed,
                        const char *label) {
+    at_drawing_legend_soft(drawing, x, y, most, is_signed, 1, label);
+}
+
+void at_drawing_legend_soft(at_drawing *drawing, double x, double y, double most, int is_signed,
+                            double strength, const char *label) {
     enum { STEPS = 40 };
     at_canvas *canvas = drawing->canvas;
     unsigned char rgb[3 * STEPS];
@@ -234,8 +243,8 @@ void at_drawing_legend(at_drawing *drawing, double x, double y, double most, int
     unsigned faint = at_canvas_faint(canvas);
     for (int i = 0; i < STEPS; i++) {
         double share = (i + 0.5) / STEPS;
-        at_put_rgb(rgb + 3 * i,
-                   is_signed ? at_canvas_signed(canvas, 2 * share - 1) : at_canvas_heat(canvas, share));
+        at_put_rgb(rgb + 3 * i, is_signed ? at_canvas_signed(canvas, strength * (2 * share - 1))
+                                          : at_canvas_heat(canvas, strength * share));
     }
     at_canvas_text(canvas, x, y + 10, 11, AT_ANCHOR_START, 0, faint, 0, label);
     double bar = 160, top = y + 17, height = 9;

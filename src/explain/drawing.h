@@ -16,6 +16,7 @@ typedef struct at_drawing {
     const attn_map *map;  /* NULL: there is no attention */
     double right, bottom; /* of what has been drawn */
     at_writer text;       /* for texts that are put together */
+    char note[96];        /* more for the subtitle */
 } at_drawing;
 
 /* Opens the canvas; options are complete. After a failure there is nothing to close. */
@@ -49,6 +50,9 @@ const char *at_name_of(const at_strings *names, int64_t i, char text[AT_NUMBER])
 /* The bar of colours with its numbers, at the left x and below y; label: what the numbers are. */
 void at_drawing_legend(at_drawing *drawing, double x, double y, double most, int is_signed,
                        const char *label);
+/* The same where colours go only so far (0 .. 1) towards their ends, because something is read on them. */
+void at_drawing_legend_soft(at_drawing *drawing, double x, double y, double most, int is_signed,
+                            double strength, const char *label);
 /* What the colours of a map say, for a legend. */
 const char *at_drawing_label(const at_drawing *drawing);
 void at_put_rgb(unsigned char *to, unsigned color);

@@ -133,42 +133,49 @@ static attn_status draw_spectrum(track *t) {
 
 /* ---- curves ---- */
 
+/* The area between the zero line and what is above it (sign 1) or below (-1). */
+static attn_status draw_area(const track *t, const double *values, int sign, double zero, double unit,
+                             unsigned color) {
+    int64_t rows = t->scene->rows, count = 0;
+    double *points = at_allocate(t->drawing->context, 4 * rows + 4, sizeof *points, "a curve");
+    if (!points) return ATTN_OUT_OF_MEMORY;
+    points[2 * count] = LEFT, points[2 * count++ + 1] = zero;
+    for (int64_t r = 0; r < rows; r++) { /* steps: a row is as wide as in the spectrogram */
+        double value = isfinite(values[r]) && values[r] * sign > 0 ? values[r] : 0;
+        points[2 * count] = row_x(t, (double)r), points[2 * count++ + 1] = zero - value * unit;
+        points[2 * count] = row_x(t, (double)r + 1), points[2 * count++ + 1] = zero - value * unit;
+    }
+    points[2 * count] = LEFT + WIDTH, points[2 * count++ + 1] = zero;
+    at_canvas_polygon(t->drawing->canvas, points, count, color, 0.55);
+    at_release(t->drawing->context, points);
+    return ATTN_OK;
+}
+
 /* values: [rows]; the zero line is at the bottom, or, if some are below 0, where it has to be. */
-static attn_status draw_curve(track *t, const double *values, unsigned color, const char *label) {
+static attn_status draw_curve(track *t, const double *values, unsigned color, unsigned below,
+                              const char *label) {
     at_canvas *canvas = t->drawing->canvas;
-    int64_t rows = t->scene->rows;
     double most = 0, least = 0;
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < t->scene->rows; r++) {
         if (!isfinite(values[r])) continue;
         most = fmax(most, values[r]);
         least = fmin(least, values[r]);
     }
     if (!(most > least)) most = 1;
-    double *points = at_allocate(t->drawing->context, 4 * rows + 4, sizeof *points, "a curve");
-    if (!points) return ATTN_OUT_OF_MEMORY;
     double top = t->y + 10, unit = CURVE / (most - least), zero = top + most * unit;
-    int64_t count = 0;
-    points[2 * count] = LEFT, points[2 * count++ + 1] = zero;
-    for (int64_t r = 0; r < rows; r++) { /* steps: a row is as wide as in the spectrogram */
-        double y = zero - (isfinite(values[r]) ? values[r] : 0) * unit;
-        points[2 * count] = row_x(t, (double)r), points[2 * count++ + 1] = y;
-        points[2 * count] = row_x(t, (double)r + 1), points[2 * count++ + 1] = y;
-    }
-    points[2 * count] = LEFT + WIDTH, points[2 * count++ + 1] = zero;
-    at_canvas_polygon(canvas, points, count, color, 0.35);
-    at_canvas_polyline(canvas, points, count, 1, color);
-    at_release(t->drawing->context, points);
+    attn_status status = draw_area(t, values, 1, zero, unit, color);
+    if (status == ATTN_OK && least < 0) status = draw_area(t, values, -1, zero, unit, below);
     char number[AT_NUMBER];
     unsigned faint = at_canvas_faint(canvas);
     at_canvas_line(canvas, LEFT, zero, LEFT + WIDTH, zero, 0.75, faint, 1);
     at_canvas_text(canvas, LEFT - 6, top + 8, 11, AT_ANCHOR_END, 0, faint, 0, at_number_short(number, most));
-    if (least < 0 && zero < top + CURVE - 14)
+    if (least < 0 && zero < top + CURVE - 14 && zero > top + 14)
         at_canvas_text(canvas, LEFT - 6, zero + 4, 11, AT_ANCHOR_END, 0, faint, 0, "0");
     at_canvas_text(canvas, LEFT - 6, top + CURVE, 11, AT_ANCHOR_END, 0, faint, 0,
                    at_number_short(number, least));
     at_canvas_text(canvas, LEFT, top + CURVE + 16, 11, AT_ANCHOR_START, 0, at_canvas_ink(canvas), 0, label);
     t->y = top + CURVE + 20;
-    return ATTN_OK;
+    return status;
 }
 
 /* An axis with seconds, or with the numbers of rows. */
@@ -211,7 +218,10 @@ static attn_status draw_weights(track *t) {
         } else {
             snprintf(label, sizeof label, "%s: how much a frame is looked at, mean", what);
         }
-        status = draw_curve(t, row, at_canvas_heat(drawing->canvas, 0.6), label);
+        status = draw_curve(t, row,
+                            weights.is_signed ? at_canvas_signed(drawing->canvas, 1)
+                                              : at_canvas_heat(drawing->canvas, 0.7),
+                            at_canvas_signed(drawing->canvas, -1), label);
         if (asked >= 0 && weights.queries == t->scene->rows)
             at_canvas_line(drawing->canvas, row_x(t, (double)asked + 0.5), t->top,
                            row_x(t, (double)asked + 0.5), t->y - 20, 1.5, 0xd55e00, 1);
@@ -244,7 +254,7 @@ attn_status at_scene_frames(at_drawing *drawing, at_writer *writer) {
                          : "the answer");
         at_drawing_add(drawing, " (gradient × input)");
         status = draw_curve(&t, drawing->explanation->contributions, at_canvas_signed(drawing->canvas, 1),
-                            at_drawing_composed(drawing));
+                            at_canvas_signed(drawing->canvas, -1), at_drawing_composed(drawing));
     }
     at_drawing_use(drawing, LEFT + WIDTH, t.y);
     return at_drawing_close(drawing, status, NULL, "A spectrogram with the weights of attention over time.",
