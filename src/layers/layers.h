@@ -39,6 +39,10 @@ at_grid *at_grid_create_learned(attn_parameters *set, const char *name, int64_t 
 attn_variable *at_grid_apply(attn_tape *tape, const at_grid *grid, attn_variable *x,
                              const attn_places *places);
 
+/* ATTN_POSITION_RELATIVE: the bucket of a distance: one for each small one, then in logarithmic steps; the
+ * second half for distances above 0. */
+int64_t at_relative_bucket(int64_t distance, int64_t buckets, int64_t farthest);
+
 /* ATTN_POSITION_GRID_RELATIVE: its table, and what it adds to the scores of the rows of places, as the bias
  * of inputs and options. 0 with the tape's error set. */
 attn_parameter *at_grid_relative_create(attn_parameters *set, const char *name, int64_t heads,

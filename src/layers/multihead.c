@@ -87,9 +87,7 @@ static int check_multihead(attn_parameters *set, const char *name, attn_multihea
     return !wrong;
 }
 
-/* The bucket of a distance: one for each small one, then in logarithmic steps;
- * the second half for distances above 0. */
-static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t farthest) {
+int64_t at_relative_bucket(int64_t distance, int64_t buckets, int64_t farthest) {
     int64_t half = buckets / 2, exact = half / 2, side = distance > 0 ? half : 0;
     int64_t n = distance > 0 ? distance : -distance;
     if (n < exact || farthest <= exact) return side + (n < half ? n : half - 1);
@@ -112,7 +110,7 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
     if (!o->buckets) return;
     layer->bucket = at_layer_memory(set, (size_t)entries * sizeof *layer->bucket);
     for (int64_t d = 0; layer->bucket && d < entries; d++) {
-        layer->bucket[d] = bucket_of(d - layer->reach, o->buckets, o->farthest);
+        layer->bucket[d] = at_relative_bucket(d - layer->reach, o->buckets, o->farthest);
     }
 }
 
