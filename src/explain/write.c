@@ -72,6 +72,8 @@ static attn_status write_format(const attn_explanation *explanation, const attn_
     case ATTN_DRAWING_JSON: return at_write_json(explanation, writer);
     case ATTN_DRAWING_SVG:
     case ATTN_DRAWING_PNG:
+        if (options->grid || options->matrix) return at_draw_matrices(explanation, options, writer);
+        return at_draw_scene(explanation, options, writer);
     case ATTN_DRAWING_HTML: break;
     }
     return at_fail(explanation->context, ATTN_UNSUPPORTED, "drawing: the format is %d", (int)options->format);
