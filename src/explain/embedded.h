@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-extern const char at_page_style[], at_page_script[];
-extern const size_t at_page_style_length, at_page_script_length;
+extern const char at_page_markup[], at_page_style[], at_page_script[];
+extern const size_t at_page_markup_length, at_page_style_length, at_page_script_length;
 extern const char at_row_steps_style[], at_row_steps_script[];
 extern const size_t at_row_steps_style_length, at_row_steps_script_length;
 

@@ -1,0 +1,70 @@
+// strip.js: rows as running words, coloured by contribution or weight, with the answer of each below it.
+"use strict";
+
+const strip = {words: [], written: []};
+
+strip.make = function (place) {
+    const wordsOf = (names, answers, pick, over) => {
+        const list = make("div", "strip");
+        const start = names.join("").match(/[\p{L}]/u);
+        if (start && /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(start[0])) list.dir = "rtl";
+        const words = names.map((name, i) => {
+            const word = make("button", "strip-word");
+            word.type = "button";
+            word.tabIndex = i ? -1 : 0;
+            word.append(make("bdi", "", name === "" ? "␣" : name));
+            if (answers) word.append(make("bdi", "tag", data.answers[i]));
+            word.addEventListener("click", () => pick(i));
+            word.addEventListener("pointerenter", event => event.pointerType === "mouse" && over(i));
+            word.addEventListener("pointerleave", leave);
+            list.append(word);
+            return word;
+        });
+        list.addEventListener("keydown", event => {
+            const at = words.indexOf(document.activeElement), back = list.dir === "rtl" ? "ArrowRight" : "ArrowLeft";
+            const step = {ArrowLeft: -1, ArrowRight: 1, Home: -at, End: words.length - 1 - at}[event.key];
+            if (event.key === "Escape") change({row: -1, key: -1});
+            if (at < 0 || step === undefined) return;
+            event.preventDefault();
+            const to = words[Math.min(Math.max(at + (list.dir === "rtl" && Math.abs(step) === 1 && event.key.startsWith("Arrow")
+                ? (event.key === back ? -1 : 1) : step), 0), words.length - 1)];
+            words.forEach(word => (word.tabIndex = word === to ? 0 : -1));
+            to.focus();
+            to.click();
+        });
+        place.append(list);
+        return words;
+    };
+    this.words = wordsOf(data.rows, data.answers.length === data.rows.length && data.answers.length > 1, chooseInput, overInput);
+    if (!data.written.length) return;
+    place.append(make("p", "strip-label", "Written"));
+    const mine = () => parts.length && part().query_names === "written";
+    this.written = wordsOf(data.written, false, i => mine() && change({row: i === state.row ? -1 : i, key: -1}),
+                           i => mine() && change({overRow: i, overKey: -1}));
+};
+
+strip.update = function () {
+    const numbers = colourNumbers(), at = inputRow(), {q} = active();
+    this.words.forEach((word, i) => {
+        const rgb = numbers ? colourOf(numbers.of[i] / numbers.most, numbers.signed) : null;
+        word.style.backgroundColor = rgb ? css(rgb) : "";
+        word.style.color = rgb ? inkOn(rgb) : "";
+        word.classList.toggle("active", i === at);
+    });
+    const mine = parts.length && part().query_names === "written";
+    this.written.forEach((word, i) => word.classList.toggle("active", mine && i === q));
+};
+
+// What colours the rows of the input now: numbers, their largest size, whether they have a sign; null: nothing.
+function colourNumbers() {
+    if (state.colour === "contributions" && data.contributions) {
+        let most = 0;
+        for (const number of data.contributions) most = Math.max(most, Math.abs(number || 0));
+        return {of: data.contributions.map(number => number || 0), most: most || 1, signed: true};
+    }
+    const of = parts.length ? inputWeights() : null;
+    if (!of) return null;
+    let most = 0;
+    for (const number of of) most = Math.max(most, Math.abs(number));
+    return {of, most: most || 1, signed: plane().signed};
+}
