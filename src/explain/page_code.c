@@ -30,6 +30,8 @@ void at_put_base64(at_writer *writer, const unsigned char *bytes, int64_t count)
 
 /* ---- bits ---- */
 
+enum { longest_code = AT_CODE_ESCAPE + AT_CODE_PLAIN_BITS }; /* k is below AT_CODE_PLAIN_BITS */
+
 typedef struct bit_writer {
     unsigned char *next;
     uint64_t waiting; /* the lowest `count` bits */
@@ -56,45 +58,44 @@ static void put_rice(bit_writer *writer, uint32_t value, int k) {
     }
 }
 
-static int64_t rice_bits(const uint32_t *values, int64_t count, int k) {
-    int64_t bits = count * (1 + k);
-    for (int64_t i = 0; i < count; i++) bits += values[i] >> k;
-    return bits;
+static int log2_of(uint32_t number) {
+    int log = 0;
+    while (number >> (log + 1)) log++;
+    return log;
 }
 
-/* The best parameter lies beside the logarithm of the mean. */
+/* The parameter that follows what came before: the logarithm of the running mean, which is kept in 16ths. */
+static int next_parameter(uint32_t *mean, uint32_t value) {
+    *mean += value - (*mean >> 4);
+    return log2_of(*mean >> 4 ? *mean >> 4 : 1);
+}
+
+/* The logarithm of the mean. */
 static int rice_parameter(const uint32_t *values, int64_t count) {
     uint64_t sum = 0;
-    int guess = 0, best = 0;
     for (int64_t i = 0; i < count; i++) sum += values[i];
-    while (count && sum >> (guess + 1) >= (uint64_t)count) guess++;
-    best = guess;
-    for (int k = guess - 1; k <= guess + 1; k += 2)
-        if (k >= 0 && rice_bits(values, count, k) < rice_bits(values, count, best)) best = k;
-    return best;
+    return count ? log2_of((uint32_t)(sum / (uint64_t)count) + 1) : 0;
 }
 
 /* ---- values ---- */
 
 static uint32_t in_steps(const at_plane *plane, float number) {
-    double steps = plane->step > 0 ? (double)number / plane->step : 0;
-    double size = fabs(steps) < AT_CODE_MOST / 2 ? floor(fabs(steps) + 0.5) : AT_CODE_MOST / 2;
-    if (!(size > 0)) return 0; /* not a number, too */
-    if (!plane->has_sign) return steps > 0 ? (uint32_t)size : 0;
-    return steps < 0 ? (uint32_t)size * 2 - 1 : (uint32_t)size * 2;
+    const float most = AT_CODE_MOST / 2;
+    float steps = (float)((double)number / plane->step), size = fabsf(steps);
+    uint32_t whole = size <= most ? (uint32_t)(size + 0.5f) : size > most ? AT_CODE_MOST / 2 : 0; /* NaN: 0 */
+    if (!plane->has_sign) return steps > 0 ? whole : 0;
+    return steps < 0 && whole ? whole * 2 - 1 : whole * 2;
 }
 
 static void keep_all(at_coder *coder, const at_plane *plane, const float *numbers) {
     const attn_map *map = plane->map;
     coder->kept = 0;
     for (int64_t q = 0; q < map->queries; q++) {
-        int64_t entries = attn_map_entries(map, q), last = 0;
+        int64_t entries = attn_map_entries(map, q), last = entries;
         const float *row = numbers + attn_map_place(map, 0, q, 0);
         uint32_t *values = coder->values + coder->kept;
-        for (int64_t e = 0; e < entries; e++) {
-            values[e] = in_steps(plane, row[e]);
-            if (values[e]) last = e + 1;
-        }
+        for (int64_t e = 0; e < entries; e++) values[e] = in_steps(plane, row[e]);
+        while (last > 0 && values[last - 1] == 0) last--;
         coder->counts[q] = last;
         coder->kept += last;
     }
@@ -172,11 +173,10 @@ attn_status at_code_plane(at_coder *coder, const at_plane *plane, const float *n
         keep_largest(coder, plane, numbers);
     else
         keep_all(coder, plane, numbers);
-    int k = rice_parameter(coder->values, coder->kept);
+    int k = rice_parameter(coder->values, coder->kept), parameter = k;
     int g = plane->top ? rice_parameter(coder->gaps, coder->kept) : 0;
-    /* An escape takes fewer than twice the bits of what it stands for. */
-    int64_t bits = map->queries * count_bits + 2 * rice_bits(coder->values, coder->kept, k);
-    if (plane->top) bits += 2 * rice_bits(coder->gaps, coder->kept, g);
+    uint32_t mean = 16u << k;
+    int64_t bits = map->queries * count_bits + coder->kept * longest_code * (plane->top ? 2 : 1);
     status = at_grow(coder->context, &coder->bits, &coder->bit_room, bits / 8 + 16, 1, "a page");
     if (status) return status;
     bit_writer out = {.next = coder->bits};
@@ -184,7 +184,8 @@ attn_status at_code_plane(at_coder *coder, const at_plane *plane, const float *n
         put_bits(&out, (uint32_t)coder->counts[q], count_bits);
         for (int64_t end = i + coder->counts[q]; i < end; i++) {
             if (plane->top) put_rice(&out, coder->gaps[i], g);
-            put_rice(&out, coder->values[i], k);
+            put_rice(&out, coder->values[i], parameter);
+            parameter = next_parameter(&mean, coder->values[i]);
         }
     }
     if (out.count) put_bits(&out, 0, 8 - out.count);

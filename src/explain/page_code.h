@@ -5,10 +5,13 @@
  * AT_CODE_ESCAPE ones on there is no zero, and AT_CODE_PLAIN_BITS bits are v itself. Bits go from the highest
  * of each byte downwards; the bytes are in base64.
  *
+ * The parameter follows the numbers: mean begins as 16 << k with the k of the plane, and after every value v
+ * becomes mean + v - (mean >> 4); k is then the whole part of the logarithm of mean >> 4, or 0.
+ *
  * A plane is the entries of one head, row by row. In every row stands first, in plain bits, how many of its
  * entries follow: those up to the last that is not 0 (all that are after it are 0). Of a plane of which only
  * the largest entries are kept every entry has its key before it, as the distance from the key after the one
- * before, in the Rice code of a parameter of its own; entries that are 0 are not kept.
+ * before, in the Rice code of the plane's parameter g; entries that are 0 are not kept.
  */
 #ifndef AT_EXPLAIN_PAGE_CODE_H
 #define AT_EXPLAIN_PAGE_CODE_H

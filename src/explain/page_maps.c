@@ -33,11 +33,12 @@ static int64_t longest_row(const attn_map *map) {
 /* ---- planes ---- */
 
 static void mean_weights(const attn_map *map, float *mean) {
-    for (int64_t e = 0; e < map->entries; e++) {
-        double sum = 0;
-        for (int64_t h = 0; h < map->heads; h++) sum += (double)map->weights[h * map->entries + e];
-        mean[e] = (float)(sum / (double)map->heads);
+    memset(mean, 0, (size_t)map->entries * sizeof *mean);
+    for (int64_t h = 0; h < map->heads; h++) {
+        const float *weights = map->weights + h * map->entries;
+        for (int64_t e = 0; e < map->entries; e++) mean[e] += weights[e];
     }
+    for (int64_t e = 0; e < map->entries; e++) mean[e] /= (float)map->heads;
 }
 
 static void products(const attn_map *map, int64_t head, float *product) {
@@ -48,15 +49,16 @@ static void products(const attn_map *map, int64_t head, float *product) {
 
 /* Of the heads' products only what is above 0: what speaks for the answer. */
 static void mean_products(const attn_map *map, float *mean) {
-    for (int64_t e = 0; e < map->entries; e++) {
-        double sum = 0;
-        for (int64_t h = 0; h < map->heads; h++) {
-            double product =
-                (double)map->weights[h * map->entries + e] * (double)map->gradients[h * map->entries + e];
-            if (product > 0) sum += product;
+    memset(mean, 0, (size_t)map->entries * sizeof *mean);
+    for (int64_t h = 0; h < map->heads; h++) {
+        const float *weights = map->weights + h * map->entries,
+                    *gradients = map->gradients + h * map->entries;
+        for (int64_t e = 0; e < map->entries; e++) {
+            float product = weights[e] * gradients[e];
+            mean[e] += product > 0 ? product : 0;
         }
-        mean[e] = (float)(sum / (double)map->heads);
     }
+    for (int64_t e = 0; e < map->entries; e++) mean[e] /= (float)map->heads;
 }
 
 /* Products have no scale of their own: 0.001, as weights, but at least 1/127 and at most 1/1000 of the
@@ -70,25 +72,32 @@ static double product_step(const float *numbers, int64_t count) {
     return most / 1000 > weight_step ? most / 1000 : weight_step;
 }
 
-static attn_status put_plane(maps_writer *maps, const attn_map *map, const float *numbers, int has_sign) {
-    at_plane plane = {.map = map,
-                      .top = longest_row(map) > AT_PAGE_LONG,
-                      .has_sign = has_sign,
-                      .step = has_sign ? product_step(numbers, map->entries) : weight_step};
+static attn_status put_plane(maps_writer *maps, const attn_map *map, const float *numbers, int has_sign,
+                             double step) {
+    at_plane plane = {.map = map, .top = longest_row(map) > AT_PAGE_LONG, .has_sign = has_sign, .step = step};
     return at_code_plane(&maps->coder, &plane, numbers, maps->writer);
+}
+
+/* Weights that no softmax made may be below 0. */
+static int has_sign(const attn_map *map) {
+    for (int64_t i = 0; i < map->heads * map->entries; i++)
+        if (map->weights[i] < 0) return 1;
+    return 0;
 }
 
 static attn_status put_weights(maps_writer *maps, const attn_map *map) {
     attn_status status = ATTN_OK;
+    int sign = has_sign(map);
+    at_print(maps->writer, ",\"signed\":%d", sign);
     at_print(maps->writer, ",\n\"weights\":[");
     for (int64_t h = 0; h < map->heads && !status; h++) {
         if (h) at_put(maps->writer, ",\n", 2);
-        status = put_plane(maps, map, map->weights + h * map->entries, 0);
+        status = put_plane(maps, map, map->weights + h * map->entries, sign, weight_step);
     }
     at_print(maps->writer, "],\n\"mean\":");
     if (status) return status;
     mean_weights(map, maps->numbers);
-    return put_plane(maps, map, maps->numbers, 0);
+    return put_plane(maps, map, maps->numbers, sign, weight_step);
 }
 
 static attn_status put_products(maps_writer *maps, const attn_map *map) {
@@ -97,12 +106,12 @@ static attn_status put_products(maps_writer *maps, const attn_map *map) {
     for (int64_t h = 0; h < map->heads && !status; h++) {
         if (h) at_put(maps->writer, ",\n", 2);
         products(map, h, maps->numbers);
-        status = put_plane(maps, map, maps->numbers, 1);
+        status = put_plane(maps, map, maps->numbers, 1, product_step(maps->numbers, map->entries));
     }
     at_print(maps->writer, "],\n\"product_mean\":");
     if (status) return status;
     mean_products(map, maps->numbers);
-    return put_plane(maps, map, maps->numbers, 1);
+    return put_plane(maps, map, maps->numbers, 1, product_step(maps->numbers, map->entries));
 }
 
 /* ---- rollout ---- */
@@ -116,7 +125,7 @@ static int rolls_out(const attn_explanation *explanation, attn_map_part part) {
         const attn_map *map = &explanation->maps[m];
         if (map->part != part) continue;
         if (rows < 0) rows = map->queries;
-        if (map->queries != rows || map->keys != rows) return 0;
+        if (map->queries != rows || map->keys != rows || has_sign(map)) return 0;
         work += (double)map->entries * (double)rows;
     }
     return rows > 0 && rows <= rollout_rows && work <= rollout_work;
@@ -152,7 +161,7 @@ static attn_status put_rollout(maps_writer *maps, const attn_map *map) {
     maps->rollout = maps->next;
     maps->next = swap;
     at_print(maps->writer, ",\n\"rollout\":");
-    return put_plane(maps, &dense, maps->rollout, 0);
+    return put_plane(maps, &dense, maps->rollout, 0, weight_step);
 }
 
 static attn_status start_rollout(maps_writer *maps, int64_t rows) {

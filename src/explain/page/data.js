@@ -72,14 +72,16 @@ function decode(layer, code, signed, dense) {
     const first = new Int32Array(queries + 1), room = top ? queries * data.top : total;
     const key = new Int32Array(room), value = new Float32Array(room);
     const lengthBits = countBits(top ? data.top : most);
-    let used = 0, low = 0, high = 0;
+    let used = 0, low = 0, high = 0, parameter = code.k, mean = 16 << code.k;
     for (let q = 0; q < queries; q++) {
         const count = bits.plain(lengthBits);
         let next = 0;
         for (let e = 0; e < count; e++) {
             if (top) next += bits.rice(code.g);
             const k = top ? next++ : shape.key(q, e);
-            let steps = bits.rice(code.k);
+            let steps = bits.rice(parameter);
+            mean += steps - (mean >> 4);
+            parameter = mean >= 32 ? 27 - Math.clz32(mean) : 0;
             if (signed) steps = steps & 1 ? -((steps + 1) >> 1) : steps >> 1;
             if (k < 0 || k >= keys || steps === 0) continue;
             const number = steps * code.step;
@@ -95,15 +97,16 @@ function decode(layer, code, signed, dense) {
 }
 
 function numberAt(plane, q, k) {
-    for (let i = plane.first[q]; i < plane.first[q + 1]; i++) if (plane.key[i] === k) return plane.value[i];
-    return 0;
+    let sum = 0; // an edge may be there twice
+    for (let i = plane.first[q]; i < plane.first[q + 1]; i++) if (plane.key[i] === k) sum += plane.value[i];
+    return sum;
 }
 
 // The numbers of a query over all keys, or, with q below 0, their mean over the queries.
 function rowOf(plane, q) {
     const row = new Float32Array(plane.keys);
     if (q >= 0) {
-        for (let i = plane.first[q]; i < plane.first[q + 1]; i++) row[plane.key[i]] = plane.value[i];
+        for (let i = plane.first[q]; i < plane.first[q + 1]; i++) row[plane.key[i]] += plane.value[i];
     } else {
         for (let i = 0; i < plane.key.length; i++) row[plane.key[i]] += plane.value[i] / plane.queries;
     }

@@ -28,8 +28,8 @@ grid.make = function (place) {
     place.append(pair);
     const at = event => {
         const box = this.canvas.getBoundingClientRect(), scale = scene.pixel_width / box.width;
-        const column = Math.floor((event.clientX - box.left) * scale / scene.stride);
-        const row = Math.floor((event.clientY - box.top) * scale / scene.stride);
+        const column = Math.floor(((event.clientX - box.left) * scale - scene.left) / scene.stride);
+        const row = Math.floor(((event.clientY - box.top) * scale - scene.top) / scene.stride);
         return Math.min(row, scene.grid_height - 1) * scene.grid_width + Math.min(column, scene.grid_width - 1);
     };
     this.canvas.addEventListener("pointermove", event => event.pointerType === "mouse" && overInput(at(event)));
@@ -74,5 +74,5 @@ grid.update = function () {
 
 grid.corner = function (r) {
     const scene = data.scene;
-    return [(r % scene.grid_width) * scene.stride, Math.floor(r / scene.grid_width) * scene.stride];
+    return [scene.left + (r % scene.grid_width) * scene.stride, scene.top + Math.floor(r / scene.grid_width) * scene.stride];
 };

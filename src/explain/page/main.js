@@ -6,7 +6,7 @@ const scene = scenes[data.scene.kind] || strip;
 const viewNames = {weights: "Attention weights", rollout: "Rollout", gradient: "Gradient × attention"};
 const partNames = {encoder: "Encoder", decoder: "Decoder", source: "Alignment", pool: "Pooling"};
 const viewHints = {
-    weights: "How much of each key’s value goes into the query’s row. A row sums to 1.",
+    weights: "How much of each key’s value goes into the query’s row.",
     rollout: "How much of each input row arrives after this layer, if every residual connection carries half: the " +
         "product over the layers of (mean over heads + identity) / 2.",
     gradient: "Weight × its gradient: how much the score owes to a weight, to first order. Red raises the score, blue " +

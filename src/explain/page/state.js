@@ -42,7 +42,7 @@ function planeOf(partIndex, layer, view, head) {
         if (view === "rollout") plane = decode(from, from.rollout, false, true);
         else if (view === "gradient")
             plane = decode(from, head < 0 ? from.product_mean : from.products[head], true, false);
-        else plane = decode(from, head < 0 ? from.mean : from.weights[head], false, false);
+        else plane = decode(from, head < 0 ? from.mean : from.weights[head], !!from.signed, false);
     }
     planes.delete(name);
     planes.set(name, plane);
@@ -109,4 +109,4 @@ function format(number, signed) {
         : Math.abs(number) >= 0.0001 ? Math.abs(number).toPrecision(2) : Math.abs(number).toExponential(1);
     return (number < 0 ? "−" : "+") + text;
 }
-const shown = number => format(number, state.view === "gradient");
+const shown = number => format(number, plane().signed);
