@@ -61,14 +61,14 @@ static void mean_products(const attn_map *map, float *mean) {
     for (int64_t e = 0; e < map->entries; e++) mean[e] /= (float)map->heads;
 }
 
-/* Products have no scale of their own: 0.001, as weights, but at least 1/127 and at most 1/1000 of the
+/* Products have no scale of their own: 0.001, as weights, but at least 1/64 and at most 1/1000 of the
  * largest. */
 static double product_step(const float *numbers, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++)
         if (isfinite(numbers[i]) && fabs((double)numbers[i]) > most) most = fabs((double)numbers[i]);
     if (most <= 0) return weight_step;
-    if (most / 127 < weight_step) return most / 127;
+    if (most / 64 < weight_step) return most / 64;
     return most / 1000 > weight_step ? most / 1000 : weight_step;
 }
 

@@ -23,7 +23,7 @@ function change(values) {
 function tell() {
     const changed = pending;
     pending = null;
-    if (changed.size) for (const watcher of watchers) watcher(changed);
+    if (changed && changed.size) for (const watcher of watchers) watcher(changed);
 }
 const changedAny = (changed, ...names) => names.some(name => changed.has(name));
 
