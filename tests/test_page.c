@@ -1,6 +1,6 @@
 /* test_page.c: the page of an explanation: well-formed, closed to the network and to hostile names, its
  * numbers within 0.0005, small and quickly written. With ATTN_PAGE_FOLDER in the environment the pages are
- * left there, for tests/test_page.sh, which opens them in a browser.
+ * left there, for tests/test_page_browser.sh, which opens them in a browser.
  */
 #include "support/check.h"
 

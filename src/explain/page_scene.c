@@ -92,6 +92,7 @@ static attn_status put_frames(const attn_explanation *explanation, at_writer *wr
 }
 
 static void put_grid(const at_scene *scene, at_writer *writer) {
+    at_print(writer, ",\"top\":%lld,\"left\":%lld", (long long)scene->top, (long long)scene->left);
     at_print(writer, ",\"grid_height\":%lld,\"grid_width\":%lld,\"patch\":%lld,\"stride\":%lld",
              (long long)scene->grid_height, (long long)scene->grid_width, (long long)scene->patch,
              (long long)scene->stride);

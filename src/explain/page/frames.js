@@ -1,7 +1,7 @@
 // frames.js: a recording: its spectrogram, segments of equal answers, weights and contributions over time.
 "use strict";
 
-const frames = {left: 46};
+const frames = {left: 62};
 
 frames.make = function (place) {
     this.place = place;
@@ -105,8 +105,8 @@ frames.curve = function (context, weights, x, y, size) {
     context.fillStyle = variable("--line");
     context.fillRect(this.left, zero, x(weights.length) - this.left, 1);
     context.fillStyle = variable("--ink-2");
-    context.textAlign = "left";
-    context.fillText("up to " + shown(most), this.left + 4, y + 6);
+    context.textAlign = "right";
+    context.fillText(shown(most), this.left - 6, y + 6);
 };
 
 frames.bars = function (context, x, y, size) {
@@ -130,6 +130,7 @@ frames.axis = function (context, x, y, plot) {
     context.textAlign = "center";
     for (let t = Math.ceil(scene.begin / every) * every; t < scene.begin + length; t += every) {
         const at = x((t - scene.begin) / scene.step + 0.5);
+        if (at < this.left || at > this.left + plot - 12) continue;
         context.fillRect(at, y - 4, 1, 4);
         if (at > this.left + 8 && at < this.left + plot - 12)
             context.fillText(t.toFixed(every < 0.1 ? 2 : every < 1 ? 1 : 0) + " s", at, y + 8);

@@ -30,7 +30,6 @@ graph.arrange = function () {
         this.centre = state.row >= 0 && queriesAreRows() ? state.row : this.centre || 0;
         this.places = this.around(this.centre, scene.most || 60);
     }
-    this.build();
 };
 
 // The node in the middle, its neighbours on a ring, theirs on the next: every branch has its sector.
@@ -46,7 +45,8 @@ graph.around = function (centre, most) {
     }
     const leaves = new Map(), deepest = Math.max(1, ...depth.values());
     for (const node of [...order].reverse())
-        leaves.set(node, (children.get(node) || []).reduce((sum, child) => sum + leaves.get(child), 0) || 1);
+        leaves.set(node, (children.get(node) || []).reduce((sum, child) => sum + leaves.get(child), 0) ||
+            deepest / (depth.get(node) || 1)); // rings near the middle are short
     const places = new Map();
     const put = (node, begin, end) => {
         const angle = (begin + end) / 2, radius = depth.get(node) / deepest / 2;
@@ -63,7 +63,7 @@ graph.around = function (centre, most) {
 };
 
 graph.build = function () {
-    const width = this.width = this.place.clientWidth, height = this.height = Math.min(width * 0.9, 560);
+    const width = this.width = Math.max(this.place.clientWidth, 160), height = this.height = Math.min(width * 0.9, 560);
     const count = this.places.size, all = [...this.places.values()];
     this.radius = Math.min(Math.max(Math.sqrt(width * height / count) * 0.16, 3.5), 15);
     const pad = this.radius + 16, xs = all.map(p => p[0]), ys = all.map(p => p[1]);
@@ -92,11 +92,12 @@ graph.build = function () {
 graph.node = function (i, x, y) {
     const group = makeDrawn("g", {class: "node", transform: `translate(${x},${y})`});
     const name = data.rows[i] === undefined ? String(i + 1) : data.rows[i];
-    const inside = Array.from(name).length <= 2 && this.radius > 8;
+    const letters = Array.from(name).length, inside = letters <= 2 ? this.radius > 8 : letters === 3 && this.radius > 10;
     const circle = makeDrawn("circle", {r: this.radius});
     const text = makeDrawn("text", {y: inside ? 0 : this.radius + 11, "text-anchor": "middle",
                                     "dominant-baseline": "central", direction: "auto"},
                            Array.from(name).slice(0, 24).join(""));
+    if (inside && letters === 3) text.style.fontSize = "10px";
     const number = makeDrawn("text", {y: -this.radius - 9, "text-anchor": "middle", class: "ray-number"});
     const answer = data.answers.length === data.rows.length && data.answers.length > 1 ? ": " + data.answers[i] : "";
     group.append(makeDrawn("title", {}, name + answer), circle, text, number);
@@ -108,8 +109,9 @@ graph.node = function (i, x, y) {
 };
 
 graph.update = function (changed) {
-    if (changed.has("size")) this.build();
-    if (!data.scene.x && changed.has("row") && state.row >= 0) this.arrange();
+    const moved = !data.scene.x && changed.has("row") && state.row >= 0;
+    if (moved) this.arrange();
+    if (moved || changed.has("size")) this.build();
     const from = parts.length && queriesAreRows() && keysAreRows() ? plane() : null, at = inputRow();
     const strongest = from ? from.most : 1, numbers = colourNumbers();
     for (const {a, b, line} of this.edges) {

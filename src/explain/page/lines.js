@@ -12,15 +12,29 @@ const lines = {
 };
 
 lines.measure = function () {
-    const {queries, keys} = layerData(), most = Math.max(queries, keys);
+    const {queries, keys} = layerData(), most = Math.max(queries, keys), small = window.innerWidth < 760;
+    this.pitch = small ? 28 : Math.min(38, Math.max(26, Math.round(560 / most)));
     this.height = most * this.pitch;
     this.space.style.height = this.height + "px";
-    this.place.style.height = Math.min(this.height + 4, window.innerWidth < 760 ? 440 : 620) + "px";
+    this.place.style.height = Math.min(this.height + 4, small ? 448 : 624) + "px";
     this.sides.forEach((side, s) => {
         side.replaceChildren();
         this.shown[s].clear();
+        const width = this.columnWidth(s ? keys : queries, s ? keyName : queryName);
+        side.style.width = width + "px";
+        byId(s ? "lines-right" : "lines-left").style.width = width + "px";
         side.setAttribute("aria-label", s ? "Keys: what is looked at" : "Queries: what looks");
     });
+};
+
+// As wide as the longest name and a number beside it, if that leaves room for lines.
+lines.columnWidth = function (count, name) {
+    const context = this.canvas.getContext("2d");
+    let width = 0;
+    context.font = "14px " + variable("--font");
+    for (let i = 0; i < Math.min(count, 500); i++) width = Math.max(width, context.measureText(name(i)).width);
+    const room = this.place.clientWidth;
+    return Math.round(Math.min(width + (room < 420 ? 62 : 84), room * 0.37));
 };
 
 lines.window = function () {
@@ -30,14 +44,13 @@ lines.window = function () {
 };
 
 // Makes the words that came into view, and removes those that left it.
-lines.place_words = function () {
-    const top = this.place.scrollTop, height = this.place.clientHeight;
+lines.placeWords = function (top, height) {
     const begin = Math.max(0, Math.floor(top / this.pitch) - 4), end = Math.ceil((top + height) / this.pitch) + 4;
     this.sides.forEach((side, s) => {
         const count = s ? layerData().keys : layerData().queries, map = this.shown[s];
         for (const [i, element] of map) {
             if (i >= begin && i < end) continue;
-            element.remove();
+            element.word.remove();
             map.delete(i);
         }
         for (let i = begin; i < Math.min(end, count); i++) {
@@ -47,14 +60,14 @@ lines.place_words = function () {
             word.setAttribute("role", "option");
             word.setAttribute("aria-posinset", i + 1);
             word.setAttribute("aria-setsize", count);
-            word.style.top = i * this.pitch + "px";
+            word.style.top = (i + 0.5) * this.pitch - 12 + "px";
             const name = make("bdi", "name", s ? keyName(i) : queryName(i));
             name.title = name.textContent;
             const number = make("span", "number");
             word.append(...(s ? [name, number] : [number, name]));
             word.dataset.index = i;
             side.append(word);
-            map.set(i, word);
+            map.set(i, {word, number});
         }
     });
 };
@@ -69,35 +82,40 @@ lines.schedule = function () {
 };
 
 lines.draw = function () {
-    this.place_words();
-    const {q, k} = active(), from = plane();
+    const {q, k} = active(), from = plane(), window_ = this.window();
     const width = this.place.clientWidth, height = this.place.clientHeight, top = this.place.scrollTop;
-    const context = sized(this.canvas, width, height), side = this.sides[0].offsetWidth;
+    const x0 = this.sides[0].offsetWidth + 4, x1 = width - this.sides[1].offsetWidth - 4, middle = (x0 + x1) / 2;
+    this.placeWords(top, height);
+    const context = sized(this.canvas, width, height);
     this.canvas.style.width = width + "px";
     this.canvas.style.transform = `translateY(${top}px)`;
-    const x0 = side + 4, x1 = width - side - 4, middle = (x0 + x1) / 2;
     const line = (a, b, t) => {
-        const size = Math.abs(t), colour = from.signed ? (t < 0 ? scales : scales) : null;
+        const size = Math.abs(t);
         const scale = dark ? scales.dark : scales.light;
-        const rgb = colour ? (t < 0 ? scale.below : scale.above) : dark ? [107, 174, 214] : [33, 102, 172];
+        const rgb = from.signed ? (t < 0 ? scale.below : scale.above) : dark ? [107, 174, 214] : [33, 102, 172];
         const y0 = (a + 0.5) * this.pitch - top, y1 = (b + 0.5) * this.pitch - top;
         if ((y0 < -20 && y1 < -20) || (y0 > height + 20 && y1 > height + 20)) return;
-        context.strokeStyle = css(rgb, Math.min(1, 0.06 + 0.94 * size));
-        context.lineWidth = 0.6 + 5.4 * size;
+        context.strokeStyle = css(rgb, Math.min(1, 0.04 + 0.96 * size ** 1.4));
+        context.lineWidth = 0.6 + 6.4 * size;
         context.beginPath();
         context.moveTo(x0, y0);
         context.bezierCurveTo(middle, y0, middle, y1, x1, y1);
         context.stroke();
     };
-    const least = q >= 0 || k >= 0 ? 0.002 : 0.02, margin = 1;
-    const window_ = this.window();
+    const all = q < 0 && k < 0, least = !all ? 0.002 : from.keys > 60 ? 0.05 : 0.02, margin = 1;
+    const seen = key => (key + 1) * this.pitch > top && key * this.pitch < top + height;
     const begin = q >= 0 ? q : k >= 0 ? 0 : Math.max(0, window_.q0 - margin);
     const end = q >= 0 ? q + 1 : k >= 0 ? from.queries : Math.min(from.queries, window_.q1 + margin);
     context.lineCap = "round";
+    // Of one word only: its largest is the full line.
+    let most = all ? from.most : 0;
+    if (q >= 0) for (let e = from.first[q]; e < from.first[q + 1]; e++) most = Math.max(most, Math.abs(from.value[e]));
+    else if (k >= 0) for (const number of columnOf(from, k)) most = Math.max(most, Math.abs(number));
     for (let i = begin; i < end; i++) {
         for (let e = from.first[i]; e < from.first[i + 1]; e++) {
-            const t = from.value[e] / from.most;
+            const t = from.value[e] / (most || 1);
             if (Math.abs(t) < least || (q < 0 && k >= 0 && from.key[e] !== k)) continue;
+            if (all && Math.abs(t) < 0.3 && !seen(from.key[e])) continue;
             line(i, from.key[e], q >= 0 && k >= 0 && from.key[e] !== k ? t * 0.25 : t);
         }
     }
@@ -109,9 +127,9 @@ lines.mark = function (q, k, from) {
     const row = q >= 0 ? rowOf(from, q) : null, column = q < 0 && k >= 0 ? columnOf(from, k) : null;
     this.shown.forEach((map, s) => {
         const numbers = s ? row : column;
-        for (const [i, word] of map) {
+        for (const [i, {word, number: place}] of map) {
             const is = i === (s ? k : q), number = numbers ? numbers[i] : 0;
-            word.querySelector(".number").textContent = numbers && number !== 0 ? shown(number) : "";
+            place.textContent = numbers && number !== 0 ? shown(number) : "";
             word.classList.toggle("active", is);
             word.classList.toggle("faint", !!numbers && number === 0 && !is);
             word.style.backgroundColor = numbers && number !== 0
@@ -120,7 +138,7 @@ lines.mark = function (q, k, from) {
             word.setAttribute("aria-selected", i === (s ? state.key : state.row));
         }
         const chosen = s ? state.key : state.row;
-        if (map.has(chosen)) this.sides[s].setAttribute("aria-activedescendant", map.get(chosen).id);
+        if (map.has(chosen)) this.sides[s].setAttribute("aria-activedescendant", map.get(chosen).word.id);
         else this.sides[s].removeAttribute("aria-activedescendant");
     });
 };

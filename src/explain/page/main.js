@@ -155,7 +155,7 @@ function inputText() {
     const to = data.target ? ` to “${data.target}”` : "";
     const rows = data.asked_row >= 0 && data.rows[data.asked_row] !== undefined ? `, as answer of “${data.rows[data.asked_row]}”` : "";
     hint.textContent = state.colour === "contributions" && data.contributions
-        ? `Red rows raise the score${to}${rows}, blue ones lower it: gradient × input.`
+        ? `Red ${unit}s raise the score${to}${rows}, blue ones lower it: gradient × input.`
         : keysAreRows() ? `Coloured by ${state.view === "gradient" ? "gradient × attention" : "the weights"} of the ${unit} that is chosen; without one, by their mean.`
             : parts.length ? "This part of the network does not look at the input itself." : "";
     if (scene === frames) hint.textContent = data.contributions ? `Choose a frame to see where it looks. Contributions${to}: red raises the score, blue lowers it.`

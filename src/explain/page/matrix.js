@@ -38,7 +38,7 @@ matrix.makeBitmap = function () {
 matrix.measure = function () {
     const {queries, keys} = layerData(), width = this.canvas.clientWidth, small = width < 420;
     const context = this.canvas.getContext("2d");
-    context.font = "12px " + variable("--font");
+    context.font = "600 12px " + variable("--font");
     let across = 0, down = 0;
     for (let i = 0; i < Math.min(queries, 400); i++) across = Math.max(across, context.measureText(queryName(i)).width);
     for (let i = 0; i < Math.min(keys, 400); i++) down = Math.max(down, context.measureText(keyName(i)).width);
@@ -138,7 +138,7 @@ matrix.drawCells = function (context, cell) {
 matrix.drawActive = function (context, cell) {
     const {q, k} = active(), fit = this.fit;
     context.strokeStyle = variable("--accent");
-    context.lineWidth = 2;
+    context.lineWidth = Math.min(cell.width, cell.height) < 6 ? 1 : 2;
     if (q >= 0) context.strokeRect(fit.marginLeft, this.y(q, cell) - 1, fit.plotWidth, Math.max(cell.height, 1) + 2);
     if (k >= 0) context.strokeRect(this.x(k, cell) - 1, fit.marginTop, Math.max(cell.width, 1) + 2, fit.plotHeight);
     if (q >= 0 && k >= 0) {

@@ -17,13 +17,12 @@ molecule.make = function (place) {
         this.neighbours[a].push(data.scene.to[e]);
         this.neighbours[data.scene.to[e]].push(a);
     });
-    this.build();
 };
 
 molecule.build = function () {
-    const scene = data.scene, width = this.place.clientWidth;
+    const scene = data.scene, width = Math.max(this.place.clientWidth, 160);
     const x0 = Math.min(...scene.x), x1 = Math.max(...scene.x), y0 = Math.min(...scene.y), y1 = Math.max(...scene.y);
-    const unitSize = this.unit = Math.min(46, (width - 24) / (x1 - x0 + 2), 520 / (y1 - y0 + 2));
+    const unitSize = this.unit = Math.min(60, (width - 24) / (x1 - x0 + 2), 520 / (y1 - y0 + 2));
     const height = (y1 - y0 + 2) * unitSize + 16;
     this.at = scene.x.map((x, i) => [width / 2 + (x - (x0 + x1) / 2) * unitSize, height / 2 - (scene.y[i] - (y0 + y1) / 2) * unitSize]);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -97,8 +96,9 @@ molecule.label = function (i, size) {
     const hydrogens = scene.hydrogens[i], charge = scene.charge[i];
     const right = this.neighbours[i].reduce((sum, n) => sum + this.at[n][0] - this.at[i][0], 0);
     const flip = right > this.unit * 0.3 && hydrogens > 0, half = size * 0.33 * symbol.length;
-    const text = makeDrawn("text", {"font-size": size, "text-anchor": flip ? "end" : "start", x: flip ? half : -half,
+    const text = makeDrawn("text", {"text-anchor": flip ? "end" : "start", x: flip ? half : -half,
                                     y: size * 0.36});
+    text.style.fontSize = size + "px";
     const piece = (content, shift) => {
         const span = makeDrawn("tspan", shift ? {"font-size": size * 0.68, dy: shift} : {}, content);
         text.append(span);
@@ -135,9 +135,10 @@ molecule.update = function (changed) {
         glow.style.strokeWidth = this.unit * 0.34;
     }
     for (const {i, node, halo, text, number} of this.atoms) {
-        const rgb = numbers && numbers.of[i] !== 0 ? colourOf(numbers.of[i] / numbers.most, numbers.signed) : null;
-        halo.style.fill = rgb ? css(rgb) : "none";
-        if (text) text.style.fill = rgb ? inkOn(rgb) : "var(--ink)";
+        const t = numbers ? numbers.of[i] / numbers.most : 0, rgb = colourOf(t, numbers && numbers.signed);
+        const full = colourOf(Math.sign(t), numbers && numbers.signed);
+        halo.style.fill = t !== 0 && !numbers.signed ? css(rgb, Math.min(1, 4 * t)) : t !== 0 ? css(full, (state.soft ? Math.sqrt(Math.abs(t)) : Math.abs(t)) * 0.95) : "none";
+        if (text) text.style.fill = Math.abs(t) > 0.1 ? inkOn(rgb) : "var(--ink)";
         node.classList.toggle("active", i === at);
         number.textContent = row && few.includes(i) ? shown(row[i]) : "";
     }

@@ -78,7 +78,7 @@ function active() {
 }
 
 // A row of the input is meant, in a drawing of the input: as query where it asks, else as key.
-function overInput(i) { change(queriesAreRows() ? {overRow: i, overKey: -1} : {overRow: -1, overKey: i}); }
+function overInput(i) { change(!parts.length || queriesAreRows() ? {overRow: i, overKey: -1} : {overRow: -1, overKey: i}); }
 function leave() { change({overRow: -1, overKey: -1}); }
 function chooseInput(i) {
     if (!parts.length) change({row: i, overRow: -1, overKey: -1});

@@ -14,19 +14,24 @@ strip.make = function (place) {
             word.tabIndex = i ? -1 : 0;
             word.append(make("bdi", "", name === "" ? "␣" : name));
             if (answers) word.append(make("bdi", "tag", data.answers[i]));
-            word.addEventListener("click", () => pick(i));
-            word.addEventListener("pointerenter", event => event.pointerType === "mouse" && over(i));
-            word.addEventListener("pointerleave", leave);
+            word.dataset.index = i;
             list.append(word);
             return word;
         });
+        const at = event => {
+            const word = event.target.closest(".strip-word");
+            return word ? Number(word.dataset.index) : -1;
+        };
+        list.addEventListener("click", event => at(event) >= 0 && pick(at(event)));
+        list.addEventListener("pointermove", event => event.pointerType === "mouse" && (at(event) >= 0 ? over(at(event)) : leave()));
+        list.addEventListener("pointerleave", leave);
         list.addEventListener("keydown", event => {
-            const at = words.indexOf(document.activeElement), back = list.dir === "rtl" ? "ArrowRight" : "ArrowLeft";
-            const step = {ArrowLeft: -1, ArrowRight: 1, Home: -at, End: words.length - 1 - at}[event.key];
+            const at_ = words.indexOf(document.activeElement), back = list.dir === "rtl" ? "ArrowRight" : "ArrowLeft";
+            const step = {ArrowLeft: -1, ArrowRight: 1, Home: -at_, End: words.length - 1 - at_}[event.key];
             if (event.key === "Escape") change({row: -1, key: -1});
-            if (at < 0 || step === undefined) return;
+            if (at_ < 0 || step === undefined) return;
             event.preventDefault();
-            const to = words[Math.min(Math.max(at + (list.dir === "rtl" && Math.abs(step) === 1 && event.key.startsWith("Arrow")
+            const to = words[Math.min(Math.max(at_ + (list.dir === "rtl" && Math.abs(step) === 1 && event.key.startsWith("Arrow")
                 ? (event.key === back ? -1 : 1) : step), 0), words.length - 1)];
             words.forEach(word => (word.tabIndex = word === to ? 0 : -1));
             to.focus();
@@ -43,14 +48,22 @@ strip.make = function (place) {
                            i => mine() && change({overRow: i, overKey: -1}));
 };
 
-strip.update = function () {
-    const numbers = colourNumbers(), at = inputRow(), {q} = active();
-    this.words.forEach((word, i) => {
-        const rgb = numbers ? colourOf(numbers.of[i] / numbers.most, numbers.signed) : null;
-        word.style.backgroundColor = rgb ? css(rgb) : "";
-        word.style.color = rgb ? inkOn(rgb) : "";
-        word.classList.toggle("active", i === at);
-    });
+strip.update = function (changed) {
+    const at = inputRow(), {q} = active();
+    // Contributions stay as they are, whatever the pointer is over.
+    if (state.colour === "weights" || changedAny(changed, "colour", "theme", "soft", "size")) {
+        const numbers = colourNumbers();
+        this.words.forEach((word, i) => {
+            const rgb = numbers ? colourOf(numbers.of[i] / numbers.most, numbers.signed) : null;
+            word.style.backgroundColor = rgb ? css(rgb) : "";
+            word.style.color = rgb ? inkOn(rgb) : "";
+        });
+    }
+    if (at !== this.at) {
+        if (this.words[this.at]) this.words[this.at].classList.remove("active");
+        if (this.words[at]) this.words[at].classList.add("active");
+        this.at = at;
+    }
     const mine = parts.length && part().query_names === "written";
     this.written.forEach((word, i) => word.classList.toggle("active", mine && i === q));
 };
