@@ -66,6 +66,13 @@ argument_flag argument_texts(const char *name, const char **texts, size_t limit,
     return flag;
 }
 
+argument_flag argument_repeated(const char *name, const char **texts, size_t limit, const char *value,
+                                const char *help) {
+    argument_flag flag = argument_texts(name, texts, limit, value, help);
+    flag.repeated = true;
+    return flag;
+}
+
 argument_flag argument_letter(argument_flag flag, char letter) {
     flag.letter = letter;
     return flag;
@@ -268,7 +275,7 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
     }
     *at += 1;
     if (!set_value(list, flag, arguments[*at])) return false;
-    while (flag->limit > 0 && *at + 1 < count && is_value(arguments[*at + 1])) {
+    while (flag->limit > 0 && !flag->repeated && *at + 1 < count && is_value(arguments[*at + 1])) {
         *at += 1;
         if (!set_value(list, flag, arguments[*at])) return false;
     }

@@ -43,6 +43,7 @@ typedef struct argument_flag {
     double minimum, maximum;
     const char *const *choices; /* ends with NULL */
     size_t limit; /* TEXT: 0, or so many values go to target.text[0], [1], ...: what follows and is no flag */
+    bool repeated; /* then: only one value follows the flag, which may be given again */
 } argument_flag;
 
 /* A row of the table each. `value` is what the help calls the value (NULL for a
@@ -60,6 +61,9 @@ argument_flag argument_text(const char *name, const char **text, const char *val
 /* Up to `limit` values: --dev FILE [FILE...], or --dev FILE --dev FILE. */
 argument_flag argument_texts(const char *name, const char **texts, size_t limit, const char *value,
                              const char *help);
+/* Up to `limit` values, each after the flag: -o a.svg -o a.html. */
+argument_flag argument_repeated(const char *name, const char **texts, size_t limit, const char *value,
+                                const char *help);
 argument_flag argument_letter(argument_flag flag, char letter); /* the same flag with a short form */
 
 typedef struct argument_list {
