@@ -78,6 +78,9 @@ ATTN_API double attn_explanation_probability(const attn_explanation *explanation
 /* The label or output that contributions are to: "NOUN", "positive", "solubility". */
 ATTN_API const char *attn_explanation_target(const attn_explanation *explanation);
 
+/* Whether rows are patches of a picture, row by row, and then how many there are of each. */
+ATTN_API int attn_explanation_grid(const attn_explanation *explanation, int64_t *height, int64_t *width);
+
 /* Gradient x input of each row: [rows]; their sum is the change of the score, to first order, if all rows
  * were scaled. NULL without options.gradients. */
 ATTN_API const double *attn_explanation_contributions(const attn_explanation *explanation);

@@ -83,6 +83,12 @@ double attn_explanation_probability(const attn_explanation *explanation, int64_t
 const char *attn_explanation_target(const attn_explanation *explanation) {
     return explanation ? text_of(&explanation->target, 0) : NULL;
 }
+int attn_explanation_grid(const attn_explanation *explanation, int64_t *height, int64_t *width) {
+    if (!explanation || !height || !width || explanation->scene.kind != AT_SCENE_GRID) return 0;
+    *height = explanation->scene.grid_height;
+    *width = explanation->scene.grid_width;
+    return *height * *width == explanation->rows.count;
+}
 const double *attn_explanation_contributions(const attn_explanation *explanation) {
     return explanation ? explanation->contributions : NULL;
 }
