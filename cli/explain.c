@@ -1,191 +1,258 @@
-/* explain.c: the command `attn explain`: what a model's answer looks at, or one attention, every step of it.
+/* explain.c: the command `attn explain`: what a model's answer looks at; or one attention, every step of it;
+ * or the vectors of positions.
  */
-#define _POSIX_C_SOURCE 200809L /* getline */
+#include "explain.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <attn/attn.h>
-
-#include "alignment.h"
 #include "arguments.h"
 #include "commands.h"
-#include "opening.h"
 #include "steps.h"
-#include "terminal.h"
 
-enum { MODEL, FIRST_TEXT, POSITIONALS = 256 };
+enum { MODEL, FIRST_INPUT };
 
-typedef struct explain_arguments {
-    const char *positional[POSITIONALS];
-    size_t count; /* of them */
-    bool steps;
-    int color;
-    step_options options;
-    int64_t beam;
-} explain_arguments;
+static int misused(const char *text) {
+    fprintf(stderr, "attn explain: %s\n", text);
+    return EXIT_MISUSED;
+}
 
-static int explain_nothing(const explain_arguments *given) {
-    if (given->count > 0 && given->steps)
-        arguments_complain("explain", "--steps shows the built-in example, and takes no ",
-                           given->positional[MODEL], "", NULL);
-    else if (given->count > 0)
-        arguments_complain("explain", "no text given: attn explain ", given->positional[MODEL], " TEXT",
-                           NULL);
+static int explain_nothing(const explain_request *given) {
+    if (given->count > 0)
+        arguments_complain(
+            "explain", given->steps ? "no text given: attn explain --steps " : "no text given: attn explain ",
+            given->positional[MODEL], " TEXT", NULL);
     fputs("attn explain shows what the answer of a model looks at, or one attention step by\n"
           "step: five words with every number of their attention.\n\n"
           "  attn explain MODEL \"text\"\n"
-          "  attn explain --steps\n",
+          "  attn explain MODEL file -o looks.html\n"
+          "  attn explain --steps\n"
+          "  attn explain --positions\n",
           stderr);
     return EXIT_MISUSED;
 }
 
-/* ---- a model ---- */
+/* ---- positions ---- */
 
-/* What a text says, or, where the input is no text, what stands in the file of that name. */
-static attn_status read_source(attn_predictor *predictor, const attn_model *model, const char *text,
-                               attn_dataset **dataset) {
-    attn_context *context = attn_predictor_context(predictor);
-    attn_reader_options reader;
-    attn_model_reader_options(model, &reader);
-    reader.labelled = 0;
-    if (attn_input_find_format(attn_model_input(model), "lines") < 0)
-        return attn_dataset_read(context, text, &reader, dataset);
-    if (*text == '\0') text = "\n"; /* an empty text, not an empty file */
-    return attn_dataset_parse(context, "the text", 1, text, strlen(text), &reader, dataset);
-}
-
-/* What an example is called above its answer. */
-static const char *title_of(const attn_dataset *dataset, int64_t example, const char *given) {
-    const char *name = attn_dataset_row_name(dataset, example, 0), *id = attn_dataset_id(dataset, example);
-    if (name != NULL) return name;
-    return id != NULL && *id != '\0' ? id : given;
-}
-
-/* One text given as an argument. */
-static attn_status explain_text(attn_predictor *predictor, const attn_model *model,
-                                const explain_arguments *given, const char *text) {
-    attn_search_options search;
-    attn_dataset *dataset = NULL;
-    attn_prediction *prediction = NULL;
-    terminal_color color = terminal_color_of_output((terminal_choice)given->color);
-    attn_search_options_init(&search);
-    search.beam = given->beam;
-    search.alignment = 1;
-    attn_status status = read_source(predictor, model, text, &dataset);
-    if (status == ATTN_OK) status = attn_predictor_search(predictor, dataset, &search, &prediction);
-    for (int64_t e = 0; status == ATTN_OK && e < attn_prediction_examples(prediction); e++)
-        alignment_print(title_of(dataset, e, text), prediction, e, color, terminal_width());
-    attn_prediction_destroy(prediction);
-    attn_dataset_destroy(dataset);
-    return status;
-}
-
-static int explain_line(attn_predictor *predictor, const attn_model *model, const explain_arguments *given,
-                        const char *text) {
-    if (explain_text(predictor, model, given, text) == ATTN_OK) return EXIT_DONE;
-    fflush(stdout);
-    return opening_fail("explain", attn_predictor_context(predictor));
-}
-
-/* The texts of standard input, one a line, as they come. */
-static int explain_lines(attn_predictor *predictor, const attn_model *model, const explain_arguments *given) {
-    char *line = NULL;
-    size_t room = 0;
-    int code = EXIT_DONE;
-    for (ssize_t length; code == EXIT_DONE && (length = getline(&line, &room, stdin)) >= 0;) {
-        if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
-        code = explain_line(predictor, model, given, line);
-    }
-    if (code == EXIT_DONE && ferror(stdin)) {
-        fprintf(stderr, "attn explain: cannot read standard input: %s\n", strerror(errno));
-        code = EXIT_FAILED;
-    }
-    free(line);
+static int write_positions(const explain_request *given, attn_context *context, const attn_model *model) {
+    attn_drawing_options options;
+    char *bytes = NULL;
+    size_t length;
+    const char *path = given->files[0] != NULL ? given->files[0] : "positions.svg";
+    attn_drawing_options_init(&options);
+    options.format = (attn_drawing_format)explain_format_of(path);
+    options.dark = given->dark;
+    options.title = given->title;
+    if (attn_positions_write(context, model, given->length, given->columns, &options, &bytes, &length) !=
+        ATTN_OK)
+        return opening_fail("explain", context);
+    int code = explain_write_file(path, bytes, length);
+    attn_explain_release(context, bytes);
+    if (code == EXIT_DONE && given->files[0] == NULL) printf("%s\n", path);
     return code;
 }
 
-static int explain_texts(attn_predictor *predictor, const attn_model *model, const explain_arguments *given) {
-    if (!attn_predictor_has(predictor, "beam")) {
-        fprintf(
-            stderr,
-            "attn explain: this version explains models that answer with sequences, and the built-in example "
-            "(attn explain --steps); this model is of task %s\n",
-            attn_model_task(model));
-        return EXIT_MISUSED;
+static int explain_positions(explain_request *given) {
+    attn_context *context = NULL;
+    attn_model *model = NULL;
+    attn_context_options options;
+    const char *path = given->files[0] != NULL ? given->files[0] : "positions.svg";
+    if (given->count > 1)
+        return misused("--positions takes a model, or nothing: attn explain --positions [MODEL]");
+    if (given->files[0] != NULL && given->files[1] != NULL)
+        return misused("--positions writes one file: give -o once");
+    if (explain_format_of(path) == ATTN_DRAWING_HTML)
+        return misused("--positions writes .svg, .png, .tsv or .json");
+    int code = explain_check_file(path, given->force);
+    if (code != EXIT_DONE) return code;
+    if (given->count == 1) {
+        if (!opening_model("explain", given->positional[MODEL], given->threads, &context, &model))
+            return EXIT_FAILED;
+    } else {
+        attn_context_options_init(&options);
+        if (attn_context_create(&options, &context) != ATTN_OK) {
+            arguments_complain("explain", "", attn_last_create_error(), "", NULL);
+            return EXIT_FAILED;
+        }
     }
-    for (size_t i = FIRST_TEXT; i < given->count; i++) {
-        int code = strcmp(given->positional[i], "-") == 0
-                       ? explain_lines(predictor, model, given)
-                       : explain_line(predictor, model, given, given->positional[i]);
-        if (code != EXIT_DONE) return code;
-    }
-    alignment_legend(terminal_color_of_output((terminal_choice)given->color));
-    return EXIT_DONE;
-}
-
-static int explain_model(const explain_arguments *given) {
-    attn_context *context;
-    attn_model *model;
-    attn_predictor *predictor = NULL;
-    if (!opening_model("explain", given->positional[MODEL], 0, &context, &model)) return EXIT_FAILED;
-    int code = attn_predictor_create(model, context, &predictor) == ATTN_OK
-                   ? explain_texts(predictor, model, given)
-                   : opening_fail("explain", context);
-    attn_predictor_destroy(predictor);
+    code = write_positions(given, context, model);
     opening_close(context, model);
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- what goes together ---- */
+
+static int check_files(const explain_request *given) {
+    for (int i = 0; given->files[i] != NULL; i++) {
+        const char *path = given->files[i];
+        int code = explain_check_file(path, given->force);
+        if (code != EXIT_DONE) return code;
+        int format = explain_format_of(path);
+        if (format < 0) {
+            arguments_complain("explain", "-o ", path,
+                               ": its ending says what it is: .svg, .png, .html, .tsv or .json", NULL);
+            return EXIT_MISUSED;
+        }
+        if (given->steps && (format != ATTN_DRAWING_HTML || i > 0))
+            return misused("--steps prints text, or writes one page: -o steps.html");
+    }
+    return EXIT_DONE;
+}
+
+static int check_request(const explain_request *given, const step_options *built_in) {
+    bool model = given->count > 0;
+    if ((built_in->scale > 0 || built_in->causal || built_in->window >= 0) && (!given->steps || model))
+        return misused("--scale, --causal and --window belong to --steps without a model");
+    if (!given->positions && (given->columns > 0 || given->length > 0))
+        return misused("--columns and --length belong to --positions");
+    if (given->positions && given->steps) return misused("--steps or --positions, not both");
+    if (given->json && (given->steps || given->positions || given->files[0] != NULL))
+        return misused("--json prints the explanation of a model; for a file: -o x.json");
+    if (given->view == ATTN_VIEW_ROLLOUT && given->head > 0)
+        return misused("--view rollout is over all heads: leave out --head");
+    if (given->example > 0 && given->id != NULL) return misused("--example or --id, not both");
+    size_t inputs = (given->count > 0 ? given->count - 1 : 0) + (given->file != NULL);
+    if (given->files[0] != NULL && inputs > 1) return misused("-o is for one example: give one INPUT");
+    return check_files(given);
+}
+
+static int explain_built_in(const explain_request *given, const step_options *options) {
+    steps shown;
+    if (given->files[0] != NULL)
+        return misused("-o with --steps is for a model: attn explain --steps MODEL INPUT");
+    if (!steps_compute(options, &shown)) return EXIT_FAILED;
+    steps_print(options, &shown, terminal_color_of_output((terminal_choice)given->color));
+    return EXIT_DONE;
+}
+
+static int explain_request_of(explain_request *given, const step_options *built_in) {
+    int code = check_request(given, built_in);
+    if (code != EXIT_DONE) return code;
+    if (given->positions) return explain_positions(given);
+    if (given->steps && given->count == 0 && given->file == NULL) return explain_built_in(given, built_in);
+    if (given->count == 0 || (given->count <= FIRST_INPUT && given->file == NULL))
+        return explain_nothing(given);
+    return explain_run(given);
+}
+
+/* ---- flags ---- */
+
+static const char *const views[] = {"weights", "rollout", "gradient", NULL};
+static const char *const parts[] = {"auto", "encoder", "decoder", "source", "pool", NULL};
+
+static const char about[] =
+    "What the answer of a model looks at. INPUT is a text, or, where the model reads\n"
+    "something else, a file: a recording, a picture, a folder with a graph; a molecule\n"
+    "may be given as it is written (SMILES). - are the lines of standard input.\n\n"
+    "The terminal shows the answer, then how much each row looks at each column: the\n"
+    "last layer, the mean of its heads, unless flags say otherwise; of an answer that\n"
+    "is a text of its own length, how its symbols look at the input. Below it stand\n"
+    "contributions (gradient x input): how each row moved the score of the answer.\n"
+    "Models without attention have these alone. Attention weights say where numbers\n"
+    "flow, not why the answer is what it is.\n\n"
+    "-o writes a drawing (.svg, .png), a page to explore (.html) or every number\n"
+    "(.tsv, .json).\n\n"
+    "--steps prints one self-attention step by step: the words as vectors, their\n"
+    "queries, keys and values, and word by word the scores, the softmax weights and\n"
+    "the weighted sum; with a model for one --row of its INPUT, else for a sentence\n"
+    "that is built in: 看 小猫 它 好 可爱 (look, the kitten, it is so cute). --scale,\n"
+    "--causal and --window belong to that one.\n";
+
+static const char examples[] =
+    "  attn explain pos.safetensors \"I saw a saw\"\n"
+    "  attn explain pos.safetensors \"I saw a saw\" --layer 1 --head 2 --top 3\n"
+    "  attn explain g2p.safetensors attention -o looks.html -o looks.svg\n"
+    "  attn explain cora.safetensors cora/ --row 31336\n"
+    "  attn explain tox.safetensors \"c1ccccc1O\" -o phenol.svg\n"
+    "  attn explain pos.safetensors --file test.conllu --example 7\n"
+    "  attn explain --steps\n"
+    "  attn explain --steps --scale 1      without the division by √d_k\n"
+    "  attn explain --steps pos.safetensors \"I saw a saw\" --row 4 -o steps.html\n"
+    "  attn explain --positions -o positions.svg\n";
+
+enum { OWN_FLAGS = 30 };
+
+static int own_flags(explain_request *given, step_options *built_in, argument_flag *flags) {
+    const int64_t most = INT64_C(1) << 40;
+    const argument_flag own[] = {
+        argument_integer("layer", &given->layer, "N", NULL, 1, most, "counted from 1 (default: the last)"),
+        argument_integer("head", &given->head, "N", NULL, 1, most,
+                         "counted from 1 (default: the mean of all)"),
+        argument_choice(
+            "part", &given->part, NULL, "auto", parts,
+            "whose attention: source is a decoder's on its input, pool what makes one vector of rows"),
+        argument_choice("view", &given->view, NULL, "weights", views,
+                        "rollout: over all layers; gradient: weight x gradient"),
+        argument_integer("top", &given->top, "K", NULL, 1, 100,
+                         "for each row what it looked at most, not a map"),
+        argument_text("row", &given->row, "R", "number or name of a row: its answer, its weights, its steps"),
+        argument_text("label", &given->label, "NAME", "contributions to this label (default: the answer)"),
+        argument_text("output", &given->output, "NAME", "of a model with several target columns"),
+        argument_integer("member", &given->member, "N", NULL, 1, 1000000,
+                         "one network of several (default: the mean of all)"),
+        argument_text("file", &given->file, "FILE", "examples in any format that the model reads"),
+        argument_text("format", &given->format, "F", "of the file (default: from its name and content)"),
+        argument_integer("example", &given->example, "N", NULL, 1, most, "of a file or text, counted from 1"),
+        argument_text("id", &given->id, "NAME", "the same by what the file calls it"),
+        argument_integer("piece", &given->piece, "N", NULL, 1, most,
+                         "of an example that is longer than the model sees at once"),
+        argument_letter(argument_repeated("out", given->files, EXPLAIN_FILES, "FILE",
+                                          ".svg, .png, .html, .tsv or .json; may be given again"),
+                        'o'),
+        argument_switch("force", &given->force, "replace files that are there already"),
+        argument_switch("json", &given->json, "every number on standard output"),
+        argument_switch("grid", &given->grid, ".svg, .png: all layers and heads"),
+        argument_switch("matrix", &given->matrix, "the matrix, also of graphs, molecules, pictures"),
+        argument_text("title", &given->title, "TEXT", "of the drawing (default: the answer)"),
+        argument_switch("dark", &given->dark, ".svg, .png: light on dark"),
+        argument_integer("seed", &given->seed, "N", NULL, 0, INT64_MAX,
+                         "of the layout of a graph (default 1)"),
+        argument_switch("steps", &given->steps, "one attention, every step with its numbers"),
+        argument_number("scale", &built_in->scale, "S", NULL, 1e-3, 1e3,
+                        "times S instead of ÷ √d_k; 1: the plain dot product"),
+        argument_switch("causal", &built_in->causal, "a word sees itself and the words before it"),
+        argument_integer("window", &built_in->window, "R", NULL, 0, 1000000,
+                         "a word sees the words at most R away"),
+        argument_switch("positions", &given->positions, "the vectors of positions, of a model or sinusoidal"),
+        argument_integer("columns", &given->columns, "N", NULL, 1, 65536, "--positions: of the vectors"),
+        argument_integer("length", &given->length, "N", NULL, 1, 65536, "--positions: how many"),
+        argument_choice("color", &given->color, NULL, "auto", terminal_color_choices,
+                        "colour in the terminal"),
+    };
+    memcpy(flags, own, sizeof own);
+    return (int)(sizeof own / sizeof own[0]);
+}
+
+/* The settings of predictions that decide what there is to explain. */
+static int setting_flags(explain_request *given, argument_flag *flags) {
+    static const char *const wanted[] = {"beam", "length-penalty", "longest", "pretokenized"};
+    argument_flag all[OPENING_SETTINGS];
+    int count = opening_setting_flags(&given->settings, all), kept = 0;
+    for (int i = 0; i < count; i++)
+        for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++)
+            if (strcmp(all[i].name, wanted[w]) == 0) flags[kept++] = all[i];
+    return kept;
+}
 
 int command_explain(int count, char **arguments) {
-    explain_arguments given = {.color = TERMINAL_AUTO, .options.window = -1};
-    const argument_flag flags[] = {
-        argument_switch("steps", &given.steps, "the built-in example, every step with its numbers"),
-        argument_number("scale", &given.options.scale, "S", NULL, 1e-3, 1e3,
-                        "times S instead of ÷ √d_k; 1: the plain dot product"),
-        argument_switch("causal", &given.options.causal, "a word sees itself and the words before it"),
-        argument_integer("window", &given.options.window, "R", NULL, 0, 1000000,
-                         "a word sees the words at most R away"),
-        argument_integer("beam", &given.beam, "N", "4", 1, 1024, "how the model's answer is searched for"),
-        argument_choice("color", &given.color, NULL, "auto", terminal_color_choices,
-                        "colour in the heat map"),
-    };
+    explain_request given = {.color = TERMINAL_AUTO, .seed = -1};
+    step_options built_in = {.window = -1};
+    argument_flag flags[OWN_FLAGS + 1 + OPENING_SETTINGS];
+    int used = own_flags(&given, &built_in, flags);
+    used += setting_flags(&given, flags + used);
+    flags[used++] = argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores");
     argument_list list = {
         .command = "explain",
-        .usage = "MODEL \"text\" ... | --steps [flags]",
-        .about = "With a model that answers with sequences: the answer to each text and a heat map\n"
-                 "of what its symbols (rows) look at in the text (columns): the attention of the\n"
-                 "decoder's last block, the mean of its heads. - are the lines of standard input.\n"
-                 "Where the input is no text, a file is named instead: a recording, a picture.\n\n"
-                 "--steps prints one self-attention step by step: the words as vectors, their\n"
-                 "queries, keys and values, and word by word the scores, the softmax weights and\n"
-                 "the weighted sum; then the weights as a heat map. The sentence is built in:\n"
-                 "看 小猫 它 好 可爱 (look, the kitten, it is so cute). --scale, --causal and\n"
-                 "--window belong to it.\n",
-        .examples = "  attn explain g2p.safetensors attention\n"
-                    "  attn explain --steps\n"
-                    "  attn explain --steps --scale 1      without the division by √d_k\n"
-                    "  attn explain --steps --causal       no word looks ahead\n",
+        .usage = "MODEL INPUT ... | --steps [MODEL INPUT] | --positions [MODEL]",
+        .about = about,
+        .examples = examples,
         .flags = flags,
-        .flag_count = sizeof flags / sizeof flags[0],
+        .flag_count = (size_t)used,
         .positional = given.positional,
-        .positional_limit = POSITIONALS,
+        .positional_limit = EXPLAIN_INPUTS + 1,
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     given.count = list.positional_count;
-    if (given.steps ? given.count > 0 : given.count <= FIRST_TEXT) return explain_nothing(&given);
-    if (!given.steps && (given.options.scale > 0 || given.options.causal || given.options.window >= 0)) {
-        fputs("attn explain: --scale, --causal and --window belong to --steps\n", stderr);
-        return EXIT_MISUSED;
-    }
-    if (!given.steps) return explain_model(&given);
-    steps shown;
-    if (!steps_compute(&given.options, &shown)) return EXIT_FAILED;
-    steps_print(&given.options, &shown, terminal_color_of_output((terminal_choice)given.color));
-    return EXIT_DONE;
+    return explain_request_of(&given, &built_in);
 }

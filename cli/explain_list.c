@@ -1,0 +1,208 @@
+/* explain_list.c: what each row looked at most, with its answer and contribution, and contributions as bars.
+ *
+ *     word   answer        ±        looks at
+ *     It     PRON  0.99  +0.412     cat 0.61   It 0.20   was 0.11
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explain.h"
+#include "text.h"
+
+enum { WIDEST_NAME = 20, WIDEST_ANSWER = 16, USUAL_TOP = 3, MOST_TOP = 100, NUMBER = 9 };
+
+/* ---- columns ---- */
+
+typedef struct columns {
+    const explain_view *view;
+    const attn_explanation *explanation;
+    const double *contributions; /* NULL: none */
+    double largest;              /* of them */
+    int64_t rows;
+    int name, answer; /* cells; 0: there is none */
+    bool probable;    /* answers have probabilities */
+} columns;
+
+static int widest(const char *name, int so_far, int limit) {
+    int one = text_width(name);
+    if (one > limit) one = limit;
+    return one > so_far ? one : so_far;
+}
+
+static void measure(columns *of) {
+    bool each = of->rows == attn_explanation_answers(of->explanation) && of->rows > 1;
+    for (int64_t r = 0; r < of->rows; r++) {
+        of->name = widest(of->view != NULL && of->view->map != NULL ? explain_query_name(of->view, r)
+                                                                    : explain_row_name(of->explanation, r),
+                          of->name, WIDEST_NAME);
+        const char *answer = each ? attn_explanation_answer(of->explanation, r) : NULL;
+        if (answer == NULL) continue;
+        of->answer = widest(answer, of->answer, WIDEST_ANSWER);
+        of->probable |= !isnan(attn_explanation_probability(of->explanation, r));
+    }
+}
+
+/* A name or a number, and spaces up to `cells`. */
+static void print_field(const char *text, int cells) {
+    text_print_spaces(stdout, cells - text_print_cut(stdout, text, cells));
+}
+
+static void print_answer(const columns *of, int64_t row) {
+    if (of->answer == 0) return;
+    const char *answer = attn_explanation_answer(of->explanation, row);
+    fputs("  ", stdout);
+    print_field(answer != NULL ? answer : "", of->answer);
+    double probability = attn_explanation_probability(of->explanation, row);
+    if (of->probable && isnan(probability)) fputs("      ", stdout);
+    if (!isnan(probability)) printf("  %.2f", probability);
+}
+
+static void print_heading(const columns *of, const explain_names *names, const explain_screen *screen) {
+    char line[160];
+    int name = text_width(names->row);
+    snprintf(line, sizeof line, "  %s%*s", names->row, of->name > name ? of->name - name : 0, "");
+    terminal_remark(screen->color, line);
+    if (of->answer > 0) {
+        snprintf(line, sizeof line, "  %-*s%s", of->answer > 6 ? of->answer : 6, "answer",
+                 of->probable ? "      " : "");
+        terminal_remark(screen->color, line);
+    }
+    if (of->contributions != NULL) {
+        snprintf(line, sizeof line, "  %*s", NUMBER + 1, "±");
+        terminal_remark(screen->color, line);
+    }
+    if (of->view != NULL && of->view->map != NULL) terminal_remark(screen->color, "   looks at");
+    putchar('\n');
+}
+
+/* The strongest entries of a row, as many as the line has room for. */
+static void print_entries(const explain_view *view, int64_t query, int top, int used, int width) {
+    int64_t entries[MOST_TOP];
+    int count = explain_strongest(view, query, top, false, entries);
+    int indent = used;
+    for (int i = 0; i < count; i++) {
+        const char *name = explain_key_name(view, explain_entry_key(view, query, entries[i]));
+        int cells = text_width(name);
+        if (cells > WIDEST_NAME) cells = WIDEST_NAME;
+        if (used + 3 + cells + 6 > width && used > indent) {
+            putchar('\n');
+            text_print_spaces(stdout, indent);
+            used = indent;
+        }
+        fputs("   ", stdout);
+        text_print_cut(stdout, name, WIDEST_NAME);
+        printf(" %.*f", view->scale < 0.1 ? 4 : 2, explain_entry(view, query, entries[i]));
+        used += 3 + cells + (view->scale < 0.1 ? 7 : 5);
+    }
+}
+
+/* ---- the list ---- */
+
+static void print_line(const columns *of, int64_t row, int top, const explain_screen *screen) {
+    fputs("  ", stdout);
+    print_field(explain_query_name(of->view, row), of->name);
+    print_answer(of, row);
+    int used = 2 + of->name + (of->answer > 0 ? 2 + of->answer + (of->probable ? 6 : 0) : 0);
+    if (of->answer > 0 && of->answer < 6) {
+        text_print_spaces(stdout, 6 - of->answer);
+        used += 6 - of->answer;
+    }
+    if (of->contributions != NULL) {
+        fputs("  ", stdout);
+        explain_signed_number(of->contributions[row], NUMBER);
+        used += 2 + NUMBER;
+    }
+    print_entries(of->view, row, top, used, screen->width);
+    putchar('\n');
+}
+
+/* A heading needs room, too. */
+static void fit_heading(columns *of, const explain_names *names) {
+    of->name = widest(names->row, of->name, WIDEST_NAME);
+}
+
+void explain_list_print(const explain_view *view, const explain_names *names, const explain_screen *screen) {
+    columns of = {.view = view, .explanation = view->explanation, .rows = view->queries};
+    explain_names titled = *names;
+    if (!explain_queries_are_rows(view)) titled.row = "written";
+    if (explain_queries_are_rows(view) && explain_contribution_scale(view->explanation) > 0)
+        of.contributions = attn_explanation_contributions(view->explanation);
+    measure(&of);
+    fit_heading(&of, &titled);
+    int64_t row = view->choice.row, first = row >= 0 && row < of.rows ? row : 0;
+    int64_t end = row >= 0 && row < of.rows ? row + 1 : of.rows;
+    int64_t top = view->choice.top > 0 ? view->choice.top : row >= 0 ? 10 : USUAL_TOP;
+    if (view->choice.top == 0 && end - first > EXPLAIN_ROWS) end = first + EXPLAIN_ROWS;
+    print_heading(&of, &titled, screen);
+    for (int64_t r = first; r < end; r++) print_line(&of, r, (int)(top < MOST_TOP ? top : MOST_TOP), screen);
+    if (row < 0 && end < of.rows) {
+        char note[200];
+        snprintf(note, sizeof note,
+                 "  the first %" PRId64 " of %" PRId64
+                 " rows; --row R: one of them, --top %d: all, -o x.html: everything\n",
+                 end, of.rows, USUAL_TOP);
+        terminal_remark(screen->color, note);
+    }
+    if (of.contributions != NULL) {
+        putchar('\n');
+        explain_contribution_legend(view->explanation, screen);
+    }
+}
+
+/* ---- bars ---- */
+
+/* Cells left or right of the middle, in eighths where the bar grows to the right. */
+static void print_bar(const explain_screen *screen, double part, int half) {
+    static const char *const eighths[8] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int full = (int)(fabs(part) * half * 8 + 0.5), cells = full / 8;
+    const char *rest = part > 0 ? eighths[full % 8] : full % 8 >= 4 ? "▐" : "";
+    int used = cells + (*rest != '\0');
+    if (part < 0) text_print_spaces(stdout, half - used);
+    if (part > 0) text_print_spaces(stdout, half);
+    if (screen->color != TERMINAL_PLAIN && used > 0)
+        fputs(part < 0 ? "\033[38;5;32m" : "\033[38;5;131m", stdout);
+    if (part < 0) fputs(rest, stdout);
+    for (int i = 0; i < cells; i++) fputs("█", stdout);
+    if (part > 0) fputs(rest, stdout);
+    if (screen->color != TERMINAL_PLAIN && used > 0) fputs("\033[0m", stdout);
+    if (part < 0) text_print_spaces(stdout, half);
+    if (part > 0) text_print_spaces(stdout, half - used);
+    if (!(part < 0) && !(part > 0)) text_print_spaces(stdout, 2 * half);
+}
+
+void explain_bars_print(const attn_explanation *explanation, const explain_names *names,
+                        const explain_screen *screen) {
+    enum { WIDEST_HALF = 20, NARROWEST_HALF = 3 };
+    columns of = {.explanation = explanation,
+                  .contributions = attn_explanation_contributions(explanation),
+                  .largest = explain_contribution_scale(explanation),
+                  .rows = attn_explanation_rows(explanation)};
+    if (of.contributions == NULL || of.rows == 0) return;
+    measure(&of);
+    fit_heading(&of, names);
+    int used = 2 + of.name + (of.answer > 0 ? 2 + of.answer + (of.probable ? 6 : 0) : 0) + 2 + NUMBER + 2;
+    int half = (screen->width - used) / 2;
+    if (half > WIDEST_HALF) half = WIDEST_HALF;
+    if (half < NARROWEST_HALF) half = NARROWEST_HALF;
+    int64_t shown = of.rows > EXPLAIN_ROWS ? EXPLAIN_ROWS : of.rows;
+    for (int64_t r = 0; r < shown; r++) {
+        fputs("  ", stdout);
+        print_field(explain_row_name(explanation, r), of.name);
+        print_answer(&of, r);
+        fputs(" │", stdout);
+        print_bar(screen, of.largest > 0 ? of.contributions[r] / of.largest : 0, half);
+        fputs("│", stdout);
+        explain_signed_number(of.contributions[r], NUMBER);
+        putchar('\n');
+    }
+    if (shown < of.rows) {
+        char note[160];
+        snprintf(note, sizeof note,
+                 "  the first %" PRId64 " of %" PRId64 " rows: -o x.html shows everything\n", shown, of.rows);
+        terminal_remark(screen->color, note);
+    }
+    putchar('\n');
+    explain_contribution_legend(explanation, screen);
+}
