@@ -142,8 +142,8 @@ static const char *const parts[] = {"auto", "encoder", "decoder", "source", "poo
 
 static const char about[] =
     "What the answer of a model looks at. INPUT is a text, or, where the model reads\n"
-    "something else, a file: a recording, a picture, a folder with a graph; a molecule\n"
-    "may be given as it is written (SMILES). - are the lines of standard input.\n\n"
+    "something else, a file: a recording, a picture, a folder with a graph; molecules\n"
+    "also as they are written (SMILES). - are the lines of standard input.\n\n"
     "The terminal shows the answer, then how much each row looks at each column: the\n"
     "last layer, the mean of its heads, unless flags say otherwise; of an answer that\n"
     "is a text of its own length, how its symbols look at the input. Below it stand\n"

@@ -80,7 +80,8 @@ static void print_heading(const columns *of, const explain_names *names, const e
 /* The strongest entries of a row, as many as the line has room for. */
 static void print_entries(const explain_view *view, int64_t query, int top, int used, int width) {
     int64_t entries[MOST_TOP];
-    int count = explain_strongest(view, query, top, false, entries);
+    bool even = !view->sparse && view->keys > EXPLAIN_ROWS && explain_rows_are_numbers(view->explanation);
+    int count = explain_strongest(view, query, top, even, entries);
     int indent = used;
     for (int i = 0; i < count; i++) {
         const char *name = explain_key_name(view, explain_entry_key(view, query, entries[i]));

@@ -10,18 +10,6 @@
 #include "explain.h"
 #include "text.h"
 
-/* A name without digits that nobody reads. */
-static void print_number(const char *name, int width) {
-    char text[32];
-    const char *point = strchr(name, '.');
-    if (point == NULL)
-        snprintf(text, sizeof text, "%s", name);
-    else
-        snprintf(text, sizeof text, "%.*f", strlen(point) > 3 ? 3 : (int)strlen(point) - 1,
-                 strtod(name, NULL));
-    printf("%*s", width, text);
-}
-
 /* ---- segments ---- */
 
 typedef struct segment {
@@ -59,29 +47,37 @@ static explain_view mean_of(const explain_view *view, const segment *of, double 
     return mean;
 }
 
-static void print_segment(const explain_view *view, const segment *of, int answer, double *numbers) {
+/* As many of the strongest as the line has room for. */
+static void print_peaks(const explain_view *mean, int used, int width) {
+    enum { PEAKS = 3, MOST = 16 };
+    int64_t top = mean->choice.top > 0 ? mean->choice.top : PEAKS, entries[MOST];
+    int count = explain_strongest(mean, 0, top < MOST ? (int)top : MOST, true, entries);
+    for (int i = 0; i < count; i++) {
+        const char *name = explain_key_name(mean, entries[i]);
+        used += 3 + text_width(name) + 6;
+        if (used > width && i > 0) break;
+        printf("   %s %.3f", name, mean->numbers[entries[i]]);
+    }
+}
+
+static void print_segment(const explain_view *view, const segment *of, int answer, double *numbers,
+                          int width) {
     const attn_explanation *explanation = view->explanation;
-    fputs("  ", stdout);
-    print_number(explain_row_name(explanation, of->first), 8);
-    fputs(" – ", stdout);
-    print_number(explain_row_name(explanation, of->end - 1), 8);
-    fputs("  ", stdout);
+    /* Names are numbers: nothing to escape. */
+    int used = printf("  %7s – %-7s  ", explain_row_name(explanation, of->first),
+                      explain_row_name(explanation, of->end - 1)) -
+               2; /* the dash has three bytes */
     text_print_spaces(stdout, answer - text_print_cut(stdout, of->answer, answer));
-    if (!isnan(of->probability)) printf("  %.2f", of->probability);
+    used += answer;
+    if (!isnan(of->probability)) used += printf("  %.2f", of->probability);
     if (attn_explanation_contributions(explanation) != NULL) {
         fputs("  ", stdout);
         explain_signed_number(of->contribution, 9);
+        used += 11;
     }
     if (view->map != NULL && explain_queries_are_rows(view)) {
-        enum { PEAKS = 3 };
-        int64_t top = view->choice.top > 0 ? view->choice.top : PEAKS, entries[16];
         explain_view mean = mean_of(view, of, numbers);
-        int count = explain_strongest(&mean, 0, top < 16 ? (int)top : 16, true, entries);
-        for (int i = 0; i < count; i++) {
-            fputs("   ", stdout);
-            print_number(explain_key_name(view, entries[i]), 0);
-            printf(" %.3f", mean.numbers[entries[i]]);
-        }
+        print_peaks(&mean, used, width);
     }
     putchar('\n');
 }
@@ -101,7 +97,7 @@ void explain_segments_print(const explain_view *view, const explain_screen *scre
     int64_t at = 0;
     while (at < rows && count++ < EXPLAIN_ROWS) {
         segment now = next_segment(explanation, at);
-        print_segment(view, &now, answer, numbers);
+        print_segment(view, &now, answer, numbers, screen->width);
         at = now.end;
     }
     if (at < rows) {
@@ -123,6 +119,7 @@ typedef struct means {
     const explain_view *view;
     const explain_screen *screen;
     int64_t lines, columns;
+    int cell;        /* cells of a column */
     double *numbers; /* [lines][columns]: how much of a row's weight goes to the rows of a column */
     double scale;
     bool is_signed;
@@ -152,15 +149,14 @@ static void gather(means *of) {
 
 enum { LABEL = 8 };
 
-/* What every tenth column begins with. */
+/* What every tenth cell or so begins with. */
 static void print_axis(const means *of) {
-    text_print_spaces(stdout, LABEL);
-    fputs("   ", stdout);
-    for (int64_t c = 0; c < of->columns; c += 10) {
-        char text[32];
+    int64_t step = (9 + of->cell) / of->cell;
+    text_print_spaces(stdout, LABEL + 2);
+    for (int64_t c = 0; c < of->columns; c += step) {
         const char *name = explain_key_name(of->view, first_of(c, of->view->keys, of->columns));
-        snprintf(text, sizeof text, strchr(name, '.') != NULL ? "%.2f" : "%.0f", strtod(name, NULL));
-        printf("%-10s", text);
+        if (c + step <= of->columns || (of->columns - c) * of->cell >= text_width(name))
+            text_print_left(stdout, name, (int)step * of->cell);
     }
     putchar('\n');
 }
@@ -173,7 +169,7 @@ static void print_strip(const means *of) {
             sums[bin_of(k, of->view->keys, of->columns)] += numbers[k];
         for (int64_t c = 0; c < of->columns; c++) largest = fmax(largest, fabs(sums[c]));
         printf("%*s± │", LABEL - 1, "");
-        for (int64_t c = 0; c < of->columns; c++) explain_cell(of->screen, sums[c], largest, true, 1);
+        for (int64_t c = 0; c < of->columns; c++) explain_cell(of->screen, sums[c], largest, true, of->cell);
         putchar('\n');
     }
     free(sums);
@@ -187,21 +183,18 @@ void explain_means_print(const explain_view *view, const explain_screen *screen)
     of.columns = room < COLUMNS ? room : COLUMNS;
     if (of.columns > view->keys) of.columns = view->keys;
     if (of.lines < 1 || of.columns < 1) return;
+    of.cell = room / of.columns < 3 ? (int)(room / of.columns) : 3;
     of.numbers = calloc((size_t)(of.lines * of.columns), sizeof *of.numbers);
     if (of.numbers == NULL) return;
     gather(&of);
     print_axis(&of);
     for (int64_t l = 0; l < of.lines; l++) {
         const char *name = explain_query_name(view, first_of(l, view->queries, of.lines));
-        if (explain_queries_are_rows(view)) {
-            print_number(name, LABEL);
-        } else {
-            text_print_spaces(stdout, LABEL - text_width(name));
-            text_print_cut(stdout, name, LABEL);
-        }
+        text_print_spaces(stdout, LABEL - text_width(name));
+        text_print_cut(stdout, name, LABEL);
         fputs(" │", stdout);
         for (int64_t c = 0; c < of.columns; c++)
-            explain_cell(screen, of.numbers[l * of.columns + c], of.scale, of.is_signed, 1);
+            explain_cell(screen, of.numbers[l * of.columns + c], of.scale, of.is_signed, of.cell);
         putchar('\n');
     }
     print_strip(&of);

@@ -159,7 +159,7 @@ void explain_show(const explain_view *view, const explain_names *names, const ex
         explain_bars_print(explanation, names, screen);
     else if (even && plain && view->choice.row < 0)
         explain_means_print(view, screen);
-    else if (suits_list(view))
+    else if (suits_list(view) || (even && plain))
         explain_list_print(view, names, screen);
     else
         explain_map_print(view, screen);

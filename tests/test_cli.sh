@@ -71,7 +71,22 @@ mistake "is a part of graph, not of attention" bench attention --only hub
 mistake "did you mean graph?" bench grap
 mistake "attn explain --steps" explain
 mistake "no text given: attn explain missing.safetensors TEXT" explain missing.safetensors
-mistake "takes no missing.safetensors" explain --steps missing.safetensors
+mistake "no text given: attn explain --steps missing.safetensors TEXT" explain --steps missing.safetensors
+mistake "belong to --steps without a model" explain --steps missing.safetensors word --scale 1
+mistake "-o with --steps is for a model" explain --steps -o steps.html
+mistake "did you mean --layer?" explain missing.safetensors word --lyer 1
+mistake "--layer 0: must be a whole number" explain missing.safetensors word --layer 0
+mistake "--view heat: must be weights, rollout or gradient" explain missing.safetensors word --view heat
+mistake "rollout is over all heads" explain missing.safetensors word --view rollout --head 1
+mistake "-o x.gif: its ending says what it is" explain missing.safetensors word -o x.gif
+mistake "-o goes to a file" explain missing.safetensors word -o -
+mistake "-o is for one example" explain missing.safetensors a b -o x.svg
+mistake "--example or --id" explain missing.safetensors a --example 1 --id b
+mistake "belong to --positions" explain missing.safetensors a --length 3
+mistake "--positions writes .svg" explain --positions -o x.html
+mistake "--positions takes a model, or nothing" explain --positions a b
+mistake "--steps or --positions" explain --positions --steps
+mistake "--json prints the explanation" explain missing.safetensors a --json -o x.json
 mistake "--window belong to --steps" explain missing.safetensors word --causal
 mistake "there is no flag -x" explain -x
 
