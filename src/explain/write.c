@@ -74,7 +74,7 @@ static attn_status write_format(const attn_explanation *explanation, const attn_
     case ATTN_DRAWING_PNG:
         if (options->grid || options->matrix) return at_draw_matrices(explanation, options, writer);
         return at_draw_scene(explanation, options, writer);
-    case ATTN_DRAWING_HTML: break;
+    case ATTN_DRAWING_HTML: return at_write_page(explanation, options, writer);
     }
     return at_fail(explanation->context, ATTN_UNSUPPORTED, "drawing: the format is %d", (int)options->format);
 }

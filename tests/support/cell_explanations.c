@@ -33,7 +33,10 @@ static void check_files(attn_context *context, const char *name, attn_explanatio
     static const struct {
         attn_drawing_format format;
         const char *begins;
-    } files[] = {{ATTN_DRAWING_TSV, "part\t"}, {ATTN_DRAWING_JSON, "{"}};
+    } files[] = {{ATTN_DRAWING_TSV, "part\t"},
+                 {ATTN_DRAWING_JSON, "{"},
+                 {ATTN_DRAWING_SVG, "<"},
+                 {ATTN_DRAWING_HTML, "<!"}};
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
         attn_drawing_options drawing;
         const char *bytes = NULL;
