@@ -84,6 +84,16 @@ function sized(canvas, width, height) {
     return context;
 }
 
+// The width of the widest of `count` names: of those with most letters.
+function widest(context, count, name) {
+    const lengths = [];
+    for (let i = 0; i < count; i++) lengths.push([name(i).length, i]);
+    lengths.sort((a, b) => b[0] - a[0]);
+    let width = 0;
+    for (const [, i] of lengths.slice(0, 16)) width = Math.max(width, context.measureText(name(i)).width);
+    return width;
+}
+
 // A text no wider than `most`, with an ellipsis.
 function fitted(context, text, most) {
     if (context.measureText(text).width <= most) return text;

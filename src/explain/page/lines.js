@@ -30,9 +30,8 @@ lines.measure = function () {
 // As wide as the longest name and a number beside it, if that leaves room for lines.
 lines.columnWidth = function (count, name) {
     const context = this.canvas.getContext("2d");
-    let width = 0;
     context.font = "14px " + variable("--font");
-    for (let i = 0; i < Math.min(count, 500); i++) width = Math.max(width, context.measureText(name(i)).width);
+    const width = widest(context, count, name);
     const room = this.place.clientWidth;
     return Math.round(Math.min(width + (room < 420 ? 62 : 84), room * 0.37));
 };

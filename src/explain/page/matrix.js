@@ -39,9 +39,7 @@ matrix.measure = function () {
     const {queries, keys} = layerData(), width = this.canvas.clientWidth, small = width < 420;
     const context = this.canvas.getContext("2d");
     context.font = "600 12px " + variable("--font");
-    let across = 0, down = 0;
-    for (let i = 0; i < Math.min(queries, 400); i++) across = Math.max(across, context.measureText(queryName(i)).width);
-    for (let i = 0; i < Math.min(keys, 400); i++) down = Math.max(down, context.measureText(keyName(i)).width);
+    const across = widest(context, queries, queryName), down = widest(context, keys, keyName);
     const marginLeft = Math.min(across + 12, small ? 76 : 120), marginTop = Math.min(down + 12, small ? 76 : 110);
     const plotWidth = width - marginLeft - 2;
     const cellWidth = Math.min(plotWidth / keys, 46);

@@ -8,16 +8,26 @@ strip.make = function (place) {
         const list = make("div", "strip");
         const start = names.join("").match(/[\p{L}]/u);
         if (start && /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(start[0])) list.dir = "rtl";
-        const words = names.map((name, i) => {
-            const word = make("button", "strip-word");
+        const words = [], add = i => {
+            const name = names[i], word = make("button", "strip-word");
             word.type = "button";
             word.tabIndex = i ? -1 : 0;
             word.append(make("bdi", "", name === "" ? "␣" : name));
             if (answers) word.append(make("bdi", "tag", data.answers[i]));
             word.dataset.index = i;
             list.append(word);
-            return word;
-        });
+            words.push(word);
+        };
+        // Many words follow in pieces, so that the page is there at once.
+        const some = () => {
+            for (let end = Math.min(words.length + 150, names.length); words.length < end;) add(words.length);
+            if (words.length < names.length)
+                setTimeout(() => {
+                    some();
+                    this.update(new Set(["size"]));
+                }, 0);
+        };
+        some();
         const at = event => {
             const word = event.target.closest(".strip-word");
             return word ? Number(word.dataset.index) : -1;
