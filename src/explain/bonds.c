@@ -82,9 +82,7 @@ static attn_status mark_turns(attn_context *context, const at_scene *scene, int8
     return ATTN_OK;
 }
 
-static attn_status lay_out(at_formula *formula) {
-    const at_scene *scene = formula->scene;
-    attn_context *context = formula->drawing->context;
+attn_status at_formula_lay_out(attn_context *context, const at_scene *scene, double *x, double *y) {
     int8_t *marks = at_allocate(context, scene->edges, 1, "a molecule");
     attn_status status = marks ? mark_turns(context, scene, marks) : ATTN_OUT_OF_MEMORY;
     at_molecule_sketch sketch = {.atoms = scene->rows,
@@ -93,7 +91,7 @@ static attn_status lay_out(at_formula *formula) {
                                  .to = scene->to,
                                  .order = scene->order,
                                  .direction = marks};
-    if (status == ATTN_OK) status = at_layout_molecule(context, &sketch, formula->x, formula->y);
+    if (status == ATTN_OK) status = at_layout_molecule(context, &sketch, x, y);
     at_release(context, marks);
     return status;
 }
@@ -204,7 +202,8 @@ attn_status at_formula_place(at_drawing *drawing, at_formula *formula) {
     formula->reach = at_allocate(context, scene->rows, sizeof *formula->reach, "a molecule");
     if (!formula->x || !formula->y || !formula->degree || !formula->side || !formula->reach)
         return ATTN_OUT_OF_MEMORY;
-    attn_status status = lay_out(formula);
+    attn_status status =
+        at_formula_lay_out(formula->drawing->context, formula->scene, formula->x, formula->y);
     if (status != ATTN_OK) return status;
     scale(formula);
     for (int64_t e = 0; e < scene->edges; e++) {

@@ -15,6 +15,8 @@ typedef struct at_formula {
     double *reach;   /* [rows]: how far bonds stay away from an atom with letters; 0: it has none */
 } at_formula;
 
+/* Where the atoms of a scene stand, in bonds, y upwards; cis and trans as the scene says. */
+attn_status at_formula_lay_out(attn_context *context, const at_scene *scene, double *x, double *y);
 attn_status at_formula_place(at_drawing *drawing, at_formula *formula);
 void at_formula_free(at_formula *formula);
 /* The lines of a bond. */

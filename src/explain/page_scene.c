@@ -4,6 +4,7 @@
 #include "explain/page.h"
 
 #include "base/memory.h"
+#include "explain/bonds.h"
 #include "explain/layout.h"
 
 #include <math.h>
@@ -41,14 +42,7 @@ static attn_status put_nodes(const attn_explanation *explanation, const attn_dra
     if (!status && scene->kind == AT_SCENE_GRAPH)
         status = at_layout_graph(context, scene->rows, scene->edges, scene->from, scene->to,
                                  options ? options->seed : 1, x, y);
-    if (!status && scene->kind == AT_SCENE_MOLECULE) {
-        at_molecule_sketch sketch = {.atoms = scene->rows,
-                                     .bonds = scene->edges,
-                                     .from = scene->from,
-                                     .to = scene->to,
-                                     .order = scene->order};
-        status = at_layout_molecule(context, &sketch, x, y);
-    }
+    if (!status && scene->kind == AT_SCENE_MOLECULE) status = at_formula_lay_out(context, scene, x, y);
     if (!status) {
         put_places(writer, "x", x, scene->rows);
         put_places(writer, "y", y, scene->rows);
