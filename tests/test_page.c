@@ -479,6 +479,15 @@ static void test_size_and_time(void **state) {
                                            .sharpness = 0.4 + 0.3 * l,
                                            .gradients = 1});
     made_page page = make_page(explanation, "size", NULL);
+    for (int again = 0; again < 2; again++) { /* other programs may have taken the processor */
+        at_writer writer = {.context = context};
+        attn_drawing_options options;
+        attn_drawing_options_init(&options);
+        double begin = now();
+        assert_int_equal(at_write_page(explanation, &options, &writer), ATTN_OK);
+        page.seconds = fmin(page.seconds, now() - begin);
+        at_writer_free(&writer);
+    }
     print_message("6 layers x 8 heads x 200 rows: %.2f MB in %.3f s\n", (double)page.writer.count / 1e6,
                   page.seconds);
     check_numbers(&page);

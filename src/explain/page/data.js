@@ -5,6 +5,17 @@ const data = JSON.parse(document.getElementById("data").textContent);
 data.contributions = data.contributions || null;
 data.probabilities = data.probabilities || [];
 
+// Names of spaces and line ends alone could not be seen.
+function visible(name) {
+    if (/\S/u.test(name)) return name;
+    return name === "" ? "∅" : name.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\s/gu, "␣");
+}
+for (const list of ["rows", "written", "answers"]) data[list] = data[list].map(visible);
+for (const part of data.parts)
+    for (const side of ["query_names", "key_names"])
+        if (Array.isArray(part[side])) part[side] = part[side].map(visible);
+data.target = data.target && visible(data.target);
+
 function bytesOf(base64) {
     const text = atob(base64), bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);

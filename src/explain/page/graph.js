@@ -63,12 +63,14 @@ graph.around = function (centre, most) {
 };
 
 graph.build = function () {
-    const width = this.width = Math.max(this.place.clientWidth, 160), height = this.height = Math.min(width * 0.9, 560);
     const count = this.places.size, all = [...this.places.values()];
-    this.radius = Math.min(Math.max(Math.sqrt(width * height / count) * 0.16, 3.5), 15);
-    const pad = this.radius + 16, xs = all.map(p => p[0]), ys = all.map(p => p[1]);
+    const xs = all.map(p => p[0]), ys = all.map(p => p[1]);
     const x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = Math.min(...ys), y1 = Math.max(...ys);
-    const sx = (width - 2 * pad) / (x1 - x0 || 1), sy = (height - 2 * pad) / (y1 - y0 || 1), s = Math.min(sx, sy, sx * 1.0);
+    const width = Math.max(this.place.clientWidth, 160);
+    const height = Math.min(Math.max(width * (y1 - y0) / (x1 - x0 || 1), 200) + 30, width * 0.95, 560);
+    this.radius = Math.min(Math.max(Math.sqrt(width * height / count) * 0.16, 3.5), 15);
+    const pad = this.radius + 16;
+    const sx = (width - 2 * pad) / (x1 - x0 || 1), sy = (height - 2 * pad) / (y1 - y0 || 1), s = Math.min(sx, sy);
     this.at = new Map([...this.places].map(([i, [x, y]]) =>
         [i, [width / 2 + (x - (x0 + x1) / 2) * s, height / 2 + (y - (y0 + y1) / 2) * s]]));
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);

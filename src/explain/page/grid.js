@@ -50,12 +50,12 @@ grid.update = function () {
         if (canvas === this.plain) continue;
         const paper = dark ? [23, 27, 33] : [255, 255, 255];
         if (numbers) {
-            context.fillStyle = css(paper, 0.5);
+            context.fillStyle = css(paper, 0.4);
             context.fillRect(0, 0, size, height);
         }
         for (let r = 0; numbers && r < Math.min(scene.rows, scene.grid_width * scene.grid_height); r++) {
             const t = numbers.of[r] / numbers.most, [x, y] = this.corner(r);
-            context.fillStyle = css(colourOf(t, numbers.signed), 0.8 * Math.sqrt(Math.abs(t)));
+            context.fillStyle = css(colourOf(t, numbers.signed), 0.7 * Math.abs(t));
             context.fillRect(x * s, y * s, scene.stride * s, scene.stride * s);
         }
         if (at >= 0) {

@@ -88,13 +88,15 @@ lines.draw = function () {
     const context = sized(this.canvas, width, height);
     this.canvas.style.width = width + "px";
     this.canvas.style.transform = `translateY(${top}px)`;
+    // Of all words together, the more lines there are, the fainter is each.
+    const faint = q >= 0 || k >= 0 ? 1 : Math.min(1, Math.max(0.12, 12 * from.queries / Math.max(1, from.key.length)));
     const line = (a, b, t) => {
         const size = Math.abs(t);
         const scale = dark ? scales.dark : scales.light;
         const rgb = from.signed ? (t < 0 ? scale.below : scale.above) : dark ? [107, 174, 214] : [33, 102, 172];
         const y0 = (a + 0.5) * this.pitch - top, y1 = (b + 0.5) * this.pitch - top;
         if ((y0 < -20 && y1 < -20) || (y0 > height + 20 && y1 > height + 20)) return;
-        context.strokeStyle = css(rgb, Math.min(1, 0.04 + 0.96 * size ** 1.4));
+        context.strokeStyle = css(rgb, Math.min(1, 0.04 + 0.96 * size ** 1.4) * (size > 0.8 ? 1 : faint));
         context.lineWidth = 0.6 + 6.4 * size;
         context.beginPath();
         context.moveTo(x0, y0);

@@ -102,7 +102,7 @@ function readout() {
         if (!parts.length || pieces.length === 0) add(...quoted(data.rows[row]), " contributes ");
         if (parts.length && row !== q) add("of ", ...quoted(data.rows[row]), " ");
         add(number(format(data.contributions[row] || 0, true)));
-        if (data.target) add(" to ", ...quoted(data.target));
+        if (data.target) add(" to ", make("bdi", "", data.target));
     }
     if (data.answers.length > 1 && row >= 0 && row < data.answers.length && data.answers.length === data.rows.length) {
         add(" · answer ", ...quoted(data.answers[row]));
@@ -116,8 +116,8 @@ function readout() {
 function fillTable() {
     const place = byId("top");
     if (!place.open) return;
-    const from = plane(), table_ = make("table"), head = make("tr");
-    const caption = make("caption", "", title());
+    const from = plane(), table_ = make("table"), head = make("tr"), most = Math.min(from.queries, 1000);
+    const caption = make("caption", "", title() + (most < from.queries ? `, the first ${most} of ${from.queries} rows` : ""));
     for (const name of ["Query", "looks most at", "then", "then"]) {
         const cell = make("th", "", name);
         cell.scope = "col";
@@ -125,15 +125,16 @@ function fillTable() {
     }
     const body = make("tbody"), top = make("thead");
     top.append(head);
-    for (let q = 0; q < from.queries; q++) {
-        const line = make("tr"), name = make("th"), row = rowOf(from, q);
+    for (let q = 0; q < most; q++) {
+        const line = make("tr"), name = make("th"), first = from.first[q], row = from.value.subarray(first, from.first[q + 1]);
         name.scope = "row";
         name.append(make("bdi", "", queryName(q)));
         line.append(name);
-        const most = largest(row, 3);
+        const three = largest(row, 3);
         for (let i = 0; i < 3; i++) {
             const cell = make("td");
-            if (i < most.length) cell.append(make("bdi", "", keyName(most[i])), " ", make("span", "number", shown(row[most[i]])));
+            if (i < three.length)
+                cell.append(make("bdi", "", keyName(from.key[first + three[i]])), " ", make("span", "number", shown(row[three[i]])));
             line.append(cell);
         }
         body.append(line);
@@ -152,13 +153,13 @@ function title() {
 
 function inputText() {
     const hint = byId("input-hint"), numbers = colourNumbers(), legend = byId("scene-legend");
-    const to = data.target ? ` to “${data.target}”` : "";
-    const rows = data.asked_row >= 0 && data.rows[data.asked_row] !== undefined ? `, as answer of “${data.rows[data.asked_row]}”` : "";
+    const to = data.target ? ` of ${data.target}` : "";
+    const rows = data.asked_row >= 0 && data.rows[data.asked_row] !== undefined ? ` for “${data.rows[data.asked_row]}”` : "";
     hint.textContent = state.colour === "contributions" && data.contributions
         ? `Red ${unit}s raise the score${to}${rows}, blue ones lower it: gradient × input.`
         : keysAreRows() ? `Coloured by ${state.view === "gradient" ? "gradient × attention" : "the weights"} of the ${unit} that is chosen; without one, by their mean.`
             : parts.length ? "This part of the network does not look at the input itself." : "";
-    if (scene === frames) hint.textContent = data.contributions ? `Choose a frame to see where it looks. Contributions${to}: red raises the score, blue lowers it.`
+    if (scene === frames) hint.textContent = data.contributions ? `Choose a frame to see where it looks. Contributions: red raises the score${to}, blue lowers it.`
         : "Choose a frame to see where it looks.";
     legend.className = "legend";
     if (numbers && scene !== frames) drawLegend(legend, numbers.most, numbers.signed, "");
@@ -253,7 +254,19 @@ function start() {
         width = window.innerWidth;
         change({size: (state.size || 0) + 1});
     });
-    window.addEventListener("beforeprint", () => setTheme(false, true));
+    // Paper is white.
+    let before = null;
+    window.addEventListener("beforeprint", () => {
+        before = {dark, chosen: document.documentElement.dataset.theme};
+        setTheme(false, true);
+        tell();
+        if (parts.length) matrix.draw(), lines.draw();
+    });
+    window.addEventListener("afterprint", () => {
+        if (!before) return;
+        if (!before.chosen) delete document.documentElement.dataset.theme;
+        setTheme(before.dark, !!before.chosen);
+    });
     update(new Set(["part", "layer", "head", "view", "theme", "size", "soft", "colour"]));
     pending = null;
     if (parts.length) {

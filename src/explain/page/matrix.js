@@ -40,11 +40,12 @@ matrix.measure = function () {
     const context = this.canvas.getContext("2d");
     context.font = "600 12px " + variable("--font");
     const across = widest(context, queries, queryName), down = widest(context, keys, keyName);
-    const marginLeft = Math.min(across + 12, small ? 76 : 120), marginTop = Math.min(down + 12, small ? 76 : 110);
+    const marginLeft = Math.min(across + 12, small ? 76 : 120);
     const plotWidth = width - marginLeft - 2;
     const cellWidth = Math.min(plotWidth / keys, 46);
+    const marginTop = down < cellWidth - 6 ? 26 : Math.min(down + 12, small ? 76 : 110);
     const cellHeight = Math.min(Math.max(cellWidth, queries < 12 ? 26 : 0), plotWidth / queries, 46);
-    this.fit = {width, marginLeft, marginTop, cellWidth, cellHeight: Math.max(cellHeight, 0.05),
+    this.fit = {width, marginLeft, marginTop, down, cellWidth, cellHeight: Math.max(cellHeight, 0.05),
                 plotWidth: cellWidth * keys, plotHeight: cellHeight * queries};
 };
 
@@ -165,16 +166,17 @@ matrix.drawNames = function (context, cell) {
         context.fillStyle = is ? strong : ink;
         context.fillText(fitted(context, queryName(i), fit.marginLeft - 8), fit.marginLeft - 6, y);
     });
-    context.textAlign = "left";
+    const upright = fit.down < cell.width - 6; // short names of wide cells
+    context.textAlign = upright ? "center" : "left";
     side(k0, k1, cell.width, k, (i, is) => {
         const x = this.x(i + 0.5, cell);
         if (x < fit.marginLeft || x > fit.marginLeft + fit.plotWidth) return;
         context.save();
-        context.translate(x, fit.marginTop - 6);
-        context.rotate(-Math.PI / 2);
+        context.translate(x, fit.marginTop - (upright ? 12 : 6));
+        if (!upright) context.rotate(-Math.PI / 2);
         context.font = (is ? "600 12px " : "12px ") + variable("--font");
         context.fillStyle = is ? strong : ink;
-        context.fillText(fitted(context, keyName(i), fit.marginTop - 8), 0, 0);
+        context.fillText(fitted(context, keyName(i), upright ? cell.width : fit.marginTop - 8), 0, 0);
         context.restore();
     });
 };

@@ -12,7 +12,7 @@ strip.make = function (place) {
             const name = names[i], word = make("button", "strip-word");
             word.type = "button";
             word.tabIndex = i ? -1 : 0;
-            word.append(make("bdi", "", name === "" ? "␣" : name));
+            word.append(make("bdi", "", name));
             if (answers) word.append(make("bdi", "tag", data.answers[i]));
             word.dataset.index = i;
             list.append(word);
