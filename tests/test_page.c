@@ -492,7 +492,7 @@ static void test_size_and_time(void **state) {
                   page.seconds);
     check_numbers(&page);
     assert_true(page.writer.count <= 6000000);
-#ifdef NDEBUG /* not where sanitizers watch */
+#if defined(NDEBUG) && defined(__x86_64__) /* not where sanitizers watch, or an emulator runs */
     assert_true(page.seconds <= 1);
 #endif
     free_page(&page);

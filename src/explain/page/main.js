@@ -60,7 +60,7 @@ function makeChoices() {
                                value => choosePart(Number(value)));
     if (parts.length) {
         const options = Object.keys(viewNames).filter(view => parts.some(one => hasView(view, one)));
-        choices.view = chooser(byId("views"), "radio", options.map(view => [view, viewNames[view]]),
+        if (options.length > 1) choices.view = chooser(byId("views"), "radio", options.map(view => [view, viewNames[view]]),
                                value => hasView(value) && change({view: value}));
     }
     if (parts.length && data.contributions && scene !== frames)
@@ -207,7 +207,7 @@ function update(changed) {
 function start() {
     const chosen = data.chosen || {};
     heading();
-    document.body.classList.add("scene-" + data.scene.kind);
+    document.body.classList.toggle("two", parts.length > 0 && scene !== frames && (scene !== strip || data.rows.length <= 80));
     byId("input-title").textContent = {graph: "Graph", molecule: "Molecule", frames: "Recording", grid: "Picture"}[data.scene.kind] || "Input";
     if (parts.length) {
         state.part = Math.max(0, parts.findIndex(one => one.part === chosen.part));
