@@ -58,10 +58,15 @@ static void put_rice(bit_writer *writer, uint32_t value, int k) {
     }
 }
 
+/* The whole part of the logarithm of a number above 0. */
 static int log2_of(uint32_t number) {
+#if defined(__GNUC__)
+    return 31 - __builtin_clz(number);
+#else
     int log = 0;
     while (number >> (log + 1)) log++;
     return log;
+#endif
 }
 
 /* The parameter that follows what came before: the logarithm of the running mean, which is kept in 16ths. */
