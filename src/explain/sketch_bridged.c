@@ -21,7 +21,8 @@ enum {
     RELAX_STEPS = 600,
     OUTLINE_MOST = 14,
     POINTS_MOST = 1200,
-    STRICT_MOST = 80
+    STRICT_MOST = 80,
+    STRICT_TRIES = 3
 };
 
 /* Weights of regular rings and of bonds; the soft ones are tried where the firm ones end in a muddle. */
@@ -476,7 +477,7 @@ static attn_status try_all(system_state *s) {
     for (int k = 0; k < s->faces && k < tries && best > GOOD && status == ATTN_OK; k++) {
         place_faces(s, order[k], held, sums);
         status = try_outer(s, order[k], FIRM_RINGS, &best);
-        if (best < FAULTY || s->points > STRICT_MOST || status != ATTN_OK) continue;
+        if (best < FAULTY || s->points > STRICT_MOST || k >= STRICT_TRIES || status != ATTN_OK) continue;
         place_faces(s, order[k], held, sums);
         status = try_strictly(s, order[k], &best);
     }
