@@ -273,7 +273,7 @@ static int place_around(at_sketch *sketch, place_queue *queue, int atom) {
 static int marked_neighbour(const at_sketch *sketch, int atom, int double_bond, int *above) {
     for (int e = sketch->first[atom]; e < sketch->first[atom + 1]; e++) {
         int bond = sketch->along[e];
-        if (bond == double_bond || !sketch->direction[bond] || sketch->order[bond] != 1) continue;
+        if (bond == double_bond || !sketch->direction[bond]) continue;
         int up = sketch->direction[bond] == 1; /* "X/C" puts X below C, "C/X" above */
         *above = sketch->from[bond] == atom ? up : !up;
         return sketch->beside[e];
@@ -304,7 +304,7 @@ static void set_sides(at_sketch *sketch) {
     for (int u = 0; u < sketch->units; u++) {
         at_unit *unit = &sketch->unit[u];
         if (unit->bond < 0 || sketch->order[unit->bond] != 2) continue;
-        int child = sketch->sequence[unit->begin], first_above, second_above;
+        int child = sketch->sequence[unit->begin], first_above = 0, second_above = 0;
         int first = marked_neighbour(sketch, unit->joint, unit->bond, &first_above);
         int second = marked_neighbour(sketch, child, unit->bond, &second_above);
         if (first < 0 || second < 0) continue;

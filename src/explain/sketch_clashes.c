@@ -19,7 +19,7 @@
 #define FAULT_COST 4.0
 #define CROSS_COST 8.0
 #define TURN_COST 0.6 /* of 30 degrees; it grows as the square */
-#define BUDGET 2e8    /* pairs: a second at most */
+#define BUDGET 8e7    /* pairs: a second at most */
 #define NOTED 0.08    /* from this cost on, two things clash */
 #define WORTH 0.05    /* the least gain of a move */
 
@@ -346,7 +346,8 @@ static int nth_move(const resolver *r, int unit, int k, move *m) {
     if (k <= TURNS) {
         m->kind = TURN;
         m->angle = turns[k - 1];
-        return fabs(one->turned + m->angle) < AT_PI / 2 ? 1 : -1;
+        double most = one->fixed || is_held(r->sketch, one->joint) ? AT_PI / 5 : AT_PI / 2; /* sides stay */
+        return fabs(one->turned + m->angle) < most ? 1 : -1;
     }
     m->kind = SWAP;
     int u = one->next;
