@@ -371,6 +371,12 @@ static void test_sides(void **state) {
     draw("CC(/C=C/C=C\\C(C)=O)=C\\C=C"); /* a crowd of them */
     assert_int_equal(is_cis(1, 2, 3, 4), 0);
     assert_int_equal(is_cis(3, 4, 5, 6), 1);
+    draw("C/N=c1/sccn1C"); /* marked at an aromatic bond, and where clashes turn the chain */
+    assert_int_equal(is_cis(0, 1, 2, 3), 0);
+    draw("C/N=c1\\sccn1C");
+    assert_int_equal(is_cis(0, 1, 2, 3), 1);
+    draw("CCCCCC\\N=C1/C=CN(Cc2ccccc2)c3cc(Cl)ccc13");
+    assert_int_equal(is_cis(5, 6, 7, 8), 1);
 }
 
 static void test_drugs(void **state) {
