@@ -176,19 +176,23 @@ unsigned at_canvas_category(int64_t number) {
 
 void at_canvas_rectangle(at_canvas *canvas, double x, double y, double width, double height, unsigned fill,
                          double opacity) {
-    canvas->kind->rectangle(canvas, x, y, width, height, fill, opacity);
+    canvas->kind->rectangle(canvas, at_length(x), at_length(y), at_length(width), at_length(height), fill,
+                            opacity);
 }
 void at_canvas_frame(at_canvas *canvas, double x, double y, double width, double height, unsigned line,
                      double thickness) {
-    canvas->kind->frame(canvas, x, y, width, height, line, thickness);
+    canvas->kind->frame(canvas, at_length(x), at_length(y), at_length(width), at_length(height), line,
+                        at_length(thickness));
 }
 void at_canvas_line(at_canvas *canvas, double x0, double y0, double x1, double y1, double thickness,
                     unsigned color, double opacity) {
-    canvas->kind->line(canvas, x0, y0, x1, y1, thickness, color, opacity);
+    canvas->kind->line(canvas, at_length(x0), at_length(y0), at_length(x1), at_length(y1),
+                       at_length(thickness), color, opacity);
 }
 void at_canvas_circle(at_canvas *canvas, double x, double y, double radius, unsigned fill, unsigned line,
                       double thickness) {
-    canvas->kind->circle(canvas, x, y, radius, fill, line, thickness);
+    canvas->kind->circle(canvas, at_length(x), at_length(y), at_length(radius), fill, line,
+                         at_length(thickness));
 }
 void at_canvas_polygon(at_canvas *canvas, const double *points, int64_t count, unsigned fill,
                        double opacity) {
@@ -196,12 +200,12 @@ void at_canvas_polygon(at_canvas *canvas, const double *points, int64_t count, u
 }
 void at_canvas_polyline(at_canvas *canvas, const double *points, int64_t count, double thickness,
                         unsigned color) {
-    if (count > 1) canvas->kind->polyline(canvas, points, count, thickness, color);
+    if (count > 1) canvas->kind->polyline(canvas, points, count, at_length(thickness), color);
 }
 void at_canvas_picture(at_canvas *canvas, double x, double y, double width, double height,
                        const unsigned char *rgb, int64_t rows, int64_t columns) {
-    if (rows < 1 || columns < 1 || !rgb) return;
-    canvas->kind->picture(canvas, x, y, width, height, rgb, rows, columns);
+    if (rows < 1 || columns < 1 || !rgb || !(at_length(width) > 0) || !(at_length(height) > 0)) return;
+    canvas->kind->picture(canvas, at_length(x), at_length(y), width, height, rgb, rows, columns);
 }
 
 static const char *cleaned(at_canvas *canvas, const char *text, int *rtl) {
@@ -221,7 +225,9 @@ void at_canvas_text(at_canvas *canvas, double x, double y, double size, at_ancho
                     unsigned color, int bold, const char *text) {
     int rtl;
     const char *clean = cleaned(canvas, text, &rtl);
-    if (*clean) canvas->kind->text(canvas, x, y, size, anchor, degrees, color, bold, clean, rtl);
+    if (*clean)
+        canvas->kind->text(canvas, at_length(x), at_length(y), at_length(size), anchor, degrees, color, bold,
+                           clean, rtl);
 }
 
 /* ---- text ---- */

@@ -43,6 +43,9 @@ struct at_canvas {
     void *surface, *made; /* PNG: of Cairo */
 };
 
+/* Lengths that no paper has are 0: libraries would draw for ever. */
+static inline double at_length(double value) { return value > -1e6 && value < 1e6 ? value : 0; }
+
 extern const at_canvas_kind at_canvas_svg, at_canvas_png;
 
 /* The text as UTF-8 that obeys nobody: what is no UTF-8 and control characters become U+FFFD, marks that turn

@@ -77,8 +77,8 @@ static void circle(at_canvas *canvas, double x, double y, double radius, unsigne
 }
 
 static void path(at_canvas *canvas, const double *points, int64_t count) {
-    cairo_move_to(pen(canvas), points[0], points[1]);
-    for (int64_t i = 1; i < count; i++) cairo_line_to(pen(canvas), points[2 * i], points[2 * i + 1]);
+    for (int64_t i = 0; i < count; i++) /* the first one begins it */
+        cairo_line_to(pen(canvas), at_length(points[2 * i]), at_length(points[2 * i + 1]));
 }
 
 static void polygon(at_canvas *canvas, const double *points, int64_t count, unsigned fill, double opacity) {

@@ -17,8 +17,7 @@ enum { PICTURE_CELLS = 4096, ALL_CELLS = 32768 };
 static void put(at_writer *w, const char *text) { at_put(w, text, strlen(text)); }
 
 static void put_length(at_writer *w, double value) {
-    if (!(fabs(value) < 1e7)) value = 0;
-    long long hundredths = llround(value * 100);
+    long long hundredths = llround(at_length(value) * 100);
     if (hundredths < 0) at_put_char(w, '-');
     hundredths = llabs(hundredths);
     at_print(w, "%lld", hundredths / 100);

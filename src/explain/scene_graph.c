@@ -201,7 +201,7 @@ static void draw_look(picture *p, const look *l) {
     at_canvas *canvas = drawing->canvas;
     double points[2 * BEND];
     int64_t count = line_points(p, l, points);
-    double share = fabs(l->weight) / p->most;
+    double share = fmin(1, fabs(l->weight) / p->most);
     if (count == 0) return;
     if (isnan(l->weight)) {
         at_canvas_polyline(canvas, points, count, 0.75, at_canvas_rule(canvas));

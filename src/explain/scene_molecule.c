@@ -82,7 +82,7 @@ static void draw_underlay(view *v, int64_t edge) {
     at_canvas *canvas = v->drawing->canvas;
     const at_formula *f = &v->formula;
     int64_t a = f->scene->from[edge], b = f->scene->to[edge];
-    double weight = between(v, edge), share = fabs(weight) / v->most;
+    double weight = between(v, edge), share = fmin(1, fabs(weight) / v->most);
     if (isnan(weight) || share < 0.02 || a == b) return;
     unsigned color = soft_color(v, weight / v->most, v->links.is_signed);
     double thickness = f->bond * (0.08 + 0.42 * share);
