@@ -185,6 +185,8 @@ static attn_status choose_sides(at_formula *formula) {
 
 static double letter_size(const at_formula *formula) { return fmax(7, formula->bond * 0.4); }
 
+static double line_width(const at_formula *formula) { return fmax(0.8, formula->bond * 0.045); }
+
 static int has_letters(const at_formula *formula, int64_t atom) {
     const at_scene *scene = formula->scene;
     return strcmp(at_string(&scene->symbols, atom), "C") != 0 || scene->charge[atom] ||
@@ -289,7 +291,11 @@ static void put_hydrogens(const at_formula *formula, int64_t atom, double *left,
 void at_formula_atom(const at_formula *formula, int64_t atom, int plain) {
     const char *symbol = at_string(&formula->scene->symbols, atom), *letters = symbol;
     at_canvas *canvas = formula->drawing->canvas;
-    if (formula->reach[atom] == 0) return;
+    if (formula->reach[atom] == 0) { /* the corner where lines meet */
+        double radius = line_width(formula) / 2;
+        at_canvas_circle(canvas, formula->x[atom], formula->y[atom], radius, at_canvas_ink(canvas), 0, 0);
+        return;
+    }
     while (isdigit((unsigned char)*letters)) letters++;
     char isotope[8], text[12];
     snprintf(isotope, sizeof isotope, "%.*s", (int)(letters - symbol < 7 ? letters - symbol : 7), symbol);
@@ -307,7 +313,8 @@ void at_formula_atom(const at_formula *formula, int64_t atom, int plain) {
             snprintf(text, sizeof text, "%s", sign);
         else
             snprintf(text, sizeof text, "%d%s", charge > 0 ? charge : -charge, sign);
-        put_piece(formula, right, base - size * 0.45, size * 0.75, 0, color, text);
+        int leftwards = formula->degree[atom] > 0 && free_side(formula, atom) == LEFT;
+        put_piece(formula, leftwards ? left : right, base - size * 0.45, size * 0.75, leftwards, color, text);
     }
     at_drawing_use(formula->drawing, right + size * 0.8, base);
 }
@@ -329,7 +336,7 @@ static void put_line(const at_formula *formula, int64_t edge, double off, double
 }
 
 void at_formula_bond(const at_formula *formula, int64_t edge, unsigned color) {
-    double thickness = fmax(0.8, formula->bond * 0.045), gap = formula->bond * 0.16;
+    double thickness = line_width(formula), gap = formula->bond * 0.16;
     int order = formula->scene->order[edge];
     double side = formula->side[edge];
     if (order == 2 && side == 0) {

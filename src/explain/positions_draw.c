@@ -160,7 +160,7 @@ attn_status at_positions_draw(const at_positions *found, const attn_drawing_opti
     const at_position_table *table = &found->tables[0];
     snprintf(subtitle, sizeof subtitle, "%" PRId64 " %s", table->rows, found->lines ? "heads" : found->down);
     if (!found->lines)
-        snprintf(subtitle, sizeof subtitle, "%" PRId64 " x %" PRId64 ": %s x %s", table->rows, table->columns,
+        snprintf(subtitle, sizeof subtitle, "%" PRId64 " × %" PRId64 ": %s × %s", table->rows, table->columns,
                  found->down, found->across);
     status = found->lines ? draw_lines(&drawing, found) : draw_maps(&drawing, found);
     return at_drawing_close(&drawing, status, subtitle, "Numbers that tell a model where a row stands.",
