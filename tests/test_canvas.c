@@ -234,9 +234,16 @@ static void test_png(void **state) {
     at_canvas_begin(canvas, "x");
     at_canvas_text(canvas, 5, 25, 8, AT_ANCHOR_MIDDLE, -45, 0xffffff, 1, "שלום 東京 \x01\xff");
     at_canvas_end(canvas);
+    double points[4] = {1, 28, 4, 28}; /* a line begins where it begins, not where the text ended */
+    at_canvas_polyline(canvas, points, 2, 1, 0xffff00);
     at_writer png = finish(canvas);
     at_picture made;
     at_pictures pictures = decode(png.bytes, (size_t)png.count, &made);
+    assert_int_equal(pixel(&pictures, &made, 5, 56), 0xffff00);
+    for (int64_t i = 0, yellow = 0; i < made.width * made.height; i++) {
+        yellow += pixel(&pictures, &made, i % made.width, i / made.width) == 0xffff00;
+        assert_true(yellow <= 12);
+    }
     assert_int_equal(made.width, 80);
     assert_int_equal(made.height, 60);
     assert_int_equal(pixel(&pictures, &made, 30, 30), 0xb2182b);

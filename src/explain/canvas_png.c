@@ -77,7 +77,8 @@ static void circle(at_canvas *canvas, double x, double y, double radius, unsigne
 }
 
 static void path(at_canvas *canvas, const double *points, int64_t count) {
-    for (int64_t i = 0; i < count; i++) /* the first one begins it */
+    cairo_new_path(pen(canvas)); /* text leaves a point behind */
+    for (int64_t i = 0; i < count; i++)
         cairo_line_to(pen(canvas), at_length(points[2 * i]), at_length(points[2 * i + 1]));
 }
 

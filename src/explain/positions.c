@@ -206,7 +206,8 @@ static attn_status fill(at_positions *found, const request *r) {
         found->kind = "learned", found->title = "Learned positions";
         return add_stored(found, r, "", "table");
     case ATTN_POSITION_ONE_HOT:
-        found->kind = "one-hot", found->title = "One-hot positions";
+        found->kind = "one-hot", found->title = "One-hot positions",
+        found->label = "number that stands beside a row";
         return add_one_hot(found, r);
     case ATTN_POSITION_ROTARY:
         found->kind = "rotary", found->title = "Rotary positions", found->across = "pair of channels";
