@@ -4,10 +4,13 @@
 function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
-        if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-        else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
+        if (name.startsWith('on'))
+            element.addEventListener(name.slice(2), value);
+        else if (value !== null && value !== undefined && value !== false)
+            element.setAttribute(name, value === true ? '' : value);
     }
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined &&
+                                                                child !== false));
     return element;
 }
 const sub = (text) => make('sub', null, text);
@@ -19,16 +22,22 @@ const nameOf = (text) => make('bdi', {class: 'name'}, text);
 /* Three decimals, fewer of large numbers. */
 function show(number) {
     const size = Math.abs(number);
-    if (Number.isNaN(number)) return 'NaN';
-    if (!Number.isFinite(number)) return number < 0 ? '−∞' : '∞';
+    if (Number.isNaN(number))
+        return 'NaN';
+    if (!Number.isFinite(number))
+        return number < 0 ? '−∞' : '∞';
     const text = size >= 1e6 || (size < 5e-4 && size > 0) ? number.toExponential(1)
-        : number.toFixed(size >= 1e4 ? 0 : size >= 1e3 ? 1 : size >= 100 ? 2 : 3);
+                                                          : number.toFixed(size >= 1e4   ? 0
+                                                                           : size >= 1e3 ? 1
+                                                                           : size >= 100 ? 2
+                                                                                         : 3);
     return text.replace('-', '−');
 }
 /* For cells: as short as can be read. */
 function showShort(number) {
     const size = Math.abs(number);
-    if (size < 0.005) return '0';
+    if (size < 0.005)
+        return '0';
     const text = number.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
     return text.replace('-', '−');
 }
@@ -44,17 +53,17 @@ const headColour = (head) => {
     return isDark() && colour === '#444444' ? '#bbbbbb' : colour;
 };
 
-function mix(from, to, share) {
-    return from.map((n, i) => Math.round(n + (to[i] - n) * share));
-}
+function mix(from, to, share) { return from.map((n, i) => Math.round(n + (to[i] - n) * share)); }
 /* Blue below 0, the background at 0, red-brown above. */
 function signedColour(number, most) {
     const share = most > 0 && Number.isFinite(number) ? Math.min(1, Math.abs(number) / most) : 0;
-    return mix(isDark() ? [24, 28, 34] : [255, 255, 255], number < 0 ? [33, 102, 172] : [178, 24, 43], Math.pow(share, 0.8));
+    return mix(isDark() ? [24, 28, 34] : [255, 255, 255], number < 0 ? [33, 102, 172] : [178, 24, 43],
+               Math.pow(share, 0.8));
 }
 /* Weights from 0 to 1. */
 function weightColour(number) {
-    const stops = isDark() ? [[24, 28, 34], [66, 146, 198], [222, 235, 247]] : [[255, 255, 255], [107, 174, 214], [8, 48, 107]];
+    const stops = isDark() ? [[24, 28, 34], [66, 146, 198], [222, 235, 247]]
+                           : [[255, 255, 255], [107, 174, 214], [8, 48, 107]];
     const share = Math.max(0, Math.min(1, number)) * 2;
     return share <= 1 ? mix(stops[0], stops[1], share) : mix(stops[1], stops[2], share - 1);
 }
@@ -63,7 +72,8 @@ function inkOn(colour) {
     const light = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2];
     return light > 140 ? '#111' : '#fff';
 }
-const largest = (numbers) => numbers.reduce((most, n) => Number.isFinite(n) ? Math.max(most, Math.abs(n)) : most, 0);
+const largest = (numbers) =>
+    numbers.reduce((most, n) => Number.isFinite(n) ? Math.max(most, Math.abs(n)) : most, 0);
 
 /* ---- what a number is: beside the pointer, and said aloud ---- */
 
@@ -75,8 +85,10 @@ function showTip(text, x, y, aloud) {
     tip.style.display = 'block';
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(6, Math.min(window.innerWidth - box.width - 6, x + 14))}px`;
-    tip.style.top = `${y + 18 + box.height > window.innerHeight ? Math.max(6, y - box.height - 12) : y + 18}px`;
-    if (aloud) live.textContent = text;
+    tip.style.top =
+        `${y + 18 + box.height > window.innerHeight ? Math.max(6, y - box.height - 12) : y + 18}px`;
+    if (aloud)
+        live.textContent = text;
 }
 function hideTip() { tip.style.display = 'none'; }
 
@@ -85,9 +97,11 @@ function hideTip() { tip.style.display = 'none'; }
 const fontFamily = 'system-ui, "DejaVu Sans", sans-serif';
 
 function fitText(context, text, width) {
-    if (context.measureText(text).width <= width) return text;
+    if (context.measureText(text).width <= width)
+        return text;
     const letters = Array.from(text);
-    while (letters.length > 1 && context.measureText(`${letters.join('')}…`).width > width) letters.pop();
+    while (letters.length > 1 && context.measureText(`${letters.join('')}…`).width > width)
+        letters.pop();
     return `${letters.join('')}…`;
 }
 
@@ -95,7 +109,13 @@ function fitText(context, text, width) {
  * columns, number(r, c), colour(r, c), text(r, c): what the cell is}. */
 function canvasOf(width, height, label, blocks, paint) {
     const ratio = Math.max(2, window.devicePixelRatio || 1);
-    const canvas = make('canvas', {tabindex: 0, role: 'img', 'aria-label': label, width: Math.ceil(width * ratio), height: Math.ceil(height * ratio)});
+    const canvas = make('canvas', {
+        tabindex: 0,
+        role: 'img',
+        'aria-label': label,
+        width: Math.ceil(width * ratio),
+        height: Math.ceil(height * ratio)
+    });
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     const context = canvas.getContext('2d');
@@ -103,9 +123,12 @@ function canvasOf(width, height, label, blocks, paint) {
     function draw() {
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
         context.clearRect(0, 0, width, height);
-        for (const block of blocks) drawBlock(context, block);
-        if (paint) paint(context);
-        if (cursor.on) drawCursor(context, blocks, cursor);
+        for (const block of blocks)
+            drawBlock(context, block);
+        if (paint)
+            paint(context);
+        if (cursor.on)
+            drawCursor(context, blocks, cursor);
     }
     function say(x, y, aloud) {
         const block = blocks[cursor.block];
@@ -113,30 +136,54 @@ function canvasOf(width, height, label, blocks, paint) {
     }
     function point(event) {
         const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-        const at = blocks.findIndex((b) => x >= b.left && y >= b.top && x < b.left + b.cellWidth * b.columns && y < b.top + b.cellHeight * b.rows);
+        const at =
+            blocks.findIndex((b) => x >= b.left && y >= b.top && x < b.left + b.cellWidth * b.columns &&
+                                    y < b.top + b.cellHeight * b.rows);
         cursor.on = at >= 0;
-        if (at < 0) { hideTip(); draw(); return; }
+        if (at < 0) {
+            hideTip();
+            draw();
+            return;
+        }
         const block = blocks[at];
-        Object.assign(cursor, {block: at, row: Math.floor((y - block.top) / block.cellHeight), column: Math.floor((x - block.left) / block.cellWidth)});
+        Object.assign(cursor, {
+            block: at,
+            row: Math.floor((y - block.top) / block.cellHeight),
+            column: Math.floor((x - block.left) / block.cellWidth)
+        });
         draw();
         say(event.clientX, event.clientY, event.type === 'pointerdown');
     }
     canvas.addEventListener('pointermove', point);
     canvas.addEventListener('pointerdown', point);
-    canvas.addEventListener('pointerleave', () => { cursor.on = false; hideTip(); draw(); });
-    canvas.addEventListener('blur', () => { cursor.on = false; hideTip(); draw(); });
+    canvas.addEventListener('pointerleave', () => {
+        cursor.on = false;
+        hideTip();
+        draw();
+    });
+    canvas.addEventListener('blur', () => {
+        cursor.on = false;
+        hideTip();
+        draw();
+    });
     canvas.addEventListener('keydown', (event) => {
         const block = blocks[cursor.block];
         const move = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
-        if (event.key === 'Escape') { canvas.blur(); return; }
-        if (!move || event.ctrlKey || event.altKey || event.metaKey) return;
-        if (cursor.on) moveCursor(blocks, cursor, block, move);
+        if (event.key === 'Escape') {
+            canvas.blur();
+            return;
+        }
+        if (!move || event.ctrlKey || event.altKey || event.metaKey)
+            return;
+        if (cursor.on)
+            moveCursor(blocks, cursor, block, move);
         cursor.on = true;
         event.preventDefault();
         event.stopPropagation();
         draw();
         const now = blocks[cursor.block], box = canvas.getBoundingClientRect();
-        say(box.left + now.left + (cursor.column + 0.5) * now.cellWidth, box.top + now.top + (cursor.row + 0.5) * now.cellHeight, true);
+        say(box.left + now.left + (cursor.column + 0.5) * now.cellWidth,
+            box.top + now.top + (cursor.row + 0.5) * now.cellHeight, true);
     });
     draw();
     return canvas;
@@ -147,7 +194,8 @@ function moveCursor(blocks, cursor, block, move) {
     const row = cursor.row + move[0];
     if (row < 0 || row >= block.rows) {
         const next = cursor.block + (row < 0 ? -1 : 1);
-        if (next < 0 || next >= blocks.length) return;
+        if (next < 0 || next >= blocks.length)
+            return;
         cursor.block = next;
         cursor.row = row < 0 ? blocks[next].rows - 1 : 0;
     } else {
@@ -168,40 +216,54 @@ function drawBlock(context, block) {
             const colour = block.colour(r, c), x = left + c * cellWidth, y = top + r * cellHeight;
             context.fillStyle = css(colour);
             context.fillRect(x, y, cellWidth - gap + (gap ? 0 : 0.4), cellHeight - gap + (gap ? 0 : 0.4));
-            if (!numbers) continue;
+            if (!numbers)
+                continue;
             context.fillStyle = inkOn(colour);
             context.fillText(showShort(block.number(r, c)), x + (cellWidth - gap) / 2, y + cellHeight / 2);
         }
     }
     context.strokeStyle = isDark() ? '#4a5460' : '#b8c0ca';
     context.lineWidth = 1;
-    context.strokeRect(left - 0.5, top - 0.5, cellWidth * block.columns - gap + 1, cellHeight * block.rows - gap + 1);
+    context.strokeRect(left - 0.5, top - 0.5, cellWidth * block.columns - gap + 1,
+                       cellHeight * block.rows - gap + 1);
 }
 
 function drawCursor(context, blocks, cursor) {
     const block = blocks[cursor.block];
     context.strokeStyle = isDark() ? '#ffd24d' : '#111';
     context.lineWidth = 2;
-    context.strokeRect(block.left + cursor.column * block.cellWidth - 0.5, block.top + cursor.row * block.cellHeight - 0.5, block.cellWidth, block.cellHeight);
+    context.strokeRect(block.left + cursor.column * block.cellWidth - 0.5,
+                       block.top + cursor.row * block.cellHeight - 0.5, block.cellWidth, block.cellHeight);
 }
 
-/* Vectors one above the other: rows = [{name, numbers, most, note, sum, what}]. `rule`: a line above this row. */
+/* Vectors one above the other: rows = [{name, numbers, most, note, sum, what}]. `rule`: a line above this
+ * row. */
 function stack(rows, room, options) {
     const o = options || {};
     const columns = rows[0].numbers.length;
     const labelWidth = Math.min(o.labelWidth || 150, room * 0.34), noteWidth = o.noteWidth || 0;
     const space = Math.max(60, room - labelWidth - noteWidth - 4);
     const cellWidth = Math.max(2, Math.min(o.mostCell || 58, space / columns));
-    const cellHeight = Math.max(o.leastHeight || 12, Math.min(o.mostHeight || 34, (o.mostTotal || 900) / rows.length));
+    const cellHeight =
+        Math.max(o.leastHeight || 12, Math.min(o.mostHeight || 34, (o.mostTotal || 900) / rows.length));
     const width = labelWidth + cellWidth * columns + noteWidth + 4;
     const shared = o.most || largest(rows.flatMap((row) => row.most ? [] : row.numbers));
     let top = 2;
     const blocks = rows.map((row) => {
-        if (row.rule) top += 12;
-        const block = {left: labelWidth, top, cellWidth, cellHeight, rows: 1, columns,
+        if (row.rule)
+            top += 12;
+        const block = {
+            left: labelWidth,
+            top,
+            cellWidth,
+            cellHeight,
+            rows: 1,
+            columns,
             number: (r, c) => row.numbers[c],
             colour: (r, c) => signedColour(row.numbers[c], row.most || shared),
-            text: (r, c) => `${row.what || row.name}[${c + 1}] = ${show(row.numbers[c])}${row.more ? row.more(c) : ''}`};
+            text: (r, c) =>
+                `${row.what || row.name}[${c + 1}] = ${show(row.numbers[c])}${row.more ? row.more(c) : ''}`
+        };
         top += cellHeight + (row.after || (cellHeight > 20 ? 3 : 0));
         return block;
     });
@@ -210,7 +272,8 @@ function stack(rows, room, options) {
         context.textBaseline = 'middle';
         rows.forEach((row, i) => {
             const y = blocks[i].top + cellHeight / 2;
-            context.font = `${row.strong ? '600 ' : ''}${Math.max(10, Math.min(15, cellHeight))}px ${fontFamily}`;
+            context.font =
+                `${row.strong ? '600 ' : ''}${Math.max(10, Math.min(15, cellHeight))}px ${fontFamily}`;
             context.fillStyle = row.ink || (isDark() ? '#e6e9ed' : '#1b222b');
             context.textAlign = 'right';
             context.fillText(fitText(context, row.name, labelWidth - 10), labelWidth - 8, y);
@@ -235,21 +298,52 @@ function product(options, room) {
     const cellWidth = Math.max(1.2, Math.min(54, (room - label - gutter - sideWidth - 4) / columns));
     const cellHeight = Math.max(1.25, Math.min(30, (options.mostHeight || 260) / rows));
     const top = 30, left = label, under = top + 22;
-    const width = left + cellWidth * columns + gutter + sideWidth + 4, height = under + gutter + cellHeight * rows + 6;
+    const width = left + cellWidth * columns + gutter + sideWidth + 4,
+          height = under + gutter + cellHeight * rows + 6;
     const w = (r, c) => weight[(first + r) * columns + c];
     let mostWeight = 0;
-    for (let i = first * columns; i < (first + rows) * columns; i++) mostWeight = Math.max(mostWeight, Math.abs(weight[i]));
+    for (let i = first * columns; i < (first + rows) * columns; i++)
+        mostWeight = Math.max(mostWeight, Math.abs(weight[i]));
     const mostX = largest(x), mostResult = largest(result), beneath = under + gutter;
     const blocks = [
-        {left, top, cellWidth, cellHeight: 22, rows: 1, columns, number: (r, c) => x[c], colour: (r, c) => signedColour(x[c], mostX),
-            text: (r, c) => `${names.x}[${c + 1}] = ${show(x[c])}`},
-        {left, top: beneath, cellWidth, cellHeight, rows, columns, number: w, colour: (r, c) => signedColour(w(r, c), mostWeight),
-            text: (r, c) => `${names.weight}[${r + 1}, ${c + 1}] = ${show(w(r, c))}; times ${names.x}[${c + 1}] = ${show(w(r, c) * x[c])}`},
-        {left: left + cellWidth * columns + gutter, top: beneath, cellWidth: sideWidth, cellHeight, rows, columns: 1,
-            number: (r) => result[r], colour: (r) => signedColour(result[r], mostResult),
-            text: (r) => `${names.result}[${r + 1}] = row ${r + 1} of ${names.weight} · ${names.x}${bias ? ` + ${show(bias[first + r])}` : ''} = ${show(result[r])}`},
+        {
+            left,
+            top,
+            cellWidth,
+            cellHeight: 22,
+            rows: 1,
+            columns,
+            number: (r, c) => x[c],
+            colour: (r, c) => signedColour(x[c], mostX),
+            text: (r, c) => `${names.x}[${c + 1}] = ${show(x[c])}`
+        },
+        {
+            left,
+            top: beneath,
+            cellWidth,
+            cellHeight,
+            rows,
+            columns,
+            number: w,
+            colour: (r, c) => signedColour(w(r, c), mostWeight),
+            text: (r, c) => `${names.weight}[${r + 1}, ${c + 1}] = ${show(w(r, c))}; times ${names.x}[${
+                c + 1}] = ${show(w(r, c) * x[c])}`
+        },
+        {
+            left: left + cellWidth * columns + gutter,
+            top: beneath,
+            cellWidth: sideWidth,
+            cellHeight,
+            rows,
+            columns: 1,
+            number: (r) => result[r],
+            colour: (r) => signedColour(result[r], mostResult),
+            text: (r) => `${names.result}[${r + 1}] = row ${r + 1} of ${names.weight} · ${names.x}${
+                bias ? ` + ${show(bias[first + r])}` : ''} = ${show(result[r])}`
+        },
     ];
-    const text = `${names.result} = ${names.weight} ${names.x}: ${rows} by ${columns} weights. Arrow keys read the numbers.`;
+    const text = `${names.result} = ${names.weight} ${names.x}: ${rows} by ${
+        columns} weights. Arrow keys read the numbers.`;
     return canvasOf(width, height, text, blocks, (context) => {
         context.fillStyle = isDark() ? '#e6e9ed' : '#1b222b';
         context.font = `600 14px ${fontFamily}`;
