@@ -1,5 +1,6 @@
 /* test_steps.c: the steps of one row against plain C, as text and as a page. The explanation is filled by
  * hand, so that every number is known. */
+#define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,10 @@
 
 #include "explain/steps.h"
 #include "support/check.h"
+#include "support/contexts.h"
 #include "support/memory.h"
+#include "support/predicting.h"
+#include "support/training.h"
 
 enum { MOST_ROWS = 80, COLUMNS = 6, HEADS = 2, WIDTH = 3, VALUE_WIDTH = 2, RESULT = 6 };
 
@@ -517,6 +521,100 @@ static void test_page_needs_nothing(void **state) {
     free_layer(l);
 }
 
+/* ---- trained models ---- */
+
+typedef enum corpus { TAGS, PAIRS, RUNNING } corpus;
+typedef struct kind {
+    corpus corpus;
+    int biased; /* scores have a bias */
+    const char *sets[12];
+} kind;
+static const kind kinds[] = {
+    {TAGS, 0, {"task", "tag", "encoder.layers", "2"}},
+    {TAGS, 0, {"task", "tag", "encoder.position", "none", "encoder.form", "narrow"}},
+    {TAGS, 1, {"task", "tag", "encoder.position", "relative", "encoder.left", "2", "encoder.right", "1"}},
+    {TAGS, 1, {"task", "tag", "encoder.position", "alibi", "encoder.causal", "true", "encoder.heads", "4"}},
+    {TAGS, 0, {"task", "tag", "encoder.heads", "4", "encoder.kv_heads", "2", "encoder.scale", "0.7"}},
+    {TAGS, 0, {"task", "tag", "encoder.position", "none", "encoder.softcap", "0.5", "encoder.form", "wide"}},
+    {TAGS, 0, {"task", "tag", "encoder.position", "none", "encoder.form", "raw"}},
+    {TAGS, 0, {"task", "tag", "encoder.score", "additive", "encoder.position", "none"}},
+    {TAGS, 0, {"task", "tag", "encoder.score", "fixed", "encoder.position", "none"}},
+    {TAGS, 0, {"task", "tag", "encoder.weights", "sigmoid", "encoder.average_weights", "true"}},
+    {TAGS, 0, {"task", "tag", "encoder.weights", "relu", "encoder.average_weights", "true"}},
+    {TAGS, 0, {"task", "tag", "encoder.weights", "raw", "encoder.position", "none"}},
+    {PAIRS, 0, {"task", "seq2seq", "decoder.layers", "2"}},
+    {RUNNING, 0, {"task", "lm"}},
+};
+
+/* All rows and heads of all layers: what is computed is what the network gave. */
+static void agrees_everywhere(attn_explanation *explanation, size_t number) {
+    int biased = 0;
+    assert_true(explanation->detail_count > 0);
+    for (int64_t d = 0; d < explanation->detail_count; d++) {
+        const at_step_numbers *numbers = &explanation->details[d];
+        for (int64_t i = 0; i < numbers->queries * numbers->heads; i++) {
+            at_row_steps steps;
+            const attn_map *map = &explanation->maps[numbers->map];
+            attn_steps_options options;
+            const char *bytes;
+            size_t length;
+            expect_ok(explanation->context, at_row_steps_compute(explanation, numbers, i / numbers->heads,
+                                                                 i % numbers->heads, &steps));
+            assert_true(steps.check_count >= 2);
+            for (int c = 0; c < steps.check_count; c++) {
+                const at_step_check *check = &steps.checks[c];
+                if (!check->agrees)
+                    fail_msg("model %d, map %d, %d: %s: %g of %g", (int)number, (int)d, (int)i, check->what,
+                             check->difference, check->tolerance);
+            }
+            biased |= steps.biased;
+            at_row_steps_free(&steps);
+            attn_steps_options_init(&options);
+            options.part = (int)map->part;
+            options.layer = map->layer;
+            options.row = i / numbers->heads;
+            options.head = i % numbers->heads;
+            options.html = (int)(i % 2);
+            expect_ok(explanation->context, attn_explanation_steps(explanation, &options, &bytes, &length));
+        }
+    }
+    assert_int_equal(biased, kinds[number].biased);
+}
+
+static void test_models(void **state) {
+    (void)state;
+    char folder[] = "/tmp/attn_steps_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        char *train = kinds[k].corpus == TAGS    ? corpus_conllu(1, 40)
+                      : kinds[k].corpus == PAIRS ? corpus_pairs(1, 40, 0)
+                                                 : corpus_running(1, 40);
+        attn_context *context = test_best_context(1);
+        remove(path);
+        attn_model *model = train_model(tiny_config(context, kinds[k].sets), train, train, path);
+        attn_reader_options reader;
+        attn_dataset *dataset;
+        attn_explain_options options;
+        attn_explanation *explanation;
+        attn_model_reader_options(model, &reader);
+        reader.labelled = 0;
+        reader.format = (attn_format)attn_input_find_format(attn_model_input(model), "lines");
+        const char *text = kinds[k].corpus == PAIRS ? "abc\n" : "red two blue one green two three\n";
+        expect_ok(context, attn_dataset_parse(context, "text", 1, text, strlen(text), &reader, &dataset));
+        attn_explain_options_init(&options);
+        options.details = 1;
+        options.gradients = 0;
+        expect_ok(context, attn_predictor_explain(predictor_of(model), dataset, &options, &explanation));
+        agrees_everywhere(explanation, k);
+        attn_explanation_destroy(explanation);
+        attn_dataset_destroy(dataset);
+        model_destroy(model);
+        free(train);
+    }
+    remove_folder(folder);
+}
+
 /* ---- errors ---- */
 
 static void test_errors(void **state) {
@@ -570,6 +668,9 @@ static void test_out_of_memory(void **state) {
     }
 }
 
+static int setup(void **state) { return test_contexts_setup(state) || group_setup(state); }
+static int teardown(void **state) { return group_teardown(state) | test_contexts_teardown(state); }
+
 /* For tests/test_steps_page.sh: names that would do harm if they were more than text. */
 static int print_page(void) {
     const char *const names[] = {"I",
@@ -600,8 +701,9 @@ int main(int count, char **arguments) {
         cmocka_unit_test(test_hostile_text),
         cmocka_unit_test(test_hostile_page),
         cmocka_unit_test(test_page_needs_nothing),
+        cmocka_unit_test(test_models),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

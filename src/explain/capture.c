@@ -145,6 +145,7 @@ static void keep_detail(at_capture *capture, const at_attention_seen *seen, int6
     detail->keys = seen->key->rows;
     detail->score = seen->options->score;
     detail->weighting = seen->options->weighting;
+    detail->softcap = (double)seen->options->softcap;
     detail->average = seen->options->average;
     detail->edge_values = seen->options->edge_value.data != NULL;
     detail->scale = (double)seen->options->scale;

@@ -35,6 +35,7 @@ typedef struct at_step_numbers {
     float *key_weight, *key_bias, *value_weight, *value_bias;
     float *output_weight, *output_bias; /* result_columns x (heads * value_width): W_o */
     int rotated;                        /* query and key are not x W^T + b alone: rotary positions */
+    double softcap;                     /* 0: none; else scores are softcap * tanh(score / softcap) */
     int average;                        /* the other weightings are divided by the number of keys seen */
     int edge_values;                    /* values have a part of each edge, which is not kept */
 } at_step_numbers;

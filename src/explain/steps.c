@@ -160,6 +160,7 @@ static void fill_key(at_row_steps *steps, int64_t key, int64_t entry) {
         one->size += fabs(n->scale * (double)q[c] * (double)k[c]);
     }
     one->scaled = n->scale * one->dot;
+    if (n->softcap > 0) one->scaled = n->softcap * tanh(one->scaled / n->softcap);
 }
 
 static void fill_keys(at_row_steps *steps) {

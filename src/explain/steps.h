@@ -2,7 +2,7 @@
  *
  *     q = x W_q^T + b    k, v likewise       of the row, and of every row that it may see
  *     dot_j     = q . k_j
- *     scaled_j  = scale * dot_j
+ *     scaled_j  = scale * dot_j              softcap * tanh(of it / softcap), if there is one
  *     score_j   = scaled_j + bias_j          bias_j = log(weight_j) + log_sum_exp - scaled_j
  *     softmax_j = exp(score_j) / sum of exp(score)
  *     output    = sum_j weight_j v_j

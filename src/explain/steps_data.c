@@ -253,6 +253,7 @@ static void put_sizes(shown *s, const attn_steps_options *options) {
     put_integer(w, "member", steps->explanation->member < 0 ? 0 : steps->explanation->member);
     put_integer(w, "self", steps->query_names == steps->key_names && steps->map->part != ATTN_MAP_POOL);
     put_real(w, "scale", n->scale);
+    put_real(w, "softcap", n->softcap);
     put_integer(w, "rest", s->rest);
     put_real(w, "restWeight", s->rest_weight);
     put_real(w, "restTotal", s->rest_total);

@@ -293,6 +293,11 @@ static void put_score_recipe(page *p) {
     else
         snprintf(text, sizeof text, "q·k × %.4g", n->scale);
     put_term(p, "scaled", 10, text);
+    if (n->softcap > 0) {
+        snprintf(text, sizeof text, "and kept within %.4g: %.4g·tanh(scaled ÷ %.4g)", n->softcap, n->softcap,
+                 n->softcap);
+        put_term(p, "", 10, text);
+    }
     if (steps->biased) put_term(p, "bias", 10, "what the layer adds by position, distance or edge");
 }
 

@@ -99,6 +99,8 @@ function readKeys(view) {
         };
         key.dot = key.products.reduce((a, b) => a + b, 0);
         key.scaled = data.scale * key.dot;
+        if (data.softcap > 0)
+            key.scaled = data.softcap * Math.tanh(key.scaled / data.softcap);
         key.size = Math.abs(data.scale) * key.products.reduce((a, b) => a + Math.abs(b), 0);
         return key;
     });

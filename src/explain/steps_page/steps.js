@@ -249,6 +249,7 @@ function stepScale(view, state) {
         formula: usual ? [math('s'), sub('j'), ' = ', math('q'), ' · ', math('k'), sub('j'), ' / √', math('d'), make('span', {class: 'gap'}), `√${data.width} = ${show(Math.sqrt(data.width))}`]
             : [math('s'), sub('j'), ` = ${show(data.scale)} · `, math('q'), ' · ', math('k'), sub('j')],
         say: ['A sum of ', math('d'), ` = ${data.width} products grows with `, math('d'), usual ? '. Divided by √d, scores stay of the same size however long the vectors are, and the softmax does not pick one key alone. ' : '; this layer scales it by a number of its own. ',
+            data.softcap > 0 ? `Scores are then kept within ${show(data.softcap)} by tanh. ` : '',
             'For ', quote(focus.name), `: ${show(focus.dot)} × ${show(data.scale)} = ${show(focus.scaled)}.`],
         picture: [keyTable(view, state, [{head: [math('q'), ' · ', math('k')], cell: (key) => key.dot, bar: true, most},
             {head: 'scaled', cell: (key) => key.scaled, bar: true, most}], 'before and after, drawn to the same length')],
