@@ -240,10 +240,10 @@ function drawCursor(context, blocks, cursor) {
  * row. */
 function stack(rows, room, options) {
     const o = options || {};
-    const columns = rows[0].numbers.length;
+    const columns = Math.max(...rows.map((row) => row.numbers.length));
     const labelWidth = Math.min(o.labelWidth || 150, room * 0.34), noteWidth = o.noteWidth || 0;
     const space = Math.max(60, room - labelWidth - noteWidth - 4);
-    const cellWidth = Math.max(2, Math.min(o.mostCell || 58, space / columns));
+    const cellWidth = Math.max(1, Math.min(o.mostCell || 58, space / columns));
     const cellHeight =
         Math.max(o.leastHeight || 12, Math.min(o.mostHeight || 34, (o.mostTotal || 900) / rows.length));
     const width = labelWidth + cellWidth * columns + noteWidth + 4;
@@ -258,11 +258,11 @@ function stack(rows, room, options) {
             cellWidth,
             cellHeight,
             rows: 1,
-            columns,
+            columns: row.numbers.length,
             number: (r, c) => row.numbers[c],
             colour: (r, c) => signedColour(row.numbers[c], row.most || shared),
-            text: (r, c) =>
-                `${row.what || row.name}[${c + 1}] = ${show(row.numbers[c])}${row.more ? row.more(c) : ''}`
+            text: (r, c) => `${row.what || row.name}[${(row.offset || 0) + c + 1}] = ${show(row.numbers[c])}${
+                row.more ? row.more(c) : ''}`
         };
         top += cellHeight + (row.after || (cellHeight > 20 ? 3 : 0));
         return block;
@@ -279,12 +279,12 @@ function stack(rows, room, options) {
             context.fillText(fitText(context, row.name, labelWidth - 10), labelWidth - 8, y);
             if (row.rule) {
                 context.fillStyle = isDark() ? '#8a94a0' : '#5b6672';
-                context.fillRect(labelWidth, blocks[i].top - 7, cellWidth * columns, 1.5);
+                context.fillRect(labelWidth, blocks[i].top - 7, cellWidth * row.numbers.length, 1.5);
             }
             if (row.note) {
                 context.fillStyle = isDark() ? '#e6e9ed' : '#1b222b';
                 context.textAlign = 'left';
-                context.fillText(row.note, labelWidth + cellWidth * columns + 10, y);
+                context.fillText(row.note, labelWidth + cellWidth * row.numbers.length + 10, y);
             }
         });
     });

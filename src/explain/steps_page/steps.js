@@ -192,15 +192,50 @@ function stepProjections(view, state, room) {
     };
 }
 
+/* q, k and their products, in lines of 16 where there is room to write the numbers. */
+function dotRows(view, focus, room) {
+    const most = Math.max(largest(view.q), largest(focus.k)), mostProduct = largest(focus.products);
+    const each = room > 700 && data.width > 16 && data.width <= 64 ? 16 : data.width;
+    const rows = [];
+    for (let first = 0; first < data.width; first += each) {
+        const part = (numbers) => numbers.slice(first, first + each), last = first + each >= data.width;
+        rows.push({name: 'q', numbers: part(view.q), most, what: 'q', offset: first});
+        rows.push({
+            name: `k of ${focus.name}`,
+            numbers: part(focus.k),
+            most,
+            what: `k of ${focus.name}`,
+            offset: first,
+        });
+        rows.push({
+            name: 'product',
+            numbers: part(focus.products),
+            most: mostProduct,
+            rule: true,
+            strong: true,
+            what: 'product',
+            offset: first,
+            after: last ? 0 : 18,
+            note: last && room >= 600 ? `Σ = ${show(focus.dot)}` : '',
+            more: (c) => ` = ${show(view.q[first + c])} · ${show(focus.k[first + c])}`,
+        });
+    }
+    return rows;
+}
+
 function stepDots(view, state, room) {
     const focus = focusOf(view, state);
     const columns = [{
         head: [math('q'), ' · ', math('k')],
         cell: (key) => key.dot,
         bar: true,
-        most: largest(view.keys.map((key) => key.dot))
+        most: largest(view.keys.map((key) => key.dot)),
     }];
-    const most = Math.max(largest(view.q), largest(focus.k));
+    const caption = [
+        math('q'), ' times ', math('k'), ' of ', quote(focus.name), ', number by number',
+        room < 600 ? `: the products add up to ${show(focus.dot)}` : ''
+    ];
+    const label = `query, key of ${focus.name}, and their products; the sum is ${show(focus.dot)}`;
     return {
         title: 'The query meets every key',
         formula: [
@@ -212,31 +247,13 @@ function stepDots(view, state, room) {
             quote(focus.name), '; choose another key in the table.'
         ],
         picture: [
-            figure(
-                [
-                    math('q'), ' times ', math('k'), ' of ', quote(focus.name), ', number by number',
-                    room < 600 ? `: the products add up to ${show(focus.dot)}` : ''
-                ],
-                stack(
-                    [
-                        {name: 'q', numbers: view.q, most, what: 'q'},
-                        {name: `k of ${focus.name}`, numbers: focus.k, most, what: `k of ${focus.name}`}, {
-                            name: 'product',
-                            numbers: focus.products,
-                            most: largest(focus.products),
-                            rule: true,
-                            what: 'product',
-                            strong: true,
-                            note: room < 600 ? '' : `Σ = ${show(focus.dot)}`,
-                            more: (c) => ` = ${show(view.q[c])} · ${show(focus.k[c])}`
-                        }
-                    ],
-                    room, {
-                        noteWidth: room < 600 ? 0 : 110,
-                        label:
-                            `query, key of ${focus.name}, and their products; the sum is ${show(focus.dot)}`
-                    })),
-            keyTable(view, state, columns, 'q · k for every key')
+            figure(caption, stack(dotRows(view, focus, room), room, {
+                       noteWidth: room < 600 ? 0 : 110,
+                       mostHeight: 28,
+                       mostCell: 62,
+                       label,
+                   })),
+            keyTable(view, state, columns, 'q · k for every key'),
         ],
     };
 }
@@ -418,7 +435,7 @@ function stepHeads(view, state, room) {
 
 /* All heads in one line, with the colour of its head below each piece. */
 function besideStrip(view, room, most) {
-    const count = view.beside.length, cellWidth = Math.max(2, Math.min(58, (room - 30) / count)),
+    const count = view.beside.length, cellWidth = Math.max(1, Math.min(58, (room - 30) / count)),
           width = 26 + cellWidth * count + 4;
     const block = {
         left: 26,
