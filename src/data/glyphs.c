@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <utf8proc.h>
+
 typedef struct code_range {
     uint32_t first, last;
 } code_range;
@@ -28,7 +30,8 @@ static const code_range zero_ranges[] = {
 /* What a terminal would obey rather than show: C0, DEL, C1, line and paragraph
  * separators, and the marks that turn the direction of what follows. */
 static const code_range control_ranges[] = {
-    {0x00, 0x1f}, {0x7f, 0x9f}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff},
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c}, {0x200e, 0x200f},
+    {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff},
 };
 
 static bool in_ranges(uint32_t code, const code_range *ranges, size_t count) {
@@ -36,6 +39,13 @@ static bool in_ranges(uint32_t code, const code_range *ranges, size_t count) {
         if (code >= ranges[i].first && code <= ranges[i].last) return true;
     }
     return false;
+}
+
+/* Marks of all scripts: vowels of Hebrew, Arabic, Devanagari, Thai, accents. */
+static bool is_mark(uint32_t code) {
+    if (code < 0x300) return false;
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME;
 }
 
 #define IN(code, ranges) in_ranges((code), (ranges), sizeof(ranges) / sizeof((ranges)[0]))
@@ -78,7 +88,7 @@ int attn_text_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
         return snprintf(shown, ATTN_GLYPH_BYTES, code < 0x100 ? "\\x%02x" : "\\u%04x", (unsigned)code);
     memcpy(shown, bytes, length);
     shown[length] = 0;
-    return IN(code, zero_ranges) ? 0 : IN(code, wide_ranges) ? 2 : 1;
+    return IN(code, zero_ranges) || is_mark(code) ? 0 : IN(code, wide_ranges) ? 2 : 1;
 }
 
 int attn_text_json_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]) {
