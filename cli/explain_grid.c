@@ -78,10 +78,15 @@ static void print_field(field *of) {
         print_colored(of);
 }
 
+/* One row was asked for, and it is one that looks. */
+static bool looks_alone(const explain_view *view) {
+    return view->choice.row >= 0 && view->choice.row < view->queries && view->choice.part != ATTN_MAP_POOL;
+}
+
 /* How much each patch was looked at: by one row, or by all, the mean. */
 static void look(const explain_view *view, double *numbers) {
-    int64_t first = view->choice.row >= 0 ? view->choice.row : 0;
-    int64_t end = view->choice.row >= 0 ? first + 1 : view->queries;
+    bool one = looks_alone(view);
+    int64_t first = one ? view->choice.row : 0, end = one ? first + 1 : view->queries;
     for (int64_t q = first; q < end; q++)
         for (int64_t e = 0; e < explain_entries(view, q); e++)
             numbers[explain_entry_key(view, q, e)] += explain_entry(view, q, e) / (double)(end - first);
@@ -126,12 +131,13 @@ static void print_looked_at(const explain_view *view, field *of) {
     }
     of->numbers = numbers;
     of->scale = explain_even(largest);
-    char line[120];
-    if (view->choice.row >= 0)
-        snprintf(line, sizeof line, "  what %.60s looked at\n", explain_query_name(view, view->choice.row));
-    else
-        snprintf(line, sizeof line, "  what was looked at: the mean over all rows\n");
-    terminal_remark(of->screen->color, line);
+    if (looks_alone(view)) {
+        fputs("  what ", stdout);
+        text_print_cut(stdout, explain_query_name(view, view->choice.row), 60);
+        fputs(" looked at\n", stdout);
+    } else {
+        terminal_remark(of->screen->color, "  what was looked at: the mean over all rows\n");
+    }
     print_field(of);
     print_best(numbers, of->height * of->width, of->width, of->screen->width);
     explain_view scaled = *view;

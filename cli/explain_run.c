@@ -147,7 +147,7 @@ static int write_one(run *now, attn_explanation *explanation, const explain_choi
     options.part = choice->part;
     options.layer = choice->layer;
     options.head = choice->head;
-    options.row = choice->row;
+    options.row = choice->part == ATTN_MAP_POOL ? -1 : choice->row; /* pooling has no row that looks */
     options.grid = request->grid;
     options.matrix = request->matrix;
     options.dark = request->dark;
@@ -189,7 +189,7 @@ static int show_steps(run *now, attn_explanation *explanation) {
     options.part = choice.part;
     options.layer = choice.layer;
     options.head = choice.head >= 0 ? choice.head : 0;
-    options.row = choice.row >= 0 ? choice.row : 0;
+    options.row = choice.row >= 0 && choice.row < map->queries ? choice.row : 0;
     options.html = request->files[0] != NULL;
     options.width = now->screen.width;
     options.title = request->title;

@@ -23,7 +23,7 @@ static const command commands[] = {
     {"predict", "what a model says of texts", command_predict},
     {"check", "what is in a file of examples, and which lines are wrong", command_check},
     {"info", "what a model file holds", command_info},
-    {"explain", "a model's attention, or one attention step by step", command_explain},
+    {"explain", "what a model's answer looks at; one attention step by step", command_explain},
     {"bench", "this machine: attention against its limits", command_bench},
 };
 
