@@ -116,6 +116,8 @@ void explain_legend(const explain_view *view, const explain_screen *screen);
 void explain_contribution_legend(const attn_explanation *explanation, const explain_screen *screen);
 /* A number with its sign, in `width` cells. */
 void explain_signed_number(double number, int width);
+/* The same on the colour that it has beside `largest`. */
+void explain_contribution(const explain_screen *screen, double number, double largest, int width);
 
 /* ---- what was asked for ---- */
 

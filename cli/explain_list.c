@@ -112,7 +112,7 @@ static void print_line(const columns *of, int64_t row, int top, const explain_sc
     }
     if (of->contributions != NULL) {
         fputs("  ", stdout);
-        explain_signed_number(of->contributions[row], NUMBER);
+        explain_contribution(screen, of->contributions[row], of->largest, NUMBER);
         used += 2 + NUMBER;
     }
     print_entries(of->view, row, top, used, screen->width);
@@ -124,11 +124,41 @@ static void fit_heading(columns *of, const explain_names *names) {
     of->name = widest(names->row, of->name, WIDEST_NAME);
 }
 
+/* Whose contributions are largest, where not all rows are shown. */
+static void print_contributors(const columns *of, const explain_screen *screen) {
+    enum { MOST = 8 };
+    int64_t best[MOST], rows = attn_explanation_rows(of->explanation);
+    int found = 0, used = 2;
+    for (int64_t r = 0; r < rows; r++) {
+        int at = found;
+        double number = fabs(of->contributions[r]);
+        while (at > 0 && number > fabs(of->contributions[best[at - 1]])) at--;
+        if (at >= MOST || !(number > 0)) continue;
+        if (found < MOST) found++;
+        memmove(best + at + 1, best + at, (size_t)(found - at - 1) * sizeof best[0]);
+        best[at] = r;
+    }
+    fputs("   ", stdout);
+    for (int i = 0; i < found; i++) {
+        const char *name = explain_row_name(of->explanation, best[i]);
+        int cells = text_width(name) < WIDEST_NAME ? text_width(name) : WIDEST_NAME;
+        used += 3 + cells + NUMBER;
+        if (used > screen->width && i > 0) break;
+        putchar(' ');
+        text_print_cut(stdout, name, WIDEST_NAME);
+        putchar(' ');
+        explain_contribution(screen, of->contributions[best[i]], of->largest, 0);
+        putchar(' ');
+    }
+    putchar('\n');
+}
+
 void explain_list_print(const explain_view *view, const explain_names *names, const explain_screen *screen) {
     columns of = {.view = view, .explanation = view->explanation, .rows = view->queries};
     explain_names titled = *names;
     if (!explain_queries_are_rows(view)) titled.row = "written";
-    if (explain_queries_are_rows(view) && explain_contribution_scale(view->explanation) > 0)
+    of.largest = explain_contribution_scale(view->explanation);
+    if (explain_queries_are_rows(view) && of.largest > 0)
         of.contributions = attn_explanation_contributions(view->explanation);
     measure(&of);
     fit_heading(&of, &titled);
@@ -149,6 +179,7 @@ void explain_list_print(const explain_view *view, const explain_names *names, co
     if (of.contributions != NULL) {
         putchar('\n');
         explain_contribution_legend(view->explanation, screen);
+        if (row >= 0) print_contributors(&of, screen);
     }
 }
 

@@ -61,7 +61,7 @@ static void print_peaks(const explain_view *mean, int used, int width) {
 }
 
 static void print_segment(const explain_view *view, const segment *of, int answer, double *numbers,
-                          int width) {
+                          const explain_screen *screen) {
     const attn_explanation *explanation = view->explanation;
     /* Names are numbers: nothing to escape. */
     int used = printf("  %7s – %-7s  ", explain_row_name(explanation, of->first),
@@ -72,12 +72,12 @@ static void print_segment(const explain_view *view, const segment *of, int answe
     if (!isnan(of->probability)) used += printf("  %.2f", of->probability);
     if (attn_explanation_contributions(explanation) != NULL) {
         fputs("  ", stdout);
-        explain_signed_number(of->contribution, 9);
+        explain_contribution(screen, of->contribution, explain_contribution_scale(explanation), 9);
         used += 11;
     }
     if (view->map != NULL && explain_queries_are_rows(view)) {
         explain_view mean = mean_of(view, of, numbers);
-        print_peaks(&mean, used, width);
+        print_peaks(&mean, used, screen->width);
     }
     putchar('\n');
 }
@@ -97,7 +97,7 @@ void explain_segments_print(const explain_view *view, const explain_screen *scre
     int64_t at = 0;
     while (at < rows && count++ < EXPLAIN_ROWS) {
         segment now = next_segment(explanation, at);
-        print_segment(view, &now, answer, numbers, screen->width);
+        print_segment(view, &now, answer, numbers, screen);
         at = now.end;
     }
     if (at < rows) {

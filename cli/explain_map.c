@@ -264,11 +264,26 @@ void explain_legend(const explain_view *view, const explain_screen *screen) {
            view->is_signed ? ", - below 0" : "");
 }
 
+static const char *format_signed(double number, char text[40]) {
+    bool odd = fabs(number) >= 1e5 || (number != 0 && fabs(number) < 1e-3);
+    snprintf(text, 40, odd ? "%+.1e" : "%+.3f", number);
+    return text;
+}
+
 void explain_signed_number(double number, int width) {
     char text[40];
-    snprintf(text, sizeof text,
-             fabs(number) >= 1e5 || (number != 0 && fabs(number) < 1e-3) ? "%+.1e" : "%+.3f", number);
-    printf("%*s", width, text);
+    printf("%*s", width, format_signed(number, text));
+}
+
+void explain_contribution(const explain_screen *screen, double number, double largest, int width) {
+    char text[40];
+    format_signed(number, text);
+    if (screen->color == TERMINAL_PLAIN) {
+        printf("%*s", width, text);
+        return;
+    }
+    text_print_spaces(stdout, width - (int)strlen(text));
+    terminal_signed(screen->color, largest > 0 ? number / largest : 0, text);
 }
 
 void explain_contribution_legend(const attn_explanation *explanation, const explain_screen *screen) {
