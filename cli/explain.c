@@ -162,7 +162,7 @@ static const char examples[] =
     "  attn explain pos.safetensors \"I saw a saw\"\n"
     "  attn explain pos.safetensors \"I saw a saw\" --layer 1 --head 2 --top 3\n"
     "  attn explain g2p.safetensors attention -o looks.html -o looks.svg\n"
-    "  attn explain cora.safetensors cora/ --row 31336\n"
+    "  attn explain cora.safetensors cora/ --row 1358\n"
     "  attn explain tox.safetensors \"c1ccccc1O\" -o phenol.svg\n"
     "  attn explain pos.safetensors --file test.conllu --example 7\n"
     "  attn explain --steps\n"

@@ -11,7 +11,32 @@
 #include "explain.h"
 #include "text.h"
 
-enum { WIDEST_NAME = 20, WIDEST_ANSWER = 16, USUAL_TOP = 3, MOST_TOP = 100, NUMBER = 9 };
+enum { LABEL = 160, WIDEST_NAME = 20, WIDEST_ANSWER = 16, USUAL_TOP = 3, MOST_TOP = 100, NUMBER = 9 };
+
+/* ---- names ---- */
+
+/* A name that several rows have gets the row's number: the#4, which --row 4 chooses. */
+static const char *label(const char *name, bool repeated, int64_t number, char text[LABEL]) {
+    if (!repeated || strlen(name) > LABEL - 24) return name;
+    snprintf(text, LABEL, "%s#%" PRId64, name, number + 1);
+    return text;
+}
+
+static const char *key_label(const explain_view *view, int64_t key, char text[LABEL]) {
+    const char *name = explain_key_name(view, key);
+    bool repeated = false;
+    for (int64_t k = 0; k < view->keys && !repeated; k++)
+        repeated = k != key && strcmp(explain_key_name(view, k), name) == 0;
+    return label(name, repeated, key, text);
+}
+
+static const char *row_label(const attn_explanation *explanation, int64_t row, char text[LABEL]) {
+    const char *name = explain_row_name(explanation, row);
+    bool repeated = false;
+    for (int64_t r = 0; r < attn_explanation_rows(explanation) && !repeated; r++)
+        repeated = r != row && strcmp(explain_row_name(explanation, r), name) == 0;
+    return label(name, repeated, row, text);
+}
 
 /* ---- columns ---- */
 
@@ -31,12 +56,18 @@ static int widest(const char *name, int so_far, int limit) {
     return one > so_far ? one : so_far;
 }
 
-static void measure(columns *of) {
+/* What a line begins with: the name of a row, or of a symbol that was written. */
+static const char *line_label(const columns *of, int64_t row, char text[LABEL]) {
+    if (of->view != NULL && !explain_queries_are_rows(of->view)) return explain_query_name(of->view, row);
+    return row_label(of->explanation, row, text);
+}
+
+/* Lines first .. end - 1. */
+static void measure(columns *of, int64_t first, int64_t end) {
+    char text[LABEL];
     bool each = of->rows == attn_explanation_answers(of->explanation) && of->rows > 1;
-    for (int64_t r = 0; r < of->rows; r++) {
-        of->name = widest(of->view != NULL && of->view->map != NULL ? explain_query_name(of->view, r)
-                                                                    : explain_row_name(of->explanation, r),
-                          of->name, WIDEST_NAME);
+    for (int64_t r = first; r < end; r++) {
+        of->name = widest(line_label(of, r, text), of->name, WIDEST_NAME);
         const char *answer = each ? attn_explanation_answer(of->explanation, r) : NULL;
         if (answer == NULL) continue;
         of->answer = widest(answer, of->answer, WIDEST_ANSWER);
@@ -84,26 +115,30 @@ static void print_entries(const explain_view *view, int64_t query, int top, int 
     int count = explain_strongest(view, query, top, even, entries);
     int indent = used;
     for (int i = 0; i < count; i++) {
-        const char *name = explain_key_name(view, explain_entry_key(view, query, entries[i]));
+        char text[LABEL];
+        const char *name = key_label(view, explain_entry_key(view, query, entries[i]), text);
         int cells = text_width(name);
         if (cells > WIDEST_NAME) cells = WIDEST_NAME;
-        if (used + 3 + cells + 6 > width && used > indent) {
+        if (used + 3 + cells + 7 > width && used > indent) {
+            if (view->choice.top == 0 && view->choice.row < 0) break; /* nobody asked for so many */
             putchar('\n');
             text_print_spaces(stdout, indent);
             used = indent;
         }
         fputs("   ", stdout);
         text_print_cut(stdout, name, WIDEST_NAME);
-        printf(" %.*f", view->scale < 0.1 ? 4 : 2, explain_entry(view, query, entries[i]));
-        used += 3 + cells + (view->scale < 0.1 ? 7 : 5);
+        double number = explain_entry(view, query, entries[i]);
+        int digits = fabs(number) >= 0.1 ? 2 : fabs(number) >= 0.01 ? 3 : 4;
+        used += 3 + cells + printf(" %.*f", digits, number);
     }
 }
 
 /* ---- the list ---- */
 
 static void print_line(const columns *of, int64_t row, int top, const explain_screen *screen) {
+    char text[LABEL];
     fputs("  ", stdout);
-    print_field(explain_query_name(of->view, row), of->name);
+    print_field(line_label(of, row, text), of->name);
     print_answer(of, row);
     int used = 2 + of->name + (of->answer > 0 ? 2 + of->answer + (of->probable ? 6 : 0) : 0);
     if (of->answer > 0 && of->answer < 6) {
@@ -140,7 +175,8 @@ static void print_contributors(const columns *of, const explain_screen *screen) 
     }
     fputs("   ", stdout);
     for (int i = 0; i < found; i++) {
-        const char *name = explain_row_name(of->explanation, best[i]);
+        char text[LABEL];
+        const char *name = row_label(of->explanation, best[i], text);
         int cells = text_width(name) < WIDEST_NAME ? text_width(name) : WIDEST_NAME;
         used += 3 + cells + NUMBER;
         if (used > screen->width && i > 0) break;
@@ -160,12 +196,12 @@ void explain_list_print(const explain_view *view, const explain_names *names, co
     of.largest = explain_contribution_scale(view->explanation);
     if (explain_queries_are_rows(view) && of.largest > 0)
         of.contributions = attn_explanation_contributions(view->explanation);
-    measure(&of);
-    fit_heading(&of, &titled);
     int64_t row = view->choice.row, first = row >= 0 && row < of.rows ? row : 0;
     int64_t end = row >= 0 && row < of.rows ? row + 1 : of.rows;
     int64_t top = view->choice.top > 0 ? view->choice.top : row >= 0 ? 10 : USUAL_TOP;
     if (view->choice.top == 0 && end - first > EXPLAIN_ROWS) end = first + EXPLAIN_ROWS;
+    measure(&of, first, end);
+    fit_heading(&of, &titled);
     print_heading(&of, &titled, screen);
     for (int64_t r = first; r < end; r++) print_line(&of, r, (int)(top < MOST_TOP ? top : MOST_TOP), screen);
     if (row < 0 && end < of.rows) {
@@ -212,16 +248,17 @@ void explain_bars_print(const attn_explanation *explanation, const explain_names
                   .largest = explain_contribution_scale(explanation),
                   .rows = attn_explanation_rows(explanation)};
     if (of.contributions == NULL || of.rows == 0) return;
-    measure(&of);
+    int64_t shown = of.rows > EXPLAIN_ROWS ? EXPLAIN_ROWS : of.rows;
+    measure(&of, 0, shown);
     fit_heading(&of, names);
     int used = 2 + of.name + (of.answer > 0 ? 2 + of.answer + (of.probable ? 6 : 0) : 0) + 2 + NUMBER + 2;
     int half = (screen->width - used) / 2;
     if (half > WIDEST_HALF) half = WIDEST_HALF;
     if (half < NARROWEST_HALF) half = NARROWEST_HALF;
-    int64_t shown = of.rows > EXPLAIN_ROWS ? EXPLAIN_ROWS : of.rows;
     for (int64_t r = 0; r < shown; r++) {
+        char text[LABEL];
         fputs("  ", stdout);
-        print_field(explain_row_name(explanation, r), of.name);
+        print_field(row_label(explanation, r, text), of.name);
         print_answer(&of, r);
         fputs(" │", stdout);
         print_bar(screen, of.largest > 0 ? of.contributions[r] / of.largest : 0, half);
