@@ -13,6 +13,7 @@ int command_compare(int count, char **arguments);
 int command_train(int count, char **arguments);
 int command_explain(int count, char **arguments);
 int command_info(int count, char **arguments);
+int command_lab(int count, char **arguments);
 int command_predict(int count, char **arguments);
 
 #endif

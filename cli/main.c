@@ -24,6 +24,7 @@ static const command commands[] = {
     {"check", "what is in a file of examples, and which lines are wrong", command_check},
     {"info", "what a model file holds", command_info},
     {"explain", "what a model's answer looks at; one attention step by step", command_explain},
+    {"lab", "what lectures claim of attention, measured on this machine", command_lab},
     {"bench", "this machine: attention against its limits", command_bench},
 };
 

@@ -47,9 +47,12 @@ typedef struct lab_fitted {
     /* Filled if weights is not NULL before the call: for each layer, the attention weights of the test
      * examples (attn_encoder_weights), the caller's memory. */
     float *const *weights;
+    int64_t steps; /* that were done: fewer if stop_at was reached, or it diverged */
+    bool diverged; /* a loss or gradient was not finite: training ended there */
 } lab_fitted;
 
-/* Trains from `seed` and answers for the test examples. threads 0: all. False: lab_fail was called. */
+/* Trains from `seed` and answers for the test examples. False: lab_fail was called. Set answers and weights
+ * before the call (NULL: not wanted); the rest is overwritten. */
 bool lab_fit(lab *lab, const lab_problem *problem, const lab_network *network, uint64_t seed,
              lab_fitted *fitted);
 

@@ -4,10 +4,10 @@
  * says what follows: the claim holds, holds under a condition, or does not hold. What it measures goes into
  * tables and charts, which are printed, drawn as SVG, and put on one page by `attn lab all`.
  *
- *     static bool run(lab *lab) {
- *         lab_table *table = lab_add_table(lab, "variance of q.k", "d_k", "plain", "scaled", NULL);
- *         lab_row(table, "%d", "%.2f", ...) ...
- *         return lab_conclude(lab, LAB_HOLDS, "the variance is %.2f d_k", slope);
+ *     static bool run(lab *report) {
+ *         lab_table *table = lab_add_table(report, "variance of q.k", "d_k", "plain", "scaled", NULL);
+ *         lab_row(table, lab_cell(report, "%d", width), lab_cell(report, "%.2f", plain), ...);
+ *         return lab_conclude(report, LAB_HOLDS, "the variance is %.2f d_k", slope);
  *     }
  *
  * Every experiment can fail, and shows that it can: with --broken it plants one mistake (a wrong scale, a
@@ -56,7 +56,7 @@ int64_t lab_seeds(const lab *lab, int64_t usual, int64_t quick); /* how many run
 /* A table; headings end with NULL. Cells of a row are text, as many as headings; they are copied. */
 lab_table *lab_add_table(lab *lab, const char *title, const char *heading, ...);
 void lab_row(lab_table *table, const char *cell, ...);
-/* A cell in the making, good until eight more were made. */
+/* A cell in the making, good until sixteen more were made. */
 const char *lab_cell(lab *lab, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *lab_cell_spread(lab *lab, const double *numbers, int64_t count,
                             const char *format); /* "93.1 (91.0 to 94.2)":
@@ -67,6 +67,8 @@ lab_chart *lab_add_chart(lab *lab, const char *title, const char *x, lab_axis x_
                          lab_axis y_axis);
 /* A line of a chart; points are added in the order of x. Dashed lines are theory, not measurement. */
 int lab_line(lab_chart *chart, const char *name, bool dashed);
+/* A dashed line in the colour of the measured line `of`: what theory says of that. */
+int lab_line_theory(lab_chart *chart, const char *name, int of);
 void lab_point(lab_chart *chart, int line, double x, double y);
 void lab_point_spread(lab_chart *chart, int line, double x, const double *numbers,
                       int64_t count); /* median and a bar */
@@ -96,5 +98,7 @@ double lab_uniform(uint64_t *seed);
 double lab_normal(uint64_t *seed);
 int64_t lab_choice(uint64_t *seed, int64_t below);
 double lab_seconds(void); /* of a clock that only goes forward */
+/* That this process was computing, all threads together: other programs do not count. */
+double lab_processor_seconds(void);
 
 #endif

@@ -1,0 +1,13 @@
+/* experiments.c: the experiments of the lab, in the order of the list. Each is a file of its own name. */
+#include <stddef.h>
+
+#include "report.h"
+
+static const lab_experiment *const experiments[] = {
+    NULL,
+};
+
+const lab_experiment *lab_experiment_at(int index) {
+    int count = (int)(sizeof experiments / sizeof experiments[0]) - 1;
+    return index >= 0 && index < count ? experiments[index] : NULL;
+}
