@@ -203,7 +203,7 @@ static bool train_both(lab *report, const lab_problem *problem, double accuracy[
                                                           : lab_options_of(report)->broken
                                                               ? 1.0f / (float)trained_widths[w]
                                                               : 0.0f;
-            network.steps = quick ? 150 : 300;
+            network.steps = quick ? 100 : 300;
             network.stop_at = 0.01;
             for (int64_t s = 0; s < seeds; s++) {
                 lab_fitted fitted = {0};
