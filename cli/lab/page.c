@@ -10,7 +10,7 @@ static const char page_style[] =
     "font:16px/1.55 system-ui,'DejaVu Sans',sans-serif}main{max-width:1080px;margin:0 auto;padding:16px}"
     "h1{font-size:1.7rem;margin:.4em 0}h2{font-size:1.35rem;margin:0 0 .3em}a{color:var(--link)}"
     "section{border-top:1px solid var(--edge);padding:24px 0}p{max-width:75ch;margin:.6em 0}"
-    ".soft{color:var(--soft)}.figures{display:flex;flex-wrap:wrap;gap:16px}"
+    ".soft{color:var(--soft)}.figures{display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start}"
     ".figures svg{background:var(--card);border:1px solid var(--edge);border-radius:6px;width:100%;"
     "max-width:512px;height:auto;padding:8px}.scroll{overflow-x:auto;margin:.8em 0}"
     "table{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}"

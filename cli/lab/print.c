@@ -38,7 +38,7 @@ static bool is_number(const char *text) {
 }
 
 static void print_cell(FILE *file, const char *text, int width, bool right) {
-    int space = width - lab_cells(text);
+    int space = width > lab_cells(text) ? width - lab_cells(text) : 0;
     if (right) fprintf(file, "%*s", space, "");
     lab_print_plain(file, text);
     if (!right) fprintf(file, "%*s", space, "");
