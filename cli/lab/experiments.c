@@ -4,6 +4,7 @@
 #include "report.h"
 
 static const lab_experiment *const experiments[] = {
+    &lab_cost,
     &lab_permute,
     &lab_scale,
     NULL,
