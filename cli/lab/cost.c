@@ -36,11 +36,11 @@ typedef struct mixer_theory {
 } mixer_theory;
 
 static const mixer_theory theory[MIXERS] = {
-    {"full attention", "n^2 d", 2, 1},
+    {"full attention", "n² d", 2, 1},
     {"window of 65", "n r d", 1, 1},
-    {"RNN", "n d^2", 1, 2},
-    {"CNN of 5", "k n d^2", 1, 2},
-    {"attention with projections", "n^2 d + 2 n d^2", NAN, NAN},
+    {"RNN", "n d²", 1, 2},
+    {"CNN of 5", "k n d²", 1, 2},
+    {"attention with projections", "n² d + 2 n d²", NAN, NAN},
 };
 
 typedef struct cost_sizes {
@@ -209,7 +209,7 @@ static void draw_memory(lab *report, const cost_sizes *sizes, const cost_found *
         for (int i = 0; i < sizes->length_count; i++)
             lab_point(chart, line, (double)sizes->lengths[i], 1e-6 * found->memory[m][i]);
     }
-    int line = lab_line(chart, "n^2 weights of one head", true);
+    int line = lab_line(chart, "n² weights of one head", true);
     for (int i = 0; i < sizes->length_count; i++)
         lab_point(chart, line, (double)sizes->lengths[i], 4e-6 * pow((double)sizes->lengths[i], 2));
 }
@@ -257,10 +257,10 @@ static bool run(lab *report) {
     double megabytes = 1e-6 * found.memory[FULL][last], square = 4e-6 * pow((double)sizes.lengths[last], 2);
     lab_note(
         report,
-        "What is seldom said: the n^2 of memory is gone. The weights of a row are used as they come and "
+        "What is seldom said: the n² of memory is gone. The weights of a row are used as they come and "
         "never kept, forwards or backwards: at n = %lld a pass of full attention holds %.0f MB, its weights "
-        "alone would be %.0f MB a head. And the projections count: their 4 n d^2 multiplications outweigh "
-        "the 2 n^2 d "
+        "alone would be %.0f MB a head. And the projections count: their 4 n d² multiplications outweigh "
+        "the 2 n² d "
         "of the scores until n = 2 d, and at n = %lld, d = %lld they still take %.0f %% of an attention "
         "layer.",
         (long long)sizes.lengths[last], megabytes, square, (long long)sizes.length,
@@ -282,16 +282,16 @@ static bool run(lab *report) {
         report, LAB_HOLDS_WHERE,
         "time is meant: full attention n^%.2f d^%.2f, window n^%.2f d^%.2f, RNN n^%.2f d^%.2f, CNN "
         "n^%.2f d^%.2f, all within %.2f of theory; but the memory of full attention grows as n^%.2f, "
-        "not n^2",
+        "not n²",
         fitted.n[FULL], fitted.d[FULL], fitted.n[WINDOW], fitted.d[WINDOW], fitted.n[RNN], fitted.d[RNN],
         fitted.n[CNN], fitted.d[CNN], sizes.tolerance, fitted.memory[FULL]);
 }
 
 const lab_experiment lab_cost = {
     .name = "cost",
-    .claim = "A layer of full attention takes time n^2 d and memory n^2; a window of r rows n r d, an RNN n "
-             "d^2, a "
-             "CNN of k rows k n d^2. Attention is cheaper while n < d.",
+    .claim = "A layer of full attention takes time n² d and memory n²; a window of r rows n r d, an RNN n "
+             "d², a "
+             "CNN of k rows k n d². Attention is cheaper while n < d.",
     .experiment =
         "Each layer runs alone on one thread, for growing n and for growing d; exponents are fitted over the "
         "largest sizes, where the leading term rules. Time is that of the processor, the best of at least "

@@ -5,6 +5,7 @@
 
 static const lab_experiment *const experiments[] = {
     &lab_cost,
+    &lab_parallel,
     &lab_permute,
     &lab_scale,
     NULL,

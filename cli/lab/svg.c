@@ -246,6 +246,7 @@ static matrix_places place_matrix(const lab_matrix *matrix) {
     at.cell_width = (PANEL - 12 - at.left) / (double)matrix->columns;
     at.cell_height = fmin(at.cell_width, 420.0 / (double)matrix->rows);
     if (at.cell_height > 34) at.cell_height = 34;
+    if (at.named_rows && at.cell_height < 17) at.cell_height = 17; /* names stand apart */
     if (at.cell_width > 2.5 * at.cell_height) at.cell_width = 2.5 * at.cell_height;
     at.height = at.top + at.cell_height * (double)matrix->rows + 34;
     return at;
@@ -267,7 +268,8 @@ static void draw_matrix_names(FILE *file, const lab_matrix *matrix, const matrix
     for (int64_t i = 0; at->named_rows && i < matrix->rows; i++)
         print_label(file, at->left - 5, at->top + at->cell_height * ((double)i + 0.5) + 4.5, "end",
                     matrix->row_names[i]);
-    for (int64_t i = 0; at->named_columns && i < matrix->columns; i++) {
+    int64_t every = at->cell_width < 15 ? (int64_t)ceil(15 / at->cell_width) : 1;
+    for (int64_t i = 0; at->named_columns && i < matrix->columns; i += every) {
         double x = at->left + at->cell_width * ((double)i + 0.5);
         if (flat) {
             print_label(file, x, at->top - 5, "middle", matrix->column_names[i]);
@@ -308,6 +310,8 @@ static void draw_matrix(FILE *file, const lab_matrix *matrix) {
         fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"8.05\" height=\"12\" class=\"%s\"/>\n",
                 at.left + 8.0 * i, bottom + 11, room);
     }
+    fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" class=\"frame\"/>\n", at.left,
+            bottom + 11, 8.0 * LEVELS);
     snprintf(room, sizeof room, "%.3g to %.3g", matrix->lowest < 0 ? (double)matrix->lowest : 0.0,
              (double)matrix->highest);
     print_label(file, at.left + 8.0 * LEVELS + 8, bottom + 22, "soft", room);
