@@ -204,8 +204,7 @@ static bool conclude(lab *report, const parallel_sizes *sizes, const parallel_fo
         cores && units ? ""
         : cores        ? "threads are meant: "
                        : "one core is meant: ",
-        (long long)sizes->lengths[last], threads, gained[ATTENTION], gained[CNN], gained[RNN], gained[LSTM],
-        split[RNN], split[CNN]);
+        threads, gained[ATTENTION], gained[CNN], gained[RNN], gained[LSTM], split[RNN], split[CNN]);
 }
 
 static bool run(lab *report) {

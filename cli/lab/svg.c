@@ -16,7 +16,7 @@ enum {
     PLOT_HEIGHT = 236,
     TITLE_LINE = 20,
     LEGEND_LINE = 19,
-    TITLE_CELLS = 60,
+    TITLE_CELLS = 54,
     MARGIN = 20,
     LEVELS = 16 /* shades of a matrix; as many for each sign where numbers have both */
 };
