@@ -153,7 +153,7 @@ static void print_matrix(FILE *file, const lab_matrix *matrix) {
         fputs("  ", file);
         for (int64_t c = 0; c < matrix->columns; c++) {
             float number = matrix->numbers[r * matrix->columns + c];
-            int shade = most > 0 ? (int)(fabsf(number) / most * 4.999f) : 0;
+            int shade = most > 0 && isfinite(number) ? (int)(fabsf(number) / most * 4.999f) : 0;
             if (matrix->lowest < 0) fputc(number < 0 && shade > 0 ? '-' : ' ', file);
             fputs(shades[shade], file);
             if (matrix->lowest >= 0) fputs(shades[shade], file);
