@@ -128,11 +128,21 @@ static const lab_experiment *find(const char *name) {
 }
 
 static int list(void) {
-    printf(
-        "What lectures claim of attention. attn lab NAME measures it here; attn lab all -o lab/ makes a page "
-        "of all.\n\n");
-    for (int i = 0; lab_experiment_at(i) != NULL; i++)
-        printf("%-10s %s\n", lab_experiment_at(i)->name, lab_experiment_at(i)->claim);
+    lab_print_paragraph(
+        stdout, "",
+        "What lectures claim of attention. attn lab NAME measures it on this machine; attn lab all -o "
+        "lab/ makes a page of all.");
+    for (int i = 0; lab_experiment_at(i) != NULL; i++) {
+        const lab_experiment *experiment = lab_experiment_at(i);
+        char head[32];
+        snprintf(head, sizeof head, "%-11s", experiment->name);
+        putchar('\n');
+        lab_print_paragraph(stdout, head, experiment->claim);
+        if (experiment->data == NULL) continue;
+        fputs("           --data FOLDER has ", stdout);
+        text_print(stdout, experiment->data);
+        putchar('\n');
+    }
     return EXIT_DONE;
 }
 
@@ -247,6 +257,7 @@ static int run_all(const lab_arguments *given, attn_context *context) {
     if (worst != EXIT_DONE) return worst;
     describe_machine(context, machine, sizeof machine);
     if (form == FORM_JSON) printf("{\"experiments\": [\n");
+    if (form == FORM_MARKDOWN) printf("Measured with %s.\n\n", machine);
     for (int i = 0; i < MOST_EXPERIMENTS && lab_experiment_at(i) != NULL; i++) {
         lab *report = &reports[count++];
         if (i > 0) fputs(form == FORM_JSON ? ",\n" : "\n", stdout);

@@ -4,11 +4,7 @@
 #include "report.h"
 
 static const lab_experiment *const experiments[] = {
-    &lab_cost,
-    &lab_parallel,
-    &lab_permute,
-    &lab_scale,
-    NULL,
+    &lab_cost, &lab_parallel, &lab_permute, &lab_scale, NULL,
 };
 
 const lab_experiment *lab_experiment_at(int index) {

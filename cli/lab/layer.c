@@ -55,8 +55,7 @@ bool lab_layer_open(lab *report, lab_layer *layer, const attn_mixer_options *opt
     attn_context_options_init(&context);
     context.threads = threads > 0 ? threads : attn_context_threads(lab_context_of(report));
     context.isa = attn_context_isa(lab_context_of(report));
-    context.allocator =
-        (attn_allocator){.allocate = count_allocate, .release = count_release, .user = layer};
+    context.allocator = (attn_allocator){.allocate = count_allocate, .release = count_release, .user = layer};
     if (attn_context_create(&context, &layer->context) != ATTN_OK)
         return lab_fail(report, "%s", attn_last_create_error());
     if (attn_parameters_create(layer->context, 1, &layer->parameters) != ATTN_OK ||

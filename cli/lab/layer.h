@@ -20,8 +20,8 @@ typedef struct lab_layer {
     size_t now, most, before; /* bytes: held, the most so far, what parameters take */
 } lab_layer;
 
-/* `sequences` sequences of `length` random rows each, through a mixer of these options; threads 0: all. False:
- * lab_fail was called. Close it in both cases. The layer must stay where it is. */
+/* `sequences` sequences of `length` random rows each, through a mixer of these options; threads 0: all.
+ * False: lab_fail was called. Close it in both cases. The layer must stay where it is. */
 bool lab_layer_open(lab *report, lab_layer *layer, const attn_mixer_options *options, int threads,
                     int64_t sequences, int64_t length);
 void lab_layer_close(lab_layer *layer);

@@ -43,7 +43,13 @@ void lab_print_markdown(FILE *file, const lab *report) {
     print_text(file, experiment->experiment);
     fputs(" `--broken` plants a mistake: ", file);
     print_text(file, experiment->mistake);
-    fputs(".\n", file);
+    fputs(".", file);
+    if (experiment->data != NULL) {
+        fputs(" `--data` reads ", file);
+        print_text(file, experiment->data);
+        fputs(".", file);
+    }
+    fputc('\n', file);
     for (int i = 0; i < report->items; i++) {
         const lab_item *item = &report->item[i];
         if (item->kind == LAB_ITEM_TABLE) print_table(file, item->table);

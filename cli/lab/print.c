@@ -7,8 +7,7 @@
 
 enum { TEXT_WIDTH = 88, PLOT_WIDTH = 60, PLOT_HEIGHT = 14, MATRIX_MOST = 40 };
 
-/* A paragraph, folded; lines after the first are indented. */
-static void print_paragraph(FILE *file, const char *head, const char *text) {
+void lab_print_paragraph(FILE *file, const char *head, const char *text) {
     int indent = (int)strlen(head), used = indent;
     fputs(head, file);
     while (*text != '\0') {
@@ -58,7 +57,7 @@ static void print_table(FILE *file, const lab_table *table) {
         }
     }
     fputc('\n', file);
-    if (table->title[0] != '\0') print_paragraph(file, "", table->title);
+    if (table->title[0] != '\0') lab_print_paragraph(file, "", table->title);
     for (int r = -1; r < table->rows; r++) {
         char *const *cells = r < 0 ? table->headings : table->cells + r * table->columns;
         for (int c = 0; c < columns; c++) {
@@ -113,7 +112,7 @@ static void print_chart(FILE *file, const lab_chart *chart) {
     memset(plot, ' ', sizeof plot);
     plot_lines(chart, &x, &y, plot);
     fputc('\n', file);
-    print_paragraph(file, "", chart->title);
+    lab_print_paragraph(file, "", chart->title);
     fputs("  ", file);
     lab_print_plain(file, chart->y);
     fprintf(file, "%s\n", chart->y_axis == LAB_LOGARITHMIC ? " (logarithmic)" : "");
@@ -143,7 +142,7 @@ static void print_chart(FILE *file, const lab_chart *chart) {
 static void print_matrix(FILE *file, const lab_matrix *matrix) {
     static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
     fputc('\n', file);
-    print_paragraph(file, "", matrix->title);
+    lab_print_paragraph(file, "", matrix->title);
     if (matrix->rows > MATRIX_MOST || matrix->columns > MATRIX_MOST) {
         fputs("  (in the SVG)\n", file);
         return;
@@ -168,9 +167,9 @@ static void print_matrix(FILE *file, const lab_matrix *matrix) {
 void lab_print_text(FILE *file, const lab *report) {
     const lab_experiment *experiment = report->experiment;
     fprintf(file, "%s\n", experiment->name);
-    print_paragraph(file, "claim       ", experiment->claim);
-    print_paragraph(file, "experiment  ", experiment->experiment);
-    if (report->options->broken) print_paragraph(file, "planted     ", experiment->mistake);
+    lab_print_paragraph(file, "claim       ", experiment->claim);
+    lab_print_paragraph(file, "experiment  ", experiment->experiment);
+    if (report->options->broken) lab_print_paragraph(file, "planted     ", experiment->mistake);
     for (int i = 0; i < report->items; i++) {
         const lab_item *item = &report->item[i];
         switch (item->kind) {
@@ -179,7 +178,7 @@ void lab_print_text(FILE *file, const lab *report) {
         case LAB_ITEM_MATRIX: print_matrix(file, item->matrix); break;
         case LAB_ITEM_NOTE:
             fputc('\n', file);
-            print_paragraph(file, "", item->note);
+            lab_print_paragraph(file, "", item->note);
             break;
         }
     }
@@ -187,6 +186,6 @@ void lab_print_text(FILE *file, const lab *report) {
     snprintf(head, sizeof head, "verdict: %s%s", lab_verdict_text(report->verdict),
              report->verdict == LAB_HOLDS_WHERE ? " " : ": ");
     fprintf(file, "\n%s", head);
-    print_paragraph(file, "", report->conclusion);
+    lab_print_paragraph(file, "", report->conclusion);
     fprintf(file, "(%.1f s, %.1f s of processor time)\n", report->seconds, report->processor_seconds);
 }

@@ -90,10 +90,12 @@ void lab_print_markdown(FILE *file, const lab *report);
 void lab_print_svg(FILE *file, const lab *report);
 void lab_print_page(FILE *file, const lab *reports, int count, const char *machine);
 
-/* Parts of pictures that a page shares: the style sheet (`root` is the selector that its rules are under),
- * and one chart or matrix as <svg>...</svg>. */
+/* Parts of pictures that a page shares: the style sheet, and one chart or matrix as <svg>...</svg>. */
 void lab_print_style(FILE *file);
 void lab_print_figure(FILE *file, const lab_item *item);
+
+/* A paragraph of text after `head`, folded; lines after the first are indented by it. */
+void lab_print_paragraph(FILE *file, const char *head, const char *text);
 
 /* Text that is shown: control characters and what is no UTF-8 are escaped. lab_cells: how wide it is. */
 void lab_print_plain(FILE *file, const char *text);
