@@ -12,13 +12,15 @@ static const char page_style[] =
     "section{border-top:1px solid var(--edge);padding:24px 0}p{max-width:75ch;margin:.6em 0}"
     ".soft{color:var(--soft)}.figures{display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start}"
     ".figures svg{background:var(--card);border:1px solid var(--edge);border-radius:6px;width:100%;"
-    "max-width:512px;height:auto;padding:8px}.scroll{overflow-x:auto;margin:.8em 0}"
+    "max-width:512px;height:auto;padding:8px}.scroll{overflow-x:auto;margin:.4em 0 .8em}"
     "table{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}"
-    "caption{text-align:left;font-weight:600;padding:4px 0}"
+    ".caption{font-weight:600;margin:1em 0 .2em}"
     "th,td{border-bottom:1px solid var(--edge);padding:4px 14px 4px 0;text-align:left;white-space:nowrap}"
     "th{color:var(--soft);font-weight:600}.wrap td{white-space:normal;vertical-align:top}"
     ".holds{color:var(--holds)}.where{color:var(--where)}.not{color:var(--not)}.verdict{font-weight:600}"
-    ".verdict+span{font-weight:400}";
+    "@media (max-width:600px){nav table,nav tbody,nav tr,nav td{display:block;border:0;padding:0}nav "
+    "thead{display:none}"
+    "nav tr{border-bottom:1px solid var(--edge);padding:6px 0}}";
 
 static const char *verdict_class(lab_verdict verdict) {
     return verdict == LAB_HOLDS ? "holds" : verdict == LAB_HOLDS_WHERE ? "where" : "not";
@@ -50,9 +52,11 @@ static void print_contents(FILE *file, const lab *reports, int count) {
 }
 
 static void print_table(FILE *file, const lab_table *table) {
-    fputs("<div class=\"scroll\"><table><caption>", file);
+    fputs("<p class=\"caption\">", file);
     lab_print_xml(file, table->title);
-    fputs("</caption><thead><tr>", file);
+    fputs("</p><div class=\"scroll\" tabindex=\"0\"><table aria-label=\"", file);
+    lab_print_xml(file, table->title);
+    fputs("\"><thead><tr>", file);
     for (int c = 0; c < table->columns; c++) {
         fputs("<th scope=\"col\">", file);
         lab_print_xml(file, table->headings[c]);
