@@ -331,10 +331,10 @@ int command_lab(int count, char **arguments) {
     argument_list list_of_flags = {
         .command = "lab",
         .usage = "[NAME|all] [flags]",
-        .about = "Measures on this machine what lectures claim of attention: prints the claim, the\n"
-                 "experiment, tables, charts and the verdict (holds, holds where, does not hold), and\n"
-                 "draws them as SVG; of all, a page. Without a name it lists the experiments. They\n"
-                 "generate their data; --data takes real data.\n",
+        .about = "Measures on this machine what lectures claim of attention. Prints the claim, the\n"
+                 "experiment, tables, charts and the verdict (holds, holds where, does not hold)\n"
+                 "and draws them as SVG; of all it makes a page. Without a name it lists the\n"
+                 "experiments. They generate their data; --data takes real data.\n",
         .examples = "  attn lab\n  attn lab scale\n  attn lab all -o lab/\n",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],

@@ -24,7 +24,7 @@ check "help is the bare text" cmp -s "$folder/out" "$folder/bare"
 run --version
 check "--version: exit status" exits_with 0
 check "--version: a version" grep -Eqx 'attn [0-9]+\.[0-9]+\.[0-9]+' "$folder/out"
-for command in explain bench eval predict info; do
+for command in explain bench eval predict info lab; do
     run help "$command"
     check "help $command: exit status" exits_with 0
     check "help $command: flags" says "--help"

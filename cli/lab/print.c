@@ -182,10 +182,10 @@ void lab_print_text(FILE *file, const lab *report) {
             break;
         }
     }
-    char head[64];
-    snprintf(head, sizeof head, "verdict: %s%s", lab_verdict_text(report->verdict),
-             report->verdict == LAB_HOLDS_WHERE ? " " : ": ");
-    fprintf(file, "\n%s", head);
-    lab_print_paragraph(file, "", report->conclusion);
+    char verdict[LAB_TEXT_ROOM + 64];
+    snprintf(verdict, sizeof verdict, "verdict: %s%s%s", lab_verdict_text(report->verdict),
+             report->verdict == LAB_HOLDS_WHERE ? " " : ": ", report->conclusion);
+    fputc('\n', file);
+    lab_print_paragraph(file, "", verdict);
     fprintf(file, "(%.1f s, %.1f s of processor time)\n", report->seconds, report->processor_seconds);
 }
