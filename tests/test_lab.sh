@@ -8,7 +8,7 @@ python3 -c 'import json, xml.dom.minidom, html.parser' || exit 1
 
 run lab
 check "the list: exit status" exits_with 0
-mapfile -t names < <(sed -n 's/^\([a-z]*\) \{2,\}.*/\1/p' out)
+mapfile -t names < <(sed -n 's/^\([a-z][a-z]*\) \{2,\}.*/\1/p' out)
 check "the list has experiments" [ "${#names[@]}" -ge 4 ]
 
 run lab all --quick --json -o whole
