@@ -1,0 +1,129 @@
+/* real.c: experiments on real data, through the trainer that `attn train` uses. */
+#include "real.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lab_real {
+    lab *lab;
+    const lab_files *files;
+    attn_dataset *train, *dev;
+};
+
+static attn_status set_all(attn_config *config, const char *const *values) {
+    attn_status status = ATTN_OK;
+    for (; values != NULL && *values != NULL && status == ATTN_OK; values += 2)
+        status = attn_config_set(config, values[0], values[1]);
+    return status;
+}
+
+/* What comparisons need: one network, one evaluation at the end, no choice of the best. */
+static attn_status configure(attn_context *context, const lab_files *files, attn_config **config) {
+    static const char *const usual[] = {"training.patience",
+                                        "0",
+                                        "training.evaluations",
+                                        "1",
+                                        "output.members",
+                                        "1",
+                                        "training.least_steps",
+                                        "0",
+                                        NULL};
+    attn_status status = attn_config_create(context, config);
+    if (status == ATTN_OK) status = attn_config_set(*config, "task", files->task);
+    if (status == ATTN_OK) status = attn_config_set(*config, "input", attn_input_of_file(files->train));
+    if (status == ATTN_OK) status = set_all(*config, usual);
+    if (status == ATTN_OK) status = set_all(*config, files->values);
+    return status;
+}
+
+/* The first `most` examples of a file below the folder. */
+static bool read_first(lab *lab, attn_config *config, const char *path, int64_t most,
+                       attn_dataset **dataset) {
+    attn_context *context = lab_context_of(lab);
+    const char *folder = lab_options_of(lab)->data;
+    attn_reader_options options;
+    attn_dataset *whole = NULL;
+    size_t room = strlen(folder) + strlen(path) + 2;
+    char *name = malloc(room);
+    if (name == NULL) return lab_fail(lab, "out of memory");
+    snprintf(name, room, "%s/%s", folder, path);
+    attn_status status = attn_config_reader(config, &options);
+    if (status == ATTN_OK) status = attn_dataset_read(context, name, &options, &whole);
+    free(name);
+    if (status != ATTN_OK) return lab_ok(lab, status);
+    int64_t count = attn_dataset_examples(whole);
+    if (most <= 0 || most >= count) {
+        *dataset = whole;
+        return true;
+    }
+    int64_t *first = malloc((size_t)most * sizeof *first);
+    if (first == NULL) {
+        attn_dataset_destroy(whole);
+        return lab_fail(lab, "out of memory");
+    }
+    for (int64_t i = 0; i < most; i++) first[i] = i;
+    status = attn_dataset_select(whole, first, most, dataset);
+    free(first);
+    attn_dataset_destroy(whole);
+    return lab_ok(lab, status);
+}
+
+lab_real *lab_real_open(lab *lab, const lab_files *files) {
+    attn_config *config = NULL;
+    lab_real *real = calloc(1, sizeof *real);
+    if (real == NULL) {
+        lab_fail(lab, "out of memory");
+        return NULL;
+    }
+    real->lab = lab;
+    real->files = files;
+    bool done = lab_ok(lab, configure(lab_context_of(lab), files, &config)) &&
+                read_first(lab, config, files->train, files->train_examples, &real->train) &&
+                (files->dev == NULL || read_first(lab, config, files->dev, files->dev_examples, &real->dev));
+    attn_config_destroy(config);
+    if (done) return real;
+    lab_real_close(real);
+    return NULL;
+}
+
+static int watch(void *user, const attn_training_state *state) {
+    lab_trained *trained = user;
+    if (state->event != ATTN_TRAINING_DONE) return 0;
+    snprintf(trained->metric, sizeof trained->metric, "%s", state->metric);
+    trained->score = state->score;
+    trained->loss = state->loss;
+    trained->seconds = state->seconds;
+    trained->steps = state->step;
+    trained->parameters = state->parameters;
+    return 0;
+}
+
+bool lab_real_train(lab_real *real, const char *const *values, const char *const *more, uint64_t seed,
+                    lab_trained *trained) {
+    attn_config *config = NULL;
+    attn_trainer *trainer = NULL;
+    attn_trainer_options options;
+    char number[32];
+    attn_trainer_options_init(&options);
+    options.watch = watch;
+    options.user = trained;
+    options.main_only = 1; /* what splits raw text is not compared */
+    snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
+    *trained = (lab_trained){.steps = 0};
+    attn_status status = configure(lab_context_of(real->lab), real->files, &config);
+    if (status == ATTN_OK) status = set_all(config, values);
+    if (status == ATTN_OK) status = set_all(config, more);
+    if (status == ATTN_OK) status = attn_config_set(config, "training.seed", number);
+    if (status == ATTN_OK) status = attn_trainer_create(config, real->train, real->dev, &options, &trainer);
+    if (status == ATTN_OK) status = attn_trainer_run(trainer);
+    attn_trainer_destroy(trainer);
+    attn_config_destroy(config);
+    return lab_ok(real->lab, status);
+}
+
+void lab_real_close(lab_real *real) {
+    if (real == NULL) return;
+    attn_dataset_destroy(real->train);
+    attn_dataset_destroy(real->dev);
+    free(real);
+}

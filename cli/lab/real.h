@@ -1,0 +1,47 @@
+/* real.h: the same experiment on real data: train with a few values of the configuration, get the score.
+ *
+ *     static const lab_files files = {.task = "tag", .train = "x/train.conllu.gz", .dev = "x/dev.conllu.gz",
+ *                                     .train_examples = 3000, .dev_examples = 500};
+ *     static const char *const common[] = {"encoder.columns", "64", "training.steps", "300", NULL};
+ *     const char *own[] = {"encoder.position", "none", NULL};
+ *     lab_real *real = lab_real_open(lab, &files);          reads below the folder of --data
+ *     lab_trained trained;
+ *     bool done = real != NULL && lab_real_train(real, common, own, seed, &trained);
+ *     lab_real_close(real);
+ *
+ * Nothing is written. The score is that of the development data after the last step: no model is chosen by
+ * it. Training has one network (output.members 1), no patience, and evaluates once, unless values say
+ * otherwise.
+ */
+#ifndef CLI_LAB_REAL_H
+#define CLI_LAB_REAL_H
+
+#include "lab.h"
+
+typedef struct lab_files {
+    const char *task;       /* a name of attn_task_name */
+    const char *train;      /* below the folder of --data */
+    const char *dev;        /* NULL: a tenth of train */
+    int64_t train_examples; /* the first so many; 0: all */
+    int64_t dev_examples;
+    const char *const *values; /* NULL, or of the configuration, before the files are read: "reader.column",
+                                  "XPOS", ..., NULL */
+} lab_files;
+
+typedef struct lab_trained {
+    char metric[32];
+    double score; /* as the metric has it: accuracy is 0 .. 100 */
+    double loss;  /* of the last steps */
+    double seconds;
+    int64_t steps, parameters;
+} lab_trained;
+
+typedef struct lab_real lab_real;
+/* NULL: lab_fail was called. */
+lab_real *lab_real_open(lab *lab, const lab_files *files);
+/* values, more: NULL, or name, value, ..., NULL. False: lab_fail was called. */
+bool lab_real_train(lab_real *real, const char *const *values, const char *const *more, uint64_t seed,
+                    lab_trained *trained);
+void lab_real_close(lab_real *real); /* NULL is allowed */
+
+#endif
