@@ -34,7 +34,7 @@ static void copy_rule(const void *of, uint64_t *seed, int64_t length, int32_t *i
 
 static void make_network(const lab_options *options, const kind *of, lab_network *network) {
     lab_network_init(network);
-    network->steps = options->quick ? 150 : 200;
+    network->steps = options->quick ? 150 : 160;
     network->batch = 32;
     network->stop_at = 0.01;
     attn_encoder_options *encoder = &network->encoder;
@@ -49,14 +49,14 @@ static void make_network(const lab_options *options, const kind *of, lab_network
 }
 
 /* Accuracy of one network that learns from distances shortest .. longest, at those of `test`. */
-static bool measure(lab *lab, const kind *of, lab_lengths train, const lab_lengths *test, int groups,
+static bool measure(lab *report, const kind *of, lab_lengths train, const lab_lengths *test, int groups,
                     uint64_t seed, double *accuracy, int64_t *parameters) {
     lab_task task = {.problem = {.symbols = QUESTION + 1, .classes = LETTERS}};
     lab_network network;
-    make_network(lab_options_of(lab), of, &network);
-    if (!lab_task_make(lab, &task, copy_rule, NULL, train, test, groups, seed)) return false;
+    make_network(lab_options_of(report), of, &network);
+    if (!lab_task_make(report, &task, copy_rule, NULL, train, test, groups, seed)) return false;
     lab_fitted fitted = {.answers = task.answers};
-    bool done = lab_fit(lab, &task.problem, &network, seed, &fitted);
+    bool done = lab_fit(report, &task.problem, &network, seed, &fitted);
     *parameters = fitted.parameters;
     for (int64_t g = 0, first = 0; done && g < groups; first += test[g++].sequences)
         accuracy[g] = lab_task_accuracy(&task, first, first + test[g].sequences);
@@ -71,19 +71,19 @@ typedef struct outcome {
     const int64_t *distance;
 } outcome;
 
-static bool measure_distance(lab *lab, int d, lab_chart *chart, lab_table *table, outcome *found) {
+static bool measure_distance(lab *report, int d, lab_chart *chart, lab_table *table, outcome *found) {
     double accuracy[KINDS][MOST_SEEDS];
     int64_t length = found->distance[d] + 1, seeds = found->seeds, parameters[KINDS];
     lab_lengths train = {.sequences = 2000, .shortest = length, .longest = length};
-    lab_lengths test = {.sequences = 250, .shortest = length, .longest = length};
-    uint64_t seed = lab_options_of(lab)->seed;
+    lab_lengths test = {.sequences = 200, .shortest = length, .longest = length};
+    uint64_t seed = lab_options_of(report)->seed;
     for (int k = 0; k < KINDS; k++) {
         for (int64_t s = 0; s < seeds; s++) {
-            lab_progress(lab,
+            lab_progress(report,
                          ((double)d + (double)(k * seeds + s) / (double)(KINDS * seeds)) /
                              (double)(found->distances + 2),
                          kinds[k].name);
-            if (!measure(lab, &kinds[k], train, &test, 1, seed + (uint64_t)s, &accuracy[k][s],
+            if (!measure(report, &kinds[k], train, &test, 1, seed + (uint64_t)s, &accuracy[k][s],
                          &parameters[k]))
                 return false;
             accuracy[k][s] *= 100;
@@ -93,21 +93,22 @@ static bool measure_distance(lab *lab, int d, lab_chart *chart, lab_table *table
     }
     double lowest = lab_lowest(accuracy[ATTENTION], seeds);
     if (d == 0 || lowest < found->lowest_attention) found->lowest_attention = lowest;
-    lab_row(
-        table, lab_cell(lab, "%lld", (long long)(length - 1)),
-        lab_cell_spread(lab, accuracy[0], seeds, "%.0f"), lab_cell_spread(lab, accuracy[1], seeds, "%.0f"),
-        lab_cell_spread(lab, accuracy[2], seeds, "%.0f"), lab_cell_spread(lab, accuracy[3], seeds, "%.0f"));
+    lab_row(table, lab_cell(report, "%lld", (long long)(length - 1)),
+            lab_cell_spread(report, accuracy[0], seeds, "%.0f"),
+            lab_cell_spread(report, accuracy[1], seeds, "%.0f"),
+            lab_cell_spread(report, accuracy[2], seeds, "%.0f"),
+            lab_cell_spread(report, accuracy[3], seeds, "%.0f"));
     if (d + 1 == found->distances)
-        lab_row(table, "parameters", lab_cell(lab, "%lld", (long long)parameters[0]),
-                lab_cell(lab, "%lld", (long long)parameters[1]),
-                lab_cell(lab, "%lld", (long long)parameters[2]),
-                lab_cell(lab, "%lld", (long long)parameters[3]));
+        lab_row(table, "parameters", lab_cell(report, "%lld", (long long)parameters[0]),
+                lab_cell(report, "%lld", (long long)parameters[1]),
+                lab_cell(report, "%lld", (long long)parameters[2]),
+                lab_cell(report, "%lld", (long long)parameters[3]));
     return true;
 }
 
 /* Whether an LSTM forgets over a long way, or only cannot learn over it: it learns from near letters, and is
  * asked for far ones. */
-static bool near_to_far(lab *lab, const outcome *found) {
+static bool near_to_far(lab *report, const outcome *found) {
     enum { GROUPS = 4 };
     static const int64_t far[GROUPS] = {NEAR, 64, 128, 256};
     lab_lengths train = {.sequences = 2000, .shortest = 2, .longest = NEAR + 1}, test[GROUPS];
@@ -116,33 +117,33 @@ static bool near_to_far(lab *lab, const outcome *found) {
     for (int g = 0; g < GROUPS; g++)
         test[g] = (lab_lengths){.sequences = 150, .shortest = far[g] + 1, .longest = far[g] + 1};
     lab_table *table =
-        lab_add_table(lab, "learned from distances 1 to 16, asked at others: accuracy in percent", "network",
-                      "16", "64", "128", "256", NULL);
+        lab_add_table(report, "learned from distances 1 to 16, asked at others: accuracy in percent",
+                      "network", "16", "64", "128", "256", NULL);
     for (int k = ATTENTION; k <= LSTM; k++) {
         for (int64_t s = 0; s < found->seeds; s++) {
-            lab_progress(lab, (double)(found->distances + k) / (double)(found->distances + 2),
+            lab_progress(report, (double)(found->distances + k) / (double)(found->distances + 2),
                          "from near to far");
-            if (!measure(lab, &kinds[k], train, test, GROUPS, lab_options_of(lab)->seed + (uint64_t)s, once,
-                         &parameters))
+            if (!measure(report, &kinds[k], train, test, GROUPS, lab_options_of(report)->seed + (uint64_t)s,
+                         once, &parameters))
                 return false;
             for (int g = 0; g < GROUPS; g++) accuracy[k][g][s] = 100 * once[g];
         }
-        lab_row(table, kinds[k].name, lab_cell_spread(lab, accuracy[k][0], found->seeds, "%.0f"),
-                lab_cell_spread(lab, accuracy[k][1], found->seeds, "%.0f"),
-                lab_cell_spread(lab, accuracy[k][2], found->seeds, "%.0f"),
-                lab_cell_spread(lab, accuracy[k][3], found->seeds, "%.0f"));
+        lab_row(table, kinds[k].name, lab_cell_spread(report, accuracy[k][0], found->seeds, "%.0f"),
+                lab_cell_spread(report, accuracy[k][1], found->seeds, "%.0f"),
+                lab_cell_spread(report, accuracy[k][2], found->seeds, "%.0f"),
+                lab_cell_spread(report, accuracy[k][3], found->seeds, "%.0f"));
     }
     double kept = lab_median(accuracy[LSTM][2], found->seeds);
     double direct = found->median[LSTM][found->distances - 1];
     if (kept > direct + 20)
         lab_note(
-            lab,
+            report,
             "The LSTM does not forget on the way, it fails to learn over it: one that saw distances up to "
             "%d alone is right in %.0f %% at 128, one that was trained at 128 itself in %.0f %% "
             "(chance: %.0f). The long path is that of the gradient.",
             NEAR, kept, direct, 100.0 / LETTERS);
     else
-        lab_note(lab,
+        lab_note(report,
                  "An LSTM that saw distances up to %d alone is right in %.0f %% at 128, one that was trained "
                  "at 128 itself in %.0f %% (chance: %.0f): here it does not carry what it learned near by "
                  "to far ones.",
@@ -161,26 +162,26 @@ static bool windows_as_counted(const outcome *found) {
     return true;
 }
 
-static bool conclude(lab *lab, const outcome *found) {
+static bool conclude(lab *report, const outcome *found) {
     int64_t last = found->distances - 1, lost = -1;
     for (int64_t d = last; d >= 0 && found->median[LSTM][d] < 95; d--) lost = found->distance[d];
     if (found->lowest_attention < 95)
-        return lab_conclude(lab, LAB_DOES_NOT_HOLD,
+        return lab_conclude(report, LAB_DOES_NOT_HOLD,
                             "attention is right in only %.0f %% of the sequences at one of the distances "
                             "(95 %% were asked for)",
                             found->lowest_attention);
     if (!windows_as_counted(found))
-        return lab_conclude(lab, LAB_HOLDS_WHERE,
+        return lab_conclude(report, LAB_HOLDS_WHERE,
                             "attention reaches every distance up to %lld, but the CNN or the window do not "
                             "end where they should",
                             (long long)found->distance[last]);
     if (lost < 0)
-        return lab_conclude(lab, LAB_HOLDS_WHERE,
+        return lab_conclude(report, LAB_HOLDS_WHERE,
                             "attention reaches %lld, CNN %lld and the window %lld rows as counted; the LSTM "
                             "reaches all distances here, too",
                             (long long)found->distance[last], (long long)kinds[CNN].reach,
                             (long long)kinds[CNN + 1].reach);
-    return lab_conclude(lab, LAB_HOLDS,
+    return lab_conclude(report, LAB_HOLDS,
                         "attention is right in at least %.0f %% at every distance up to %lld; the CNN ends "
                         "at %lld and the window at %lld rows, as counted; the LSTM no longer learns it from "
                         "%lld on",
@@ -188,24 +189,24 @@ static bool conclude(lab *lab, const outcome *found) {
                         (long long)kinds[CNN].reach, (long long)kinds[CNN + 1].reach, (long long)lost);
 }
 
-static bool run(lab *lab) {
-    bool quick = lab_options_of(lab)->quick;
-    outcome found = {.seeds = lab_seeds(lab, 3, 1),
+static bool run(lab *report) {
+    bool quick = lab_options_of(report)->quick;
+    outcome found = {.seeds = lab_seeds(report, 3, 1),
                      .distance = quick ? few_distances : all_distances,
                      .distances = quick ? 4 : 8};
     if (found.seeds > MOST_SEEDS) found.seeds = MOST_SEEDS;
-    lab_chart *chart = lab_add_chart(lab, "saying the letter of L rows before", "distance L", LAB_LOGARITHMIC,
-                                     "right, %", LAB_LINEAR);
+    lab_chart *chart = lab_add_chart(report, "saying the letter of L rows before", "distance L",
+                                     LAB_LOGARITHMIC, "right, %", LAB_LINEAR);
     for (int k = 0; k < KINDS; k++) lab_line(chart, kinds[k].name, false);
     int chance = lab_line(chart, "guessing", true);
     lab_point(chart, chance, 1, 100.0 / LETTERS);
     lab_point(chart, chance, (double)found.distance[found.distances - 1], 100.0 / LETTERS);
-    lab_table *table = lab_add_table(lab, "accuracy in percent, by distance", "distance", kinds[0].name,
+    lab_table *table = lab_add_table(report, "accuracy in percent, by distance", "distance", kinds[0].name,
                                      kinds[1].name, kinds[2].name, kinds[3].name, NULL);
     for (int d = 0; d < found.distances; d++)
-        if (!measure_distance(lab, d, chart, table, &found)) return false;
-    if (!quick && !near_to_far(lab, &found)) return false;
-    return conclude(lab, &found);
+        if (!measure_distance(report, d, chart, table, &found)) return false;
+    if (!quick && !near_to_far(report, &found)) return false;
+    return conclude(report, &found);
 }
 
 const lab_experiment lab_path = {

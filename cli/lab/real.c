@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct lab_real {
-    lab *lab;
+    lab *report;
     const lab_files *files;
     attn_dataset *train, *dev;
 };
@@ -37,20 +37,20 @@ static attn_status configure(attn_context *context, const lab_files *files, attn
 }
 
 /* The first `most` examples of a file below the folder. */
-static bool read_first(lab *lab, attn_config *config, const char *path, int64_t most,
+static bool read_first(lab *report, attn_config *config, const char *path, int64_t most,
                        attn_dataset **dataset) {
-    attn_context *context = lab_context_of(lab);
-    const char *folder = lab_options_of(lab)->data;
+    attn_context *context = lab_context_of(report);
+    const char *folder = lab_options_of(report)->data;
     attn_reader_options options;
     attn_dataset *whole = NULL;
     size_t room = strlen(folder) + strlen(path) + 2;
     char *name = malloc(room);
-    if (name == NULL) return lab_fail(lab, "out of memory");
+    if (name == NULL) return lab_fail(report, "out of memory");
     snprintf(name, room, "%s/%s", folder, path);
     attn_status status = attn_config_reader(config, &options);
     if (status == ATTN_OK) status = attn_dataset_read(context, name, &options, &whole);
     free(name);
-    if (status != ATTN_OK) return lab_ok(lab, status);
+    if (status != ATTN_OK) return lab_ok(report, status);
     int64_t count = attn_dataset_examples(whole);
     if (most <= 0 || most >= count) {
         *dataset = whole;
@@ -59,27 +59,28 @@ static bool read_first(lab *lab, attn_config *config, const char *path, int64_t 
     int64_t *first = malloc((size_t)most * sizeof *first);
     if (first == NULL) {
         attn_dataset_destroy(whole);
-        return lab_fail(lab, "out of memory");
+        return lab_fail(report, "out of memory");
     }
     for (int64_t i = 0; i < most; i++) first[i] = i;
     status = attn_dataset_select(whole, first, most, dataset);
     free(first);
     attn_dataset_destroy(whole);
-    return lab_ok(lab, status);
+    return lab_ok(report, status);
 }
 
-lab_real *lab_real_open(lab *lab, const lab_files *files) {
+lab_real *lab_real_open(lab *report, const lab_files *files) {
     attn_config *config = NULL;
     lab_real *real = calloc(1, sizeof *real);
     if (real == NULL) {
-        lab_fail(lab, "out of memory");
+        lab_fail(report, "out of memory");
         return NULL;
     }
-    real->lab = lab;
+    real->report = report;
     real->files = files;
-    bool done = lab_ok(lab, configure(lab_context_of(lab), files, &config)) &&
-                read_first(lab, config, files->train, files->train_examples, &real->train) &&
-                (files->dev == NULL || read_first(lab, config, files->dev, files->dev_examples, &real->dev));
+    bool done =
+        lab_ok(report, configure(lab_context_of(report), files, &config)) &&
+        read_first(report, config, files->train, files->train_examples, &real->train) &&
+        (files->dev == NULL || read_first(report, config, files->dev, files->dev_examples, &real->dev));
     attn_config_destroy(config);
     if (done) return real;
     lab_real_close(real);
@@ -110,7 +111,7 @@ bool lab_real_train(lab_real *real, const char *const *values, const char *const
     options.main_only = 1; /* what splits raw text is not compared */
     snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
     *trained = (lab_trained){.steps = 0};
-    attn_status status = configure(lab_context_of(real->lab), real->files, &config);
+    attn_status status = configure(lab_context_of(real->report), real->files, &config);
     if (status == ATTN_OK) status = set_all(config, values);
     if (status == ATTN_OK) status = set_all(config, more);
     if (status == ATTN_OK) status = attn_config_set(config, "training.seed", number);
@@ -118,7 +119,7 @@ bool lab_real_train(lab_real *real, const char *const *values, const char *const
     if (status == ATTN_OK) status = attn_trainer_run(trainer);
     attn_trainer_destroy(trainer);
     attn_config_destroy(config);
-    return lab_ok(real->lab, status);
+    return lab_ok(real->report, status);
 }
 
 void lab_real_close(lab_real *real) {

@@ -4,7 +4,7 @@
  *                                     .train_examples = 3000, .dev_examples = 500};
  *     static const char *const common[] = {"encoder.columns", "64", "training.steps", "300", NULL};
  *     const char *own[] = {"encoder.position", "none", NULL};
- *     lab_real *real = lab_real_open(lab, &files);          reads below the folder of --data
+ *     lab_real *real = lab_real_open(report, &files);          reads below the folder of --data
  *     lab_trained trained;
  *     bool done = real != NULL && lab_real_train(real, common, own, seed, &trained);
  *     lab_real_close(real);
@@ -38,7 +38,7 @@ typedef struct lab_trained {
 
 typedef struct lab_real lab_real;
 /* NULL: lab_fail was called. */
-lab_real *lab_real_open(lab *lab, const lab_files *files);
+lab_real *lab_real_open(lab *report, const lab_files *files);
 /* values, more: NULL, or name, value, ..., NULL. False: lab_fail was called. */
 bool lab_real_train(lab_real *real, const char *const *values, const char *const *more, uint64_t seed,
                     lab_trained *trained);

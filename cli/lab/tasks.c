@@ -4,22 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool allocate(lab *lab, lab_task *task, int part, int64_t sequences, int64_t rows) {
+static bool allocate(lab *report, lab_task *task, int part, int64_t sequences, int64_t rows) {
     task->offsets[part] = malloc(((size_t)sequences + 1) * sizeof(int64_t));
     task->ids[part] = malloc((size_t)rows * sizeof(int32_t));
     task->labels[part] = malloc((size_t)rows * sizeof(int32_t));
     if (task->offsets[part] != NULL && task->ids[part] != NULL && task->labels[part] != NULL) return true;
-    return lab_fail(lab, "out of memory for %lld rows", (long long)rows);
+    return lab_fail(report, "out of memory for %lld rows", (long long)rows);
 }
 
-static bool make_part(lab *lab, lab_task *task, int part, lab_rule rule, const void *of,
+static bool make_part(lab *report, lab_task *task, int part, lab_rule rule, const void *of,
                       const lab_lengths *lengths, int groups, uint64_t seed) {
     int64_t sequences = 0, room = 1, at = 0;
     for (int g = 0; g < groups; g++) {
         sequences += lengths[g].sequences;
         room += lengths[g].sequences * lengths[g].longest;
     }
-    if (!allocate(lab, task, part, sequences, room)) return false;
+    if (!allocate(report, task, part, sequences, room)) return false;
     int64_t *offsets = task->offsets[part];
     int32_t *ids = task->ids[part], *labels = task->labels[part];
     for (int64_t i = 0; i < room; i++) labels[i] = -1;
@@ -38,12 +38,12 @@ static bool make_part(lab *lab, lab_task *task, int part, lab_rule rule, const v
     return true;
 }
 
-bool lab_task_make(lab *lab, lab_task *task, lab_rule rule, const void *of, lab_lengths train,
+bool lab_task_make(lab *report, lab_task *task, lab_rule rule, const void *of, lab_lengths train,
                    const lab_lengths *test, int groups, uint64_t seed) {
     lab_problem problem = task->problem;
     *task = (lab_task){.problem = problem};
-    if (!make_part(lab, task, 0, rule, of, &train, 1, 2 * seed + 1000) ||
-        !make_part(lab, task, 1, rule, of, test, groups, 2 * seed + 1001)) {
+    if (!make_part(report, task, 0, rule, of, &train, 1, 2 * seed + 1000) ||
+        !make_part(report, task, 1, rule, of, test, groups, 2 * seed + 1001)) {
         lab_task_free(task);
         return false;
     }
@@ -52,7 +52,7 @@ bool lab_task_make(lab *lab, lab_task *task, lab_rule rule, const void *of, lab_
     task->answers = malloc((size_t)count * sizeof *task->answers);
     if (task->answers != NULL) return true;
     lab_task_free(task);
-    return lab_fail(lab, "out of memory for %lld answers", (long long)count);
+    return lab_fail(report, "out of memory for %lld answers", (long long)count);
 }
 
 void lab_task_free(lab_task *task) {
@@ -77,15 +77,15 @@ double lab_task_accuracy(const lab_task *task, int64_t first, int64_t end) {
     return asked > 0 ? (double)right / (double)asked : 0;
 }
 
-int64_t lab_task_parameters(lab *lab, const lab_problem *problem, const attn_encoder_options *encoder) {
+int64_t lab_task_parameters(lab *report, const lab_problem *problem, const attn_encoder_options *encoder) {
     attn_parameters *parameters;
     int64_t count = 0;
-    if (!lab_ok(lab, attn_parameters_create(lab_context_of(lab), 1, &parameters))) return 0;
+    if (!lab_ok(report, attn_parameters_create(lab_context_of(report), 1, &parameters))) return 0;
     attn_encoder_options options = *encoder;
     options.input_columns = options.columns;
     attn_encoder *made = attn_encoder_create(parameters, "encoder", &options);
     if (made == NULL)
-        lab_fail(lab, "%s", attn_parameters_error(parameters));
+        lab_fail(report, "%s", attn_parameters_error(parameters));
     else
         count = attn_parameters_size(parameters) + problem->symbols * options.columns +
                 (attn_encoder_columns(made) + 1) * problem->classes;

@@ -23,7 +23,7 @@ typedef struct lab_task {
 /* `test` has `groups` entries: the groups stand one after another in the test data, and lab_task_accuracy
  * tells them apart. problem.symbols, classes and per_sequence are set before the call. Training and test data
  * come from different seeds. False: lab_fail was called. Frees nothing that was there before. */
-bool lab_task_make(lab *lab, lab_task *task, lab_rule rule, const void *of, lab_lengths train,
+bool lab_task_make(lab *report, lab_task *task, lab_rule rule, const void *of, lab_lengths train,
                    const lab_lengths *test, int groups, uint64_t seed);
 void lab_task_free(lab_task *task);
 
@@ -31,7 +31,7 @@ void lab_task_free(lab_task *task);
 double lab_task_accuracy(const lab_task *task, int64_t first, int64_t end);
 
 /* How many numbers a network of this problem learns; 0: lab_fail was called. */
-int64_t lab_task_parameters(lab *lab, const lab_problem *problem, const attn_encoder_options *encoder);
+int64_t lab_task_parameters(lab *report, const lab_problem *problem, const attn_encoder_options *encoder);
 
 double lab_lowest(const double *numbers, int64_t count);
 double lab_highest(const double *numbers, int64_t count);
