@@ -128,3 +128,54 @@ void lab_real_close(lab_real *real) {
     attn_dataset_destroy(real->dev);
     free(real);
 }
+
+/* ---- several of them ---- */
+
+/* Trains one variant with all seeds: its row of the table. */
+static bool compare_one(lab_real *real, const char *const *common, const lab_variant *variant, int64_t seeds,
+                        double done, double share, lab_table **table, lab_compared *found) {
+    lab *report = real->report;
+    lab_trained trained;
+    double seconds[LAB_REAL_SEEDS], loss[LAB_REAL_SEEDS];
+    for (int64_t s = 0; s < seeds; s++) {
+        lab_progress(report, done + share * (double)s / (double)seeds, variant->name);
+        if (!lab_real_train(real, common, variant->values, lab_options_of(report)->seed + (uint64_t)s,
+                            &trained))
+            return false;
+        found->score[s] = trained.score;
+        seconds[s] = trained.seconds;
+        loss[s] = trained.loss;
+    }
+    found->median = lab_median(found->score, seeds);
+    found->seconds = lab_median(seconds, seeds);
+    found->parameters = trained.parameters;
+    found->lowest = found->highest = found->score[0];
+    for (int64_t s = 1; s < seeds; s++) {
+        if (found->score[s] < found->lowest) found->lowest = found->score[s];
+        if (found->score[s] > found->highest) found->highest = found->score[s];
+    }
+    if (*table == NULL)
+        *table =
+            lab_add_table(report,
+                          lab_cell(report, "%s: %lld examples, %lld steps", real->files->train,
+                                   (long long)attn_dataset_examples(real->train), (long long)trained.steps),
+                          "network", lab_cell(report, "%s of the development data", trained.metric),
+                          "training loss", "parameters", "seconds of training", NULL);
+    lab_row(*table, variant->name, lab_cell_spread(report, found->score, seeds, "%.2f"),
+            lab_cell_spread(report, loss, seeds, "%.3f"),
+            lab_cell(report, "%lld", (long long)found->parameters), lab_cell(report, "%.1f", found->seconds));
+    return true;
+}
+
+bool lab_real_compare(lab *report, const lab_files *files, const char *const *common,
+                      const lab_variant *variants, int count, int64_t seeds, lab_compared *found) {
+    lab_table *table = NULL;
+    lab_real *real = lab_real_open(report, files);
+    if (seeds > LAB_REAL_SEEDS) seeds = LAB_REAL_SEEDS;
+    bool done = real != NULL;
+    for (int v = 0; v < count && done; v++)
+        done =
+            compare_one(real, common, &variants[v], seeds, (double)v / count, 1.0 / count, &table, &found[v]);
+    lab_real_close(real);
+    return done;
+}

@@ -9,6 +9,12 @@
  *     bool done = real != NULL && lab_real_train(real, common, own, seed, &trained);
  *     lab_real_close(real);
  *
+ * or several variants of one network, each with some seeds, as a table:
+ *
+ *     static const lab_variant variants[] = {{"none", {"encoder.position", "none"}}, ...};
+ *     lab_compared found[COUNT];
+ *     if (!lab_real_compare(report, &files, common, variants, COUNT, lab_seeds(report, 2, 1), found)) ...
+ *
  * Nothing is written. The score is that of the development data after the last step: no model is chosen by
  * it. Training has one network (output.members 1), no patience, and evaluates once, unless values say
  * otherwise.
@@ -43,5 +49,24 @@ lab_real *lab_real_open(lab *report, const lab_files *files);
 bool lab_real_train(lab_real *real, const char *const *values, const char *const *more, uint64_t seed,
                     lab_trained *trained);
 void lab_real_close(lab_real *real); /* NULL is allowed */
+
+/* A row of a comparison: values that it has beyond the common ones: name, value, ... (NULL after the last).
+ */
+enum { LAB_VARIANT_VALUES = 12, LAB_REAL_SEEDS = 16 };
+typedef struct lab_variant {
+    const char *name;
+    const char *values[LAB_VARIANT_VALUES + 1];
+} lab_variant;
+
+typedef struct lab_compared {
+    double score[LAB_REAL_SEEDS];            /* of each seed */
+    double median, lowest, highest, seconds; /* seconds: the median of training */
+    int64_t parameters;
+} lab_compared;
+
+/* Reads the files, trains every variant with `seeds` seeds (at most LAB_REAL_SEEDS) and adds a table of the
+ * scores. found has `count` entries. False: lab_fail was called. */
+bool lab_real_compare(lab *report, const lab_files *files, const char *const *common,
+                      const lab_variant *variants, int count, int64_t seeds, lab_compared *found);
 
 #endif
