@@ -93,6 +93,23 @@ int64_t lab_task_parameters(lab *report, const lab_problem *problem, const attn_
     return count;
 }
 
+void lab_lookup_rule(const void *of, uint64_t *seed, int64_t length, int32_t *ids, int32_t *labels) {
+    const lab_lookup *table = of;
+    int64_t key[LAB_MOST_KEYS], pairs = length - LAB_LOOKUPS;
+    for (int64_t k = 0; k < table->keys; k++) key[k] = k;
+    for (int64_t i = 0; i < pairs; i++) {
+        int64_t other = i + lab_choice(seed, table->keys - i), kept = key[i];
+        key[i] = key[other];
+        key[other] = kept;
+        ids[i] = (int32_t)(key[i] * table->values + lab_choice(seed, table->values));
+    }
+    for (int64_t i = pairs; i < length; i++) {
+        int64_t asked = lab_choice(seed, pairs);
+        ids[i] = (int32_t)(table->keys * table->values + key[asked]);
+        labels[i] = (int32_t)(ids[asked] % table->values);
+    }
+}
+
 double lab_lowest(const double *numbers, int64_t count) {
     double lowest = numbers[0];
     for (int64_t i = 1; i < count; i++) lowest = numbers[i] < lowest ? numbers[i] : lowest;

@@ -33,6 +33,15 @@ double lab_task_accuracy(const lab_task *task, int64_t first, int64_t end);
 /* How many numbers a network of this problem learns; 0: lab_fail was called. */
 int64_t lab_task_parameters(lab *report, const lab_problem *problem, const attn_encoder_options *encoder);
 
+/* Look-up: rows that say a key and its value, each key at most once, then LAB_LOOKUPS questions that say a
+ * key alone: the answer at a question is the value of its key. Symbols: keys * values pairs, then keys
+ * questions; as many classes as values. */
+enum { LAB_LOOKUPS = 2, LAB_MOST_KEYS = 64 };
+typedef struct lab_lookup {
+    int64_t keys, values;
+} lab_lookup;
+void lab_lookup_rule(const void *of, uint64_t *seed, int64_t length, int32_t *ids, int32_t *labels);
+
 double lab_lowest(const double *numbers, int64_t count);
 double lab_highest(const double *numbers, int64_t count);
 
