@@ -142,7 +142,7 @@ static bool compare_one(lab_real *real, const char *const *common, const lab_var
         if (!lab_real_train(real, common, variant->values, lab_options_of(report)->seed + (uint64_t)s,
                             &trained))
             return false;
-        found->score[s] = trained.score;
+        found->score[s] = 100 * trained.score;
         seconds[s] = trained.seconds;
         loss[s] = trained.loss;
     }
@@ -159,7 +159,7 @@ static bool compare_one(lab_real *real, const char *const *common, const lab_var
             lab_add_table(report,
                           lab_cell(report, "%s: %lld examples, %lld steps", real->files->train,
                                    (long long)attn_dataset_examples(real->train), (long long)trained.steps),
-                          "network", lab_cell(report, "%s of the development data", trained.metric),
+                          "network", lab_cell(report, "%s of the development data, %%", trained.metric),
                           "training loss", "parameters", "seconds of training", NULL);
     lab_row(*table, variant->name, lab_cell_spread(report, found->score, seeds, "%.2f"),
             lab_cell_spread(report, loss, seeds, "%.3f"),

@@ -36,7 +36,7 @@ typedef struct lab_files {
 
 typedef struct lab_trained {
     char metric[32];
-    double score; /* as the metric has it: accuracy is 0 .. 100 */
+    double score; /* as the metric has it: accuracy is 0 .. 1 */
     double loss;  /* of the last steps */
     double seconds;
     int64_t steps, parameters;
@@ -59,7 +59,7 @@ typedef struct lab_variant {
 } lab_variant;
 
 typedef struct lab_compared {
-    double score[LAB_REAL_SEEDS];            /* of each seed */
+    double score[LAB_REAL_SEEDS];            /* of each seed, times 100: percent of accuracy and the like */
     double median, lowest, highest, seconds; /* seconds: the median of training */
     int64_t parameters;
 } lab_compared;

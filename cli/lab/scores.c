@@ -181,9 +181,15 @@ static bool run_real(lab *report) {
                                          "encoder.heads",
                                          "4",
                                          "text.buckets",
-                                         "8192",
+                                         "0",
+                                         "training.learning_rate",
+                                         "0.003",
+                                         "text.ngram_max",
+                                         "0",
+                                         "text.word_features",
+                                         "false",
                                          "training.steps",
-                                         "300",
+                                         "500",
                                          NULL};
     static const lab_variant rows[VARIANTS] = {
         {"scaled dot, softmax", {"encoder.score", "dot"}},
