@@ -157,10 +157,11 @@ static bool conclude(lab *report, const figures *f) {
                 lab_cell_spread(report, f->all[e], f->seeds, "%.1f"));
     }
     double best = fmax(asked[1], asked[2]);
-    lab_note(report,
-             "In real text what decides is mostly the next word: a window of 3 has %.0f %% of what attention "
-             "gains over the word alone.",
-             100 * (asked[1] - asked[0]) / (asked[3] - asked[0]));
+    lab_note(
+        report,
+        "In real text what decides stands mostly next to the word: a window of 3 gains %.1f points over the "
+        "word alone, attention, which has to find it, %.1f.",
+        asked[1] - asked[0], asked[3] - asked[0]);
     lab_verdict verdict = asked[3] < asked[0] + 5 ? LAB_DOES_NOT_HOLD
                           : asked[3] < best - 0.5 ? LAB_HOLDS_WHERE
                                                   : LAB_HOLDS;
@@ -168,8 +169,8 @@ static bool conclude(lab *report, const figures *f) {
         report, verdict,
         "%sof %lld words that are ambiguous %.1f %% are right alone, %.1f %% with a window of "
         "3, %.1f %% with one of 17, %.1f %% with attention",
-        verdict == LAB_HOLDS_WHERE ? "a window beats attention here: " : "", (long long)f->words, asked[0],
-        asked[1], asked[2], asked[3]);
+        verdict == LAB_HOLDS_WHERE ? "the context is near, and a window wins there: " : "",
+        (long long)f->words, asked[0], asked[1], asked[2], asked[3]);
 }
 
 static bool fit_all(lab *report, words *w, const attn_dataset *train, const attn_dataset *test,
@@ -188,7 +189,7 @@ static bool fit_all(lab *report, words *w, const attn_dataset *train, const attn
         for (int e = 0; e < ENCODERS && done; e++) {
             lab_progress(report, ((double)run + (double)e / ENCODERS) / (double)f.seeds, "text");
             done = fit_one(report, w, &train_tagged, &test_tagged,
-                           network_of(e, options->broken, options->quick ? 50 : 500), e, run, &f);
+                           network_of(e, options->broken, options->quick ? 50 : 1200), e, run, &f);
         }
     if (done) done = conclude(report, &f);
     release(&train_tagged);
