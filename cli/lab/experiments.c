@@ -4,7 +4,8 @@
 #include "report.h"
 
 static const lab_experiment *const experiments[] = {
-    &lab_cost, &lab_parallel, &lab_permute, &lab_scale, NULL,
+    &lab_cost,  &lab_parallel,  &lab_permute, &lab_cnn,     &lab_data,
+    &lab_scale, &lab_truncated, &lab_graph,   &lab_context, NULL,
 };
 
 const lab_experiment *lab_experiment_at(int index) {
