@@ -51,7 +51,7 @@ static bool shuffle_patches(lab_pictures *pictures, bool same, uint64_t seed) {
 static lab_network network_of(bool attention, bool quick) {
     lab_network network;
     lab_network_init(&network);
-    network.steps = quick ? 100 : 300;
+    network.steps = quick ? 70 : 300;
     network.batch = 50;
     network.learning_rate = 5e-3;
     network.stop_at = 0.02;
