@@ -4,8 +4,9 @@
 #include "report.h"
 
 static const lab_experiment *const experiments[] = {
-    &lab_cost,  &lab_parallel,  &lab_permute, &lab_cnn,     &lab_data,
-    &lab_scale, &lab_truncated, &lab_graph,   &lab_context, NULL,
+    &lab_cost,      &lab_parallel, &lab_path,    &lab_permute, &lab_positions,
+    &lab_cnn,       &lab_data,     &lab_scale,   &lab_heads,   &lab_scores,
+    &lab_truncated, &lab_graph,    &lab_context, &lab_fixed,   NULL,
 };
 
 const lab_experiment *lab_experiment_at(int index) {
