@@ -110,6 +110,8 @@ static int check_request(const explain_request *given, const step_options *built
         return misused("--json prints the explanation of a model; for a file: -o x.json");
     if (given->view == ATTN_VIEW_ROLLOUT && given->head > 0)
         return misused("--view rollout is over all heads: leave out --head");
+    if (given->view == ATTN_VIEW_ROLLOUT && given->part > ATTN_MAP_DECODER + 1)
+        return misused("--view rollout is of --part encoder or decoder");
     if (given->example > 0 && given->id != NULL) return misused("--example or --id, not both");
     size_t inputs = (given->count > 0 ? given->count - 1 : 0) + (given->file != NULL);
     if (given->files[0] != NULL && inputs > 1) return misused("-o is for one example: give one INPUT");

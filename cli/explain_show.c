@@ -15,6 +15,15 @@ static void print_or_nothing(const char *text) {
     text_print_name(stdout, text != NULL && *text != '\0' ? text : "(nothing)");
 }
 
+/* A long text is not repeated whole. */
+static void print_title(const explain_names *names, const explain_screen *screen) {
+    enum { LINES = 3 };
+    if (names->title == NULL || *names->title == '\0')
+        print_or_nothing(NULL);
+    else
+        text_print_cut(stdout, names->title, LINES * screen->width);
+}
+
 static void remark(const explain_screen *screen, const char *text) { terminal_remark(screen->color, text); }
 
 /* How likely it is; of a sequence: its score, and whether it came to an end. */
@@ -90,14 +99,14 @@ void explain_show_answer(const explain_view *view, const explain_names *names, c
     const attn_explanation *explanation = view->explanation;
     if (answers_each_row(explanation)) {
         if (!names->words) {
-            print_or_nothing(names->title);
+            print_title(names, screen);
             putchar('\n');
         }
         /* A list or segments tell the answers by themselves. */
         if (!view->sparse && !has_times(explanation) && !print_words(explanation))
             print_tagged(explanation, screen);
     } else {
-        print_or_nothing(names->title);
+        print_title(names, screen);
         fputs(" → ", stdout);
         print_or_nothing(explain_seen(attn_explanation_answer(explanation, 0)));
         print_certainty(explanation, screen);

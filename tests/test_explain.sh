@@ -174,6 +174,7 @@ check "-: every line" [ "$(grep -c '^attention' out)" -eq 2 ]
 misuse "--layer 7: the encoder has attention in layers 1 and 2 only" explain tag.safetensors "$sentence" --layer 7
 misuse "--head 3: layer 2 of the encoder has 2 heads" explain tag.safetensors "$sentence" --head 3
 misuse "--part source: this model has no such attention; it has encoder" explain tag.safetensors a --part source
+misuse "--view rollout is of --part encoder or decoder" explain tag.safetensors a --view rollout --part pool
 misuse "--row 9: there are 6 rows" explain tag.safetensors "$sentence" --row 9
 misuse "--row dogs: no row has this name" explain tag.safetensors "$sentence" --row dogs
 misuse "did you mean NOUN?" explain tag.safetensors "$sentence" --label NOUM
@@ -194,7 +195,8 @@ run explain tag.safetensors "$sentence" -o grid.svg --grid --dark
 check "--grid --dark: exit status" exits_with 0
 run explain tag.safetensors "$sentence" -o none/tag.svg
 check "a folder that is not there" complains "cannot write none/tag.svg"
-run explain tag.safetensors "$sentence" -o tag.png
+# Fonts that fontconfig has loaded stay loaded.
+LSAN_OPTIONS=detect_leaks=0 run explain tag.safetensors "$sentence" -o tag.png
 if complains "without"; then
     echo "skipped: no PNG in this build"
 else
@@ -299,6 +301,8 @@ mean_of_members() {
 }
 check "the mean of the members" mean_of_members
 misuse "--member 3: the model has 2 networks" explain class.safetensors "$text" --member 3
+run explain class.safetensors "$many $many $many $many"
+check "a long text is not repeated whole" grep -qE '… → (positive|negative)   probability' out
 run explain class.safetensors ""
 check "an empty text: exit status" exits_with 0
 check "an empty text" says "(nothing) → "
