@@ -41,6 +41,7 @@ struct at_canvas {
     at_writer body;       /* SVG: the shapes */
     int64_t cells;        /* SVG: of pictures that are shapes */
     void *surface, *made; /* PNG: of Cairo */
+    void *layout;         /* PNG: of Pango */
 };
 
 /* Lengths that no paper has are 0: libraries would draw for ever. */

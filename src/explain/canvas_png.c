@@ -17,17 +17,35 @@
 
 static cairo_t *pen(const at_canvas *canvas) { return canvas->made; }
 
+/* Fonts of this canvas alone: Pango's own map would stay with the thread. */
+static PangoLayout *make_layout(void) {
+    PangoFontMap *fonts = pango_cairo_font_map_new();
+    PangoContext *context = pango_font_map_create_context(fonts);
+    PangoLayout *layout = pango_layout_new(context);
+    cairo_font_options_t *options = cairo_font_options_create(); /* no snapping: letters stand as in an SVG */
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+    cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+    pango_cairo_context_set_font_options(context, options);
+    cairo_font_options_destroy(options);
+    pango_layout_set_single_paragraph_mode(layout, TRUE);
+    g_object_unref(context);
+    g_object_unref(fonts); /* the layout holds the one, which holds the other */
+    return layout;
+}
+
 static attn_status open_png(at_canvas *canvas) {
     canvas->surface = cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, NULL);
     canvas->made = cairo_create(canvas->surface);
+    canvas->layout = make_layout();
     if (cairo_status(pen(canvas)) != CAIRO_STATUS_SUCCESS)
         return at_fail(canvas->context, ATTN_OUT_OF_MEMORY, "a drawing: %s",
                        cairo_status_to_string(cairo_status(pen(canvas))));
-    cairo_set_line_join(pen(canvas), CAIRO_LINE_JOIN_MITER);
     return ATTN_OK;
 }
 
 static void close_png(at_canvas *canvas) {
+    if (canvas->layout) g_object_unref(canvas->layout);
     if (canvas->made) cairo_destroy(pen(canvas));
     if (canvas->surface) cairo_surface_destroy(canvas->surface);
 }
@@ -147,17 +165,12 @@ static void text(at_canvas *canvas, double x, double y, double size, at_anchor a
     cairo_save(cairo);
     cairo_translate(cairo, x, y);
     cairo_rotate(cairo, degrees * 3.14159265358979323846 / 180);
-    PangoLayout *layout = pango_cairo_create_layout(cairo);
+    PangoLayout *layout = canvas->layout;
     PangoFontDescription *font = pango_font_description_from_string("DejaVu Sans, sans-serif");
     pango_font_description_set_absolute_size(font, size * PANGO_SCALE);
     if (bold) pango_font_description_set_weight(font, PANGO_WEIGHT_BOLD);
-    cairo_font_options_t *options = cairo_font_options_create(); /* no snapping: letters stand as in an SVG */
-    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-    cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
-    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-    pango_cairo_context_set_font_options(pango_layout_get_context(layout), options);
+    pango_cairo_update_layout(cairo, layout);
     pango_layout_set_font_description(layout, font);
-    pango_layout_set_single_paragraph_mode(layout, TRUE);
     pango_layout_set_text(layout, clean, -1);
     PangoRectangle size_of;
     PangoLayoutLine *drawn = pango_layout_get_line_readonly(layout, 0);
@@ -167,9 +180,7 @@ static void text(at_canvas *canvas, double x, double y, double size, at_anchor a
     cairo_move_to(cairo, -before, 0);
     use_color(cairo, color, 1);
     pango_cairo_show_layout_line(cairo, drawn);
-    cairo_font_options_destroy(options);
     pango_font_description_free(font);
-    g_object_unref(layout);
     cairo_restore(cairo);
 }
 
