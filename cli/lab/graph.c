@@ -324,10 +324,10 @@ static bool conclude(lab *report, const measurement *m, double times) {
     int64_t from = better_from(m, other, 3);
     lab_note(
         report,
-        "To see everybody is no better than to see nobody: %.1f %% against %.1f %%. And it is the edges "
-        "that help, more than the attention: with all edges within a community the plain mean along them "
-        "gets %.1f %%, attention %.1f %%.",
-        full, alone, mean, edges);
+        "To see everybody is no better than to see nobody: %.1f %% against %.1f %%. With all edges within a "
+        "community the plain mean along them gets %.1f %%, attention %.1f %%%s",
+        full, alone, mean, edges,
+        mean >= edges ? ": with few labels it is the edges that help, not that they are weighed." : ".");
     if (from < 0 || edges < other + 10 || karate < 26 || times < 4)
         return lab_conclude(
             report, LAB_DOES_NOT_HOLD,
