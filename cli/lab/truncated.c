@@ -256,8 +256,7 @@ static bool conclude(lab *report, const reach_case *cases, int count, const timi
     lab_note(
         report,
         "Reach adds up over layers: two layers of r = %d get %.1f %%, one of r = %d %.1f %%. And more is "
-        "not safer: with the whole sequence in sight %.1f %% are right after the same training, the rows "
-        "that do not matter have to be unlearned.",
+        "not safer: with the whole sequence in sight %.1f %% are right after the same training.",
         FAR / 2, stacked, FAR, at, all);
     lab_note(
         report,
