@@ -278,13 +278,15 @@ static bool run(lab *report) {
         return lab_conclude(report, LAB_HOLDS,
                             "all exponents are within %.2f of theory, and memory grows as n^%.2f",
                             sizes.tolerance, fitted.memory[FULL]);
+    double crossed = crossing(&sizes, &found, RNN);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
         "time is meant: full attention n^%.2f d^%.2f, window n^%.2f d^%.2f, RNN n^%.2f d^%.2f, CNN "
-        "n^%.2f d^%.2f, all within %.2f of theory; but the memory of full attention grows as n^%.2f, "
-        "not n²",
+        "n^%.2f d^%.2f, all within %.2f of theory, and attention is cheaper than the RNN up to %s = "
+        "%.0f at d = %lld; but its memory grows as n^%.2f, not n²",
         fitted.n[FULL], fitted.d[FULL], fitted.n[WINDOW], fitted.d[WINDOW], fitted.n[RNN], fitted.d[RNN],
-        fitted.n[CNN], fitted.d[CNN], sizes.tolerance, fitted.memory[FULL]);
+        fitted.n[CNN], fitted.d[CNN], sizes.tolerance, isnan(crossed) ? "no measured n, from n" : "n",
+        isnan(crossed) ? (double)sizes.lengths[0] : crossed, (long long)sizes.width, fitted.memory[FULL]);
 }
 
 const lab_experiment lab_cost = {
