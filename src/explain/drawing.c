@@ -127,6 +127,10 @@ static void compose_title(at_drawing *drawing) {
     if (!explanation || explanation->answers.count == 0) return;
     int64_t row = explanation->asked_row, answers = explanation->answers.count;
     if (answers == 1) {
+        if (explanation->output.count) {
+            at_drawing_add_name(drawing, only(&explanation->output));
+            at_drawing_add(drawing, ": ");
+        }
         add_answer(drawing, 0);
     } else if (row >= 0 && row < answers && row < explanation->rows.count) {
         at_drawing_add_name(drawing, at_string(&explanation->rows, row));

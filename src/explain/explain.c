@@ -118,6 +118,9 @@ static attn_status name_rows(job *now) {
     if (status == ATTN_OK) status = add_text(now->context, &made->row_unit, kind->row ? kind->row : "row");
     for (int64_t r = 0; r < now->segment.count && status == ATTN_OK; r++)
         status = add_text(now->context, &made->rows, kind->row_name(now->encoded, now->segment.first + r));
+    if (status == ATTN_OK && now->stage->heads[0]->kind->rows)
+        status = add_text(now->context, &made->output,
+                          at_string(&now->stage->heads[now->options.output]->name, 0));
     made->scene.context = now->context;
     made->scene.rows = now->segment.count;
     if (status == ATTN_OK && kind->scene)

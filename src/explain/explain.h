@@ -50,10 +50,11 @@ struct attn_explanation {
     at_strings rows, written, preceding; /* preceding: what a decoder's rows are given */
     at_strings answers;                  /* one a row, or one */
     double *probabilities;               /* of each; NaN: none */
-    at_strings target;                   /* one: the label or output that contributions are to */
-    int64_t asked_row;                   /* -1: all */
-    double *contributions;               /* [rows]; NULL: none */
-    attn_map *maps; /* weights, gradients, first and key_of are the explanation's own memory */
+    at_strings output;     /* one: what is answered, as the data calls it; none: it writes symbols */
+    at_strings target;     /* one: the label or output that contributions are to */
+    int64_t asked_row;     /* -1: all */
+    double *contributions; /* [rows]; NULL: none */
+    attn_map *maps;        /* weights, gradients, first and key_of are the explanation's own memory */
     int64_t map_count;
     at_scene scene;
     at_step_numbers *details;

@@ -20,7 +20,7 @@ void attn_explanation_destroy(attn_explanation *explanation) {
     attn_context *context = explanation->context;
     at_strings *const lists[] = {&explanation->kind,    &explanation->task,    &explanation->row_unit,
                                  &explanation->rows,    &explanation->written, &explanation->preceding,
-                                 &explanation->answers, &explanation->target};
+                                 &explanation->answers, &explanation->target,  &explanation->output};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) at_strings_free(context, lists[i]);
     for (int64_t m = 0; m < explanation->map_count; m++) {
         const attn_map *map = &explanation->maps[m];

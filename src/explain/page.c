@@ -115,6 +115,7 @@ static void put_question(const attn_explanation *explanation, const attn_drawing
     at_print(writer, ",\"long\":%d,\"top\":%d", AT_PAGE_LONG, AT_PAGE_TOP);
     put_list(writer, "rows", &explanation->rows);
     put_list(writer, "written", &explanation->written);
+    put_list(writer, "output", &explanation->output);
     put_list(writer, "answers", &explanation->answers);
     if (explanation->probabilities) {
         at_print(writer, ",\n\"probabilities\":");

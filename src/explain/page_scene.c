@@ -56,7 +56,7 @@ static attn_status put_nodes(const attn_explanation *explanation, const attn_dra
  * shades to the rest, so the range ends four deviations from the mean. */
 static attn_status put_frames(const attn_explanation *explanation, at_writer *writer) {
     const at_scene *scene = &explanation->scene;
-    int64_t count = scene->rows * scene->bins;
+    int64_t count = at_scene_spectra(scene) * scene->bins;
     double sum = 0, squares = 0;
     unsigned char *shades = at_allocate(explanation->context, count, 1, "a page");
     if (!shades) return ATTN_OUT_OF_MEMORY;

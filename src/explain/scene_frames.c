@@ -105,7 +105,7 @@ static attn_status find_range(attn_context *context, const float *values, int64_
 static attn_status draw_spectrum(track *t) {
     const at_scene *scene = t->scene;
     at_canvas *canvas = t->drawing->canvas;
-    int64_t rows = scene->rows, bins = scene->bins;
+    int64_t rows = at_scene_spectra(scene), bins = scene->bins;
     double low, high;
     unsigned char *rgb = at_allocate(t->drawing->context, rows * bins, 3, "a spectrogram");
     attn_status status =

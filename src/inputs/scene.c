@@ -15,3 +15,7 @@ void at_scene_free(at_scene *scene) {
     at_strings_free(context, &scene->symbols);
     memset(scene, 0, sizeof *scene);
 }
+
+int64_t at_scene_spectra(const at_scene *scene) {
+    return scene->rows * (scene->spectra > 1 ? scene->spectra : 1);
+}

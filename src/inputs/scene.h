@@ -37,7 +37,8 @@ typedef struct at_scene {
     /* FRAMES */
     double begin, step; /* seconds: the centre of the first row; from row to row */
     int64_t bins;
-    float *spectrum; /* [rows][bins], low frequencies first, as the network gets them */
+    int64_t spectra; /* of a row: so many frames begin with it before the next row does; 0: 1 */
+    float *spectrum; /* [rows][spectra][bins], low frequencies first, as the network gets them */
 
     /* GRID: the picture as the network sees it, and where the patch of each row lies: that of row r begins at
      * top + (r / grid_width) * stride, left + (r % grid_width) * stride, and is `patch` pixels wide and high;
@@ -48,5 +49,7 @@ typedef struct at_scene {
 } at_scene;
 
 void at_scene_free(at_scene *scene);
+/* How many spectra there are. */
+int64_t at_scene_spectra(const at_scene *scene);
 
 #endif

@@ -32,14 +32,15 @@ frames.make = function (place) {
 // Dark is loud on a light page, light is loud on a dark one.
 frames.picture = function () {
     const scene = data.scene, canvas = make("canvas");
-    canvas.width = Math.max(1, scene.rows);
+    const spectra = this.shades.length / Math.max(1, scene.bins);
+    canvas.width = Math.max(1, spectra);
     canvas.height = Math.max(1, scene.bins);
     const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
     const paper = dark ? [23, 27, 33] : [255, 255, 255], ink = dark ? [240, 243, 246] : [20, 24, 30];
-    for (let r = 0; r < scene.rows; r++) {
+    for (let r = 0; r < spectra; r++) {
         for (let b = 0; b < scene.bins; b++) {
             const [red, green, blue] = mix(paper, ink, this.shades[r * scene.bins + b] / 255);
-            image.data.set([red, green, blue, 255], ((scene.bins - 1 - b) * scene.rows + r) * 4);
+            image.data.set([red, green, blue, 255], ((scene.bins - 1 - b) * spectra + r) * 4);
         }
     }
     context.putImageData(image, 0, 0);

@@ -27,7 +27,7 @@ function heading() {
     const place = byId("answer");
     if (single) {
         const chip = make("p", "answer"), p = data.probabilities[0];
-        chip.append(make("span", "answer-name", "Answer"), make("bdi", "answer-value", data.answers[0]));
+        chip.append(make("bdi", "answer-name", data.output[0] || "Answer"), make("bdi", "answer-value", data.answers[0]));
         if (p !== null && p !== undefined) {
             const bar = make("span", "answer-bar"), part_ = make("span");
             part_.style.width = 100 * p + "%";

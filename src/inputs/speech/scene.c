@@ -1,4 +1,4 @@
-/* scene.c: a recording as it is drawn: the spectrum at the centre of each row, over time. */
+/* scene.c: a recording as it is drawn: its spectra over time. */
 #include "base/memory.h"
 #include "inputs/speech/speech.h"
 
@@ -9,16 +9,16 @@ attn_status at_speech_scene(const at_input *input, const at_encoded *encoded, in
     int64_t columns = own->rows.columns, bins = columns;
     if (values->features != AT_SPEECH_GIVEN) bins = columns / (values->deltas + 1); /* slopes stand behind */
     int64_t begin = own->rows.offsets[example], end = own->rows.offsets[example + 1];
-    scene->spectrum = at_allocate(scene->context, count * bins, sizeof *scene->spectrum, "a drawing");
+    int64_t each = values->stride;
+    scene->spectrum = at_allocate(scene->context, count * each * bins, sizeof *scene->spectrum, "a drawing");
     if (!scene->spectrum) return ATTN_OUT_OF_MEMORY;
-    for (int64_t r = 0; r < count; r++) {
-        int64_t row = first - encoded->offsets[example] + r;
-        int64_t frame = begin + at_speech_first(values, row) + values->stack / 2;
-        if (frame < begin) frame = begin;
-        if (frame >= end) frame = end - 1;
+    for (int64_t i = 0; i < count * each; i++) {
+        int64_t frame = begin + (first - encoded->offsets[example]) * each + i;
+        if (frame >= end) frame = end - 1; /* the last row may have fewer */
         for (int64_t b = 0; b < bins && end > begin; b++)
-            scene->spectrum[r * bins + b] = own->rows.numbers[frame * columns + b];
+            scene->spectrum[i * bins + b] = own->rows.numbers[frame * columns + b];
     }
+    scene->spectra = each;
     scene->kind = AT_SCENE_FRAMES;
     scene->rows = count;
     scene->bins = bins;
