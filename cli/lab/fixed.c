@@ -166,10 +166,10 @@ static bool conclude(lab *report, const outcome *found) {
     double self = median_of(found, SELF, LOOKUP), fixed = median_of(found, FIXED, LOOKUP);
     double uniform = median_of(found, UNIFORM, LOOKUP);
     double places = fmin(median_of(found, FIXED, BACKWARDS), median_of(found, FIXED, BEFORE));
-    if (self < 80 || self < fixed + 20 || self < uniform + 20)
+    if (self < 85 || self < fixed + 20 || self < uniform + 20)
         return lab_conclude(report, LAB_DOES_NOT_HOLD,
                             "in the look-up self-attention is right in %.0f %%, fixed weights in %.0f %% and "
-                            "uniform ones in %.0f %% (80 and 20 more than those were asked for)",
+                            "uniform ones in %.0f %% (85 and 20 more than those were asked for)",
                             self, fixed, uniform);
     if (places >= 95)
         return lab_conclude(
@@ -188,48 +188,55 @@ static bool conclude(lab *report, const outcome *found) {
 /* ---- tags of English words ---- */
 
 static bool run_real(lab *report) {
-    enum { KINDS = 3 };
+    enum { KINDS = 4 };
     static const lab_files files = {.task = "tag",
                                     .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
                                     .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
-                                    .train_examples = 4000,
                                     .dev_examples = 800};
-    static const char *const common[] = {"text.stem",
+    static const char *const common[] = {".stem",
                                          "0",
                                          "encoder.columns",
                                          "64",
                                          "encoder.heads",
                                          "4",
-                                         "text.buckets",
+                                         ".buckets",
                                          "0",
                                          "training.learning_rate",
                                          "0.003",
-                                         "text.ngram_max",
+                                         ".ngram_max",
                                          "0",
-                                         "text.word_features",
+                                         ".word_features",
                                          "false",
                                          "encoder.position",
                                          "sinusoidal",
                                          "training.steps",
-                                         "500",
+                                         "1500",
+                                         "encoder.dropout",
+                                         "0.1",
+                                         ".unit_dropout",
+                                         "0.1",
                                          "encoder.longest",
                                          "256",
                                          NULL};
     static const lab_variant rows[KINDS] = {{"self-attention", {"encoder.score", "dot"}},
+                                            {"self-attention, rotary", {"encoder.position", "rotary"}},
                                             {"fixed weights, learned", {"encoder.score", "fixed"}},
                                             {"uniform weights", {"encoder.kind", "mean"}}};
     lab_variant made[KINDS];
     lab_compared found[KINDS];
     memcpy(made, rows, sizeof made);
-    if (lab_options_of(report)->broken) made[0] = (lab_variant){rows[0].name, {"encoder.score", "fixed"}};
-    if (!lab_real_compare(report, &files, common, made, KINDS, lab_seeds(report, 3, 1), found)) return false;
-    bool apart = found[0].lowest > found[1].highest && found[0].lowest > found[2].highest;
+    if (lab_options_of(report)->broken)
+        for (int k = SELF; k <= ROTARY; k++)
+            made[k] = (lab_variant){rows[k].name, {"encoder.score", "fixed"}};
+    if (!lab_real_compare(report, &files, common, made, KINDS, lab_seeds(report, 2, 1), found)) return false;
+    const lab_compared *self = found[ROTARY].median > found[SELF].median ? &found[ROTARY] : &found[SELF];
+    bool apart = self->lowest > found[FIXED].highest + 0.3 && self->lowest > found[UNIFORM].highest + 0.3;
     return lab_conclude(
         report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
         "tags are right in %.2f %% with self-attention, in %.2f %% with fixed and in %.2f %% with "
         "uniform weights%s",
-        found[0].median, found[1].median, found[2].median,
-        apart ? "" : ": not more, beyond what seeds make of it");
+        self->median, found[FIXED].median, found[UNIFORM].median,
+        apart ? "" : ": not 0.3 points more with every seed");
 }
 
 static bool run(lab *report) {
@@ -259,6 +266,6 @@ const lab_experiment lab_fixed = {
         "where to look, in the others on the position alone. The last is asked on longer sequences, "
         "too.",
     .mistake = "Self-attention secretly has the fixed weights.",
-    .data = "ud-english-ewt: part-of-speech tags of 4,000 sentences",
+    .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,
 };

@@ -164,9 +164,9 @@ static void tell(lab *report, const outcome *found) {
                        &found->profile[0][0], 1 + 4, PROFILE, rows, columns);
     lab_note(
         report,
-        "A head is not one place that is looked at. Four heads keep %lld neighbours apart in %.0f %%: a head "
-        "that weighs two rows unequally keeps both, as digits of one number. One head that has to do so "
-        "with all of them is right in %.0f %%, though it has as many parameters.",
+        "A head is not one place that is looked at: four heads keep %lld neighbours apart in %.0f %%. In the "
+        "picture of the weights a head looks at two rows, at one of them more: so both can be told from "
+        "their sum. One head is right in %.0f %%, though it has as many parameters.",
         (long long)found->neighbours, median_of(found, FOUR, APART), median_of(found, ONE, APART));
 }
 
@@ -199,22 +199,25 @@ static bool run_real(lab *report) {
     static const lab_files files = {.task = "tag",
                                     .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
                                     .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
-                                    .train_examples = 4000,
                                     .dev_examples = 800};
-    static const char *const common[] = {"text.stem",
+    static const char *const common[] = {".stem",
                                          "0",
                                          "encoder.columns",
                                          "64",
-                                         "text.buckets",
+                                         ".buckets",
                                          "0",
                                          "training.learning_rate",
                                          "0.003",
-                                         "text.ngram_max",
+                                         ".ngram_max",
                                          "0",
-                                         "text.word_features",
+                                         ".word_features",
                                          "false",
                                          "training.steps",
-                                         "500",
+                                         "1500",
+                                         "encoder.dropout",
+                                         "0.1",
+                                         ".unit_dropout",
+                                         "0.1",
                                          NULL};
     static const lab_variant rows[KINDS] = {
         {"standard, 1 head", {"encoder.heads", "1"}},
@@ -227,13 +230,13 @@ static bool run_real(lab *report) {
     memcpy(made, rows, sizeof made);
     if (lab_options_of(report)->broken)
         for (int k = 1; k < KINDS; k++) made[k] = (lab_variant){rows[k].name, {"encoder.heads", "1"}};
-    if (!lab_real_compare(report, &files, common, made, KINDS, lab_seeds(report, 3, 1), found)) return false;
+    if (!lab_real_compare(report, &files, common, made, KINDS, lab_seeds(report, 2, 1), found)) return false;
     int best = found[2].median > found[1].median ? 2 : 1;
-    bool apart = found[best].lowest > found[0].highest;
+    bool apart = found[best].lowest > found[0].highest + 0.3;
     return lab_conclude(report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
                         "tags are right in %.2f %% with one head and in %.2f %% with %s%s", found[0].median,
                         found[best].median, best == 1 ? "four" : "eight",
-                        apart ? "" : ": not more, beyond what seeds make of it");
+                        apart ? "" : ": not 0.3 points more with every seed");
 }
 
 static bool run(lab *report) {
@@ -264,6 +267,7 @@ const lab_experiment lab_heads = {
         "projected) and with wide ones (each as wide as the row), whose width is chosen so that all "
         "have about as many parameters.",
     .mistake = "Rows are not split: every network has one head, whatever is asked for.",
-    .data = "ud-english-ewt: part-of-speech tags of 4,000 sentences, at equal width",
+    .data =
+        "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone, at equal width",
     .run = run,
 };

@@ -140,7 +140,7 @@ static bool near_to_far(lab *report, const outcome *found) {
             report,
             "What fails is less to keep the letter than to learn it: an LSTM that saw distances up to %d "
             "alone is right in %.0f %% at 64, one that was trained at 64 itself in %.0f %% (chance: %.0f). "
-            "The long path is above all that of the gradient.",
+            "All this after the same few steps: more of them were not tried.",
             NEAR, kept, direct, 100.0 / LETTERS);
     else
         lab_note(

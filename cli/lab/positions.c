@@ -257,25 +257,28 @@ static bool run_real(lab *report) {
     static const lab_files files = {.task = "tag",
                                     .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
                                     .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
-                                    .train_examples = 4000,
                                     .dev_examples = 800};
     /* No other way to know who stands beside whom: no convolution before the encoder, no neighbours. */
-    static const char *const common[] = {"text.stem",
+    static const char *const common[] = {".stem",
                                          "0",
                                          "encoder.columns",
                                          "64",
                                          "encoder.heads",
                                          "4",
-                                         "text.buckets",
+                                         ".buckets",
                                          "0",
                                          "training.learning_rate",
                                          "0.003",
-                                         "text.ngram_max",
+                                         ".ngram_max",
                                          "0",
-                                         "text.word_features",
+                                         ".word_features",
                                          "false",
                                          "training.steps",
-                                         "500",
+                                         "1000",
+                                         "encoder.dropout",
+                                         "0.1",
+                                         ".unit_dropout",
+                                         "0.1",
                                          NULL};
     static const lab_variant variants[] = {
         {"none", {"encoder.position", "none"}},
@@ -296,12 +299,12 @@ static bool run_real(lab *report) {
         return false;
     for (int k = 2; k < count; k++)
         if (found[k].median > found[best].median) best = k;
-    bool apart = found[best].lowest > found[0].highest;
+    bool apart = found[best].lowest > found[0].highest + 0.3;
     return lab_conclude(
         report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
         "tags are right in %.2f %% without positions and in %.2f %% with the best of them, %s%s",
         found[0].median, found[best].median, (broken ? deaf : variants)[best].name,
-        apart ? "" : ": not more, beyond what seeds make of it");
+        apart ? "" : ": not 0.3 points more with every seed");
 }
 
 static bool run(lab *report) {

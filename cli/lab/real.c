@@ -10,10 +10,15 @@ struct lab_real {
     attn_dataset *train, *dev;
 };
 
-static attn_status set_all(attn_config *config, const char *const *values) {
+/* Names that begin with a point are those of the kind of input. */
+static attn_status set_all(attn_config *config, const lab_files *files, const char *const *values) {
     attn_status status = ATTN_OK;
-    for (; values != NULL && *values != NULL && status == ATTN_OK; values += 2)
-        status = attn_config_set(config, values[0], values[1]);
+    char name[64];
+    for (; values != NULL && *values != NULL && status == ATTN_OK; values += 2) {
+        const char *kind = values[0][0] == '.' ? attn_input_of_file(files->train) : "";
+        snprintf(name, sizeof name, "%s%s", kind, values[0]);
+        status = attn_config_set(config, name, values[1]);
+    }
     return status;
 }
 
@@ -31,8 +36,8 @@ static attn_status configure(attn_context *context, const lab_files *files, attn
     attn_status status = attn_config_create(context, config);
     if (status == ATTN_OK) status = attn_config_set(*config, "task", files->task);
     if (status == ATTN_OK) status = attn_config_set(*config, "input", attn_input_of_file(files->train));
-    if (status == ATTN_OK) status = set_all(*config, usual);
-    if (status == ATTN_OK) status = set_all(*config, files->values);
+    if (status == ATTN_OK) status = set_all(*config, files, usual);
+    if (status == ATTN_OK) status = set_all(*config, files, files->values);
     return status;
 }
 
@@ -112,9 +117,11 @@ bool lab_real_train(lab_real *real, const char *const *values, const char *const
     snprintf(number, sizeof number, "%llu", (unsigned long long)seed);
     *trained = (lab_trained){.steps = 0};
     attn_status status = configure(lab_context_of(real->report), real->files, &config);
-    if (status == ATTN_OK) status = set_all(config, values);
-    if (status == ATTN_OK) status = set_all(config, more);
+    if (status == ATTN_OK) status = set_all(config, real->files, values);
+    if (status == ATTN_OK) status = set_all(config, real->files, more);
     if (status == ATTN_OK) status = attn_config_set(config, "training.seed", number);
+    if (status == ATTN_OK && lab_options_of(real->report)->quick)
+        status = attn_config_set(config, "training.steps", "50");
     if (status == ATTN_OK) status = attn_trainer_create(config, real->train, real->dev, &options, &trainer);
     if (status == ATTN_OK) status = attn_trainer_run(trainer);
     attn_trainer_destroy(trainer);

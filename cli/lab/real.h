@@ -15,9 +15,11 @@
  *     lab_compared found[COUNT];
  *     if (!lab_real_compare(report, &files, common, variants, COUNT, lab_seeds(report, 2, 1), found)) ...
  *
+ * Values of the kind of input are named without it: ".stem".
+ *
  * Nothing is written. The score is that of the development data after the last step: no model is chosen by
  * it. Training has one network (output.members 1), no patience, and evaluates once, unless values say
- * otherwise.
+ * otherwise; with --quick it has 50 steps, whatever they say: a look at whether it runs, not at the claim.
  */
 #ifndef CLI_LAB_REAL_H
 #define CLI_LAB_REAL_H
