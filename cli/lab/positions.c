@@ -254,32 +254,6 @@ static bool conclude(lab *report, const outcome *found) {
 /* ---- tags of English words ---- */
 
 static bool run_real(lab *report) {
-    static const lab_files files = {.task = "tag",
-                                    .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
-                                    .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
-                                    .dev_examples = 800};
-    /* No other way to know who stands beside whom: no convolution before the encoder, no neighbours. */
-    static const char *const common[] = {".stem",
-                                         "0",
-                                         "encoder.columns",
-                                         "64",
-                                         "encoder.heads",
-                                         "4",
-                                         ".buckets",
-                                         "0",
-                                         "training.learning_rate",
-                                         "0.003",
-                                         ".ngram_max",
-                                         "0",
-                                         ".word_features",
-                                         "false",
-                                         "training.steps",
-                                         "1000",
-                                         "encoder.dropout",
-                                         "0.1",
-                                         ".unit_dropout",
-                                         "0.1",
-                                         NULL};
     static const lab_variant variants[] = {
         {"none", {"encoder.position", "none"}},
         {"none, causal mask", {"encoder.position", "none", "encoder.causal", "true"}},
@@ -294,9 +268,7 @@ static bool run_real(lab *report) {
     bool broken = lab_options_of(report)->broken;
     int count = broken ? 2 : KINDS, best = 1;
     lab_compared found[KINDS];
-    if (!lab_real_compare(report, &files, common, broken ? deaf : variants, count, lab_seeds(report, 2, 1),
-                          found))
-        return false;
+    if (!lab_tags_compare(report, broken ? deaf : variants, count, 1000, found)) return false;
     for (int k = 2; k < count; k++)
         if (found[k].median > found[best].median) best = k;
     bool apart = found[best].lowest > found[0].highest + 0.3;
@@ -335,7 +307,6 @@ const lab_experiment lab_positions = {
         "one-hot positions is made from the numbers of one with learned positions, and both are "
         "compared.",
     .mistake = "Positions are not added, whatever is asked for.",
-    .data =
-        "ud-english-ewt: part-of-speech tags of 4,000 sentences, words as they are, nothing of their letters",
+    .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,
 };

@@ -186,3 +186,35 @@ bool lab_real_compare(lab *report, const lab_files *files, const char *const *co
     lab_real_close(real);
     return done;
 }
+
+bool lab_tags_compare(lab *report, const lab_variant *variants, int count, int64_t steps,
+                      lab_compared *found) {
+    static const lab_files files = {.task = "tag",
+                                    .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
+                                    .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
+                                    .dev_examples = 800};
+    char number[24]; /* a cell would be overwritten while the networks train */
+    snprintf(number, sizeof number, "%lld", (long long)steps);
+    const char *const common[] = {"encoder.columns",
+                                  "64",
+                                  "encoder.heads",
+                                  "4",
+                                  "encoder.dropout",
+                                  "0.1",
+                                  ".stem",
+                                  "0",
+                                  ".buckets",
+                                  "0",
+                                  ".ngram_max",
+                                  "0",
+                                  ".word_features",
+                                  "false",
+                                  ".unit_dropout",
+                                  "0.1",
+                                  "training.learning_rate",
+                                  "0.003",
+                                  "training.steps",
+                                  number,
+                                  NULL};
+    return lab_real_compare(report, &files, common, variants, count, lab_seeds(report, 2, 1), found);
+}

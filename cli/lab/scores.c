@@ -168,31 +168,6 @@ static bool conclude(lab *report, const double *median, double least) {
 /* ---- tags of English words ---- */
 
 static bool run_real(lab *report) {
-    static const lab_files files = {.task = "tag",
-                                    .train = "ud-english-ewt/en_ewt-ud-train.conllu.gz",
-                                    .dev = "ud-english-ewt/en_ewt-ud-dev.conllu.gz",
-                                    .dev_examples = 800};
-    static const char *const common[] = {".stem",
-                                         "0",
-                                         "encoder.columns",
-                                         "64",
-                                         "encoder.heads",
-                                         "4",
-                                         ".buckets",
-                                         "0",
-                                         "training.learning_rate",
-                                         "0.003",
-                                         ".ngram_max",
-                                         "0",
-                                         ".word_features",
-                                         "false",
-                                         "training.steps",
-                                         "1000",
-                                         "encoder.dropout",
-                                         "0.1",
-                                         ".unit_dropout",
-                                         "0.1",
-                                         NULL};
     static const lab_variant rows[VARIANTS] = {
         {"scaled dot, softmax", {"encoder.score", "dot"}},
         {"dot, softmax", {"encoder.scale", "1"}},
@@ -207,8 +182,7 @@ static bool run_real(lab *report) {
     memcpy(made, rows, sizeof made);
     if (lab_options_of(report)->broken)
         made[SCALED] = (lab_variant){rows[SCALED].name, {"encoder.kind", "mean"}};
-    if (!lab_real_compare(report, &files, common, made, VARIANTS, lab_seeds(report, 2, 1), found))
-        return false;
+    if (!lab_tags_compare(report, made, VARIANTS, 1000, found)) return false;
     for (int v = 0; v < VARIANTS; v++) median[v] = found[v].median;
     return conclude(report, median, 80);
 }
