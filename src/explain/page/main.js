@@ -145,8 +145,8 @@ function fillTable() {
 
 function title() {
     const {layer, head, view} = state, where = parts.length > 1 ? (partNames[part().name] || part().name) + ", " : "";
-    const what = view === "rollout" ? `rollout up to layer ${layer + 1}`
-        : `layer ${layer + 1}, ` + (head < 0 ? "mean over heads" : `head ${head + 1}`);
+    const what = view === "rollout" ? `rollout up to layer ${layerNumber(layer)}`
+        : `layer ${layerNumber(layer)}, ` + (head < 0 ? "mean over heads" : `head ${head + 1}`);
     const text = where + what;
     return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -211,7 +211,7 @@ function start() {
     byId("input-title").textContent = {graph: "Graph", molecule: "Molecule", frames: "Recording", grid: "Picture"}[data.scene.kind] || "Input";
     if (parts.length) {
         state.part = Math.max(0, parts.findIndex(one => one.part === chosen.part));
-        state.layer = Math.min(Math.max(chosen.layer ?? -1, -1), part().layers.length - 1);
+        state.layer = part().layers.findIndex(one => one.layer === chosen.layer);
         if (state.layer < 0) state.layer = part().layers.length - 1;
         state.head = Math.min(chosen.head ?? -1, layerData().heads - 1);
         state.view = ["weights", "rollout", "gradient"][chosen.view || 0];

@@ -23,9 +23,9 @@ overview.make = function () {
     layers.forEach((layer, l) => {
         const row = make("div", "grid-row");
         row.setAttribute("role", "row");
-        const name = make("span", "grid-name", String(l + 1));
+        const name = make("span", "grid-name", String(layer.layer + 1));
         name.setAttribute("role", "rowheader");
-        name.setAttribute("aria-label", "layer " + (l + 1));
+        name.setAttribute("aria-label", "layer " + (layer.layer + 1));
         row.append(name);
         for (let h = -1; h < (rollout ? 0 : layer.heads); h++) row.append(this.cell(l, h));
         this.place.append(row);
@@ -36,7 +36,7 @@ overview.cell = function (l, h) {
     const button = make("button", "thumb"), canvas = make("canvas");
     button.type = "button";
     button.setAttribute("role", "gridcell");
-    button.setAttribute("aria-label", `layer ${l + 1}, ` + (state.view === "rollout" ? "rollout"
+    button.setAttribute("aria-label", `layer ${layerNumber(l)}, ` + (state.view === "rollout" ? "rollout"
         : h < 0 ? "mean over heads" : `head ${h + 1}`));
     canvas.width = canvas.height = 96;
     button.append(canvas);
@@ -45,14 +45,16 @@ overview.cell = function (l, h) {
     return button;
 };
 
-// A few milliseconds at a time, so that the page stays quick.
+overview.chosen = ({l, h}) => l === state.layer && (h === state.head || state.view === "rollout");
+
+// The chosen one first; a few milliseconds at a time, so that the page stays quick.
 overview.draw = function () {
-    const run = ++this.run;
+    const run = ++this.run, order = [...this.cells].sort((a, b) => this.chosen(b) - this.chosen(a));
     let next = 0;
     const some = () => {
         const begin = performance.now();
-        while (run === this.run && next < this.cells.length && performance.now() - begin < 10) this.picture(this.cells[next++]);
-        if (run === this.run && next < this.cells.length) setTimeout(some, 0);
+        while (run === this.run && next < order.length && performance.now() - begin < 10) this.picture(order[next++]);
+        if (run === this.run && next < order.length) setTimeout(some, 0);
         else if (run === this.run) this.place.dataset.drawn = "yes";
     };
     delete this.place.dataset.drawn;
@@ -78,8 +80,8 @@ overview.picture = function ({l, h, canvas}) {
 };
 
 overview.mark = function () {
-    for (const {l, h, button} of this.cells) {
-        const is = l === state.layer && (h === state.head || state.view === "rollout");
+    for (const cell of this.cells) {
+        const is = this.chosen(cell), button = cell.button;
         button.setAttribute("aria-selected", is);
         button.tabIndex = is ? 0 : -1;
     }

@@ -30,6 +30,8 @@ const changedAny = (changed, ...names) => names.some(name => changed.has(name));
 const parts = data.parts;
 const part = () => parts[state.part];
 const layerData = () => part().layers[state.layer];
+// What a layer is called: those of other kinds that stand between count, too.
+const layerNumber = index => part().layers[index].layer + 1;
 
 // ---- numbers of what is chosen ----
 
