@@ -358,7 +358,7 @@ static const attn_map *choose_map(const attn_explanation *explanation, const att
     static const attn_map_part order[] = {ATTN_MAP_SOURCE, ATTN_MAP_ENCODER, ATTN_MAP_POOL, ATTN_MAP_DECODER};
     if (o->part >= 0) return at_explanation_find(explanation, (attn_map_part)o->part, o->layer);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        if (at_explanation_find(explanation, order[i], 0))
+        if (attn_explanation_layers(explanation, order[i]) > 0)
             return at_explanation_find(explanation, order[i], o->layer);
     }
     return NULL;
