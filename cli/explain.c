@@ -43,6 +43,7 @@ static int write_positions(const explain_request *given, attn_context *context, 
     options.format = (attn_drawing_format)explain_format_of(path);
     options.dark = given->dark;
     options.title = given->title;
+    options.layer = given->layer - 1; /* relative positions are learned layer by layer */
     if (attn_positions_write(context, model, given->length, given->columns, &options, &bytes, &length) !=
         ATTN_OK)
         return opening_fail("explain", context);
@@ -88,6 +89,11 @@ static int check_files(const explain_request *given) {
         int code = explain_check_file(path, given->force);
         if (code != EXIT_DONE) return code;
         int format = explain_format_of(path);
+        for (int before = 0; before < i; before++)
+            if (strcmp(given->files[before], path) == 0) {
+                arguments_complain("explain", "-o ", path, " is given twice", NULL);
+                return EXIT_MISUSED;
+            }
         if (format < 0) {
             arguments_complain("explain", "-o ", path,
                                ": its ending says what it is: .svg, .png, .html, .tsv or .json", NULL);
@@ -96,6 +102,28 @@ static int check_files(const explain_request *given) {
         if (given->steps && (format != ATTN_DRAWING_HTML || i > 0))
             return misused("--steps prints text, or writes one page: -o steps.html");
     }
+    return EXIT_DONE;
+}
+
+/* Whether one of the files is a drawing. */
+static bool draws(const explain_request *given) {
+    bool found = given->positions;
+    for (int i = 0; given->files[i] != NULL; i++) {
+        int format = explain_format_of(given->files[i]);
+        found |= format == ATTN_DRAWING_SVG || format == ATTN_DRAWING_PNG;
+    }
+    return found;
+}
+
+/* Flags that would be read and then do nothing. */
+static int check_idle(const explain_request *given) {
+    if (given->steps && (given->grid || given->matrix || given->top > 0 || given->label != NULL ||
+                         given->view != ATTN_VIEW_WEIGHTS))
+        return misused(
+            "--steps are those of one attention: leave out --view, --top, --label, --grid and --matrix");
+    if ((given->grid || given->dark) && !given->steps && !draws(given))
+        return misused("--grid and --dark are for drawings: -o x.svg or x.png");
+    if (given->grid && given->head > 0) return misused("--grid draws all heads: leave out --head");
     return EXIT_DONE;
 }
 
@@ -115,7 +143,8 @@ static int check_request(const explain_request *given, const step_options *built
     if (given->example > 0 && given->id != NULL) return misused("--example or --id, not both");
     size_t inputs = (given->count > 0 ? given->count - 1 : 0) + (given->file != NULL);
     if (given->files[0] != NULL && inputs > 1) return misused("-o is for one example: give one INPUT");
-    return check_files(given);
+    int code = check_idle(given);
+    return code != EXIT_DONE ? code : check_files(given);
 }
 
 static int explain_built_in(const explain_request *given, const step_options *options) {

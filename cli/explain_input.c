@@ -72,7 +72,8 @@ attn_status explain_read_input(const explain_source *source, const char *input, 
 
 const char *explain_title(const attn_dataset *dataset, int64_t example, const char *given) {
     const char *name = attn_dataset_row_name(dataset, example, 0), *id = attn_dataset_id(dataset, example);
-    if (name != NULL && attn_dataset_rows(dataset, example) == 1) return name;
+    bool text = attn_input_find_format(attn_dataset_input(dataset), "lines") >= 0;
+    if (text && name != NULL && attn_dataset_rows(dataset, example) == 1) return name;
     return id != NULL && *id != '\0' ? id : given;
 }
 
@@ -113,7 +114,8 @@ int64_t explain_find_row(const attn_explanation *explanation, bool written, cons
         snprintf(must, sizeof must, ": no row has this name; give a name, or a number from 1 to %" PRId64,
                  rows);
     else
-        snprintf(must, sizeof must, ": there are %" PRId64 " row%s", rows, rows == 1 ? "" : "s");
+        snprintf(must, sizeof must, rows == 1 ? ": there is %" PRId64 " row" : ": there are %" PRId64 " rows",
+                 rows);
     arguments_complain("explain", "--row ", given, must, NULL);
     return -1;
 }

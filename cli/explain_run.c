@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* getline */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,15 @@ static int write_all(run *now, attn_explanation *explanation) {
     return EXIT_DONE;
 }
 
+/* The map of the first layer that has attention of the same part. */
+static const attn_map *first_of(const attn_explanation *explanation, const attn_map *map) {
+    for (int64_t m = 0; m < attn_explanation_maps(explanation); m++) {
+        const attn_map *other = attn_explanation_map(explanation, m);
+        if (other->part == map->part && other->layer < map->layer) map = other;
+    }
+    return map;
+}
+
 static int show_steps(run *now, attn_explanation *explanation) {
     const explain_request *request = now->request;
     attn_steps_options options;
@@ -181,13 +191,19 @@ static int show_steps(run *now, attn_explanation *explanation) {
     const char *bytes;
     size_t length;
     bool none;
-    if (choice.layer < 0) choice.layer = 0;
     const attn_map *map = explain_find(explanation, &choice, &none);
     if (map == NULL && none) fputs("attn explain: --steps: this model has no attention\n", stderr);
     if (map == NULL) return EXIT_MISUSED;
+    if (now->choice.layer < 0) map = first_of(explanation, map);
+    if (map->part == ATTN_MAP_POOL) {
+        fputs("attn explain: --steps are of queries and keys, and pooling has none; its weights: --part pool "
+              "without --steps\n",
+              stderr);
+        return EXIT_MISUSED;
+    }
     attn_steps_options_init(&options);
     options.part = choice.part;
-    options.layer = choice.layer;
+    options.layer = map->layer;
     options.head = choice.head >= 0 ? choice.head : 0;
     options.row = choice.row >= 0 && choice.row < map->queries ? choice.row : 0;
     options.html = request->files[0] != NULL;
@@ -213,8 +229,12 @@ static int show_nothing(run *now, const attn_dataset *dataset) {
     if (attn_predictor_predict(now->source.predictor, dataset, &prediction) != ATTN_OK) return fail(now);
     const char *answer = attn_prediction_text(prediction, 0, 0);
     if (answer == NULL) answer = attn_prediction_label(prediction, now->options.output, 0, 0);
+    double number = attn_prediction_number(prediction, now->options.output, 0, 0);
     printf("(nothing) → ");
-    text_print_name(stdout, answer != NULL && *answer != '\0' ? answer : "(nothing)");
+    if (answer == NULL && !isnan(number))
+        printf("%.7g", number);
+    else
+        text_print_name(stdout, answer != NULL && *answer != '\0' ? answer : "(nothing)");
     puts("\n");
     attn_prediction_destroy(prediction);
     return EXIT_DONE;
@@ -228,8 +248,9 @@ static int explain_example(run *now, const attn_dataset *dataset, const char *gi
     if (rule != NULL) fprintf(stderr, "attn explain: note: %s\n", rule);
     now->told |= rule != NULL;
     now->names.title = explain_title(dataset, 0, number > 0 ? numbered : given);
-    bool empty = now->names.words && attn_dataset_rows(dataset, 0) == 1 && now->names.title != NULL &&
-                 now->names.title[strspn(now->names.title, " \t")] == '\0';
+    bool continues = attn_predictor_has(now->source.predictor, "tokens"); /* running text begins somewhere */
+    bool empty = now->names.words && !continues && attn_dataset_rows(dataset, 0) == 1 &&
+                 now->names.title != NULL && now->names.title[strspn(now->names.title, " \t")] == '\0';
     if (empty && !to_files(now) && !now->request->steps) return show_nothing(now, dataset);
     int code = EXIT_DONE;
     explain_choice kept = now->choice;
@@ -279,9 +300,24 @@ static bool choose_examples(run *now, const attn_dataset *dataset, const char *g
     return true;
 }
 
+/* What a text without a word is split into. */
+static int explain_no_example(const run *now, const char *given) {
+    if (!to_files(now) && !now->request->steps) {
+        puts("(nothing) → (nothing)\n");
+        return EXIT_DONE;
+    }
+    arguments_complain("explain", "", *given != '\0' ? given : "the text", " has nothing in it to explain",
+                       NULL);
+    return EXIT_FAILED;
+}
+
 /* The dataset is destroyed. */
 static int explain_dataset(run *now, attn_dataset *dataset, const char *given) {
     int64_t first, end;
+    if (attn_dataset_examples(dataset) == 0) {
+        attn_dataset_destroy(dataset);
+        return explain_no_example(now, given);
+    }
     int code = choose_examples(now, dataset, given, &first, &end) ? EXIT_DONE : EXIT_MISUSED;
     for (int64_t e = first; code == EXIT_DONE && e < end; e++) {
         attn_dataset *one = NULL;
@@ -298,6 +334,10 @@ static int explain_dataset(run *now, attn_dataset *dataset, const char *given) {
 
 static int explain_input(run *now, const char *input) {
     attn_dataset *dataset = NULL;
+    if (*input == '\0' && !now->names.words) {
+        fputs("attn explain: INPUT is empty\n", stderr);
+        return EXIT_MISUSED;
+    }
     if (explain_read_input(&now->source, input, &dataset) != ATTN_OK) return fail(now);
     return explain_dataset(now, dataset, input);
 }
@@ -312,7 +352,10 @@ static int explain_lines(run *now) {
         if (length > 0 && line[length - 1] == '\r') line[length - 1] = '\0';
         code = explain_input(now, line);
         fflush(stdout);
+        if (now->request->files[0] != NULL) break; /* a file has one example */
     }
+    if (code == EXIT_DONE && now->request->files[0] != NULL && getline(&line, &room, stdin) >= 0)
+        fputs("attn explain: note: the first line of standard input; -o is for one example\n", stderr);
     if (code == EXIT_DONE && ferror(stdin)) {
         fprintf(stderr, "attn explain: cannot read standard input: %s\n", strerror(errno));
         code = EXIT_FAILED;

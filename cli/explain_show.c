@@ -125,10 +125,21 @@ void explain_show_answer(const explain_view *view, const explain_names *names, c
 
 /* ---- the weights ---- */
 
+/* The number of the last that has attention: between them may be layers of other kinds. */
+static int64_t last_layer(const explain_view *view) {
+    int64_t last = 0;
+    for (int64_t m = 0; m < attn_explanation_maps(view->explanation); m++) {
+        const attn_map *map = attn_explanation_map(view->explanation, m);
+        if (map->part == view->map->part && map->layer + 1 > last) last = map->layer + 1;
+    }
+    return last;
+}
+
 static void print_heading(const explain_view *view, const explain_screen *screen) {
-    char text[200], head[80];
+    char text[200], head[80], of[40] = "";
     const attn_map *map = view->map;
     int64_t layers = attn_explanation_layers(view->explanation, map->part);
+    if (last_layer(view) == layers) snprintf(of, sizeof of, " of %" PRId64, layers);
     if (view->choice.head >= 0)
         snprintf(head, sizeof head, "head %" PRId64 " of %" PRId64, view->choice.head + 1, map->heads);
     else
@@ -137,8 +148,8 @@ static void print_heading(const explain_view *view, const explain_screen *screen
     const char *what = view->choice.view == ATTN_VIEW_ROLLOUT    ? "attention rollout up to: "
                        : view->choice.view == ATTN_VIEW_GRADIENT ? "weight × gradient: "
                                                                  : "attention: ";
-    snprintf(text, sizeof text, "%s%s, layer %" PRId64 " of %" PRId64 ", %s\n", what,
-             attn_map_part_name(map->part), map->layer + 1, layers, head);
+    snprintf(text, sizeof text, "%s%s, layer %" PRId64 "%s, %s\n", what, attn_map_part_name(map->part),
+             map->layer + 1, of, head);
     remark(screen, text);
 }
 

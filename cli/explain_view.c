@@ -77,6 +77,13 @@ const attn_map *explain_find(const attn_explanation *explanation, explain_choice
         list_parts(explanation);
         return NULL;
     }
+    if (choice->view == ATTN_VIEW_ROLLOUT && part != ATTN_MAP_ENCODER && part != ATTN_MAP_DECODER) {
+        fprintf(stderr,
+                "attn explain: --view rollout is of an encoder or a decoder; this model has attention in %s "
+                "only\n",
+                part_name(part));
+        return NULL;
+    }
     const attn_map *map = find_map(explanation, part, choice->layer);
     if (map == NULL) {
         complain_of_layer(explanation, part, choice->layer);

@@ -171,6 +171,21 @@ check "a file: says so" complains "the first 5 of 60 examples; --example N choos
 printf '%s\n%s\n' "$sentence" "a dog likes a cat ." >two.txt
 run explain tag.safetensors - <two.txt
 check "-: every line" [ "$(grep -c '^attention' out)" -eq 2 ]
+run explain tag.safetensors - -o first.tsv <two.txt
+check "-o: the first line of standard input" grep -qP '^contribution\t.*\t2\tcat\t' first.tsv
+check "-o: and not the others" complains "the first line of standard input; -o is for one example"
+printf '\n%s\n' "$sentence" >blank.txt
+run explain tag.safetensors - <blank.txt
+check "an empty line: exit status" exits_with 0
+check "an empty line" says "(nothing) → (nothing)"
+check "an empty line: and what follows" says "the/DET  cat/NOUN"
+run explain tag.safetensors "" -o nothing.html
+check "nothing to draw: exit status" exits_with 1
+check "nothing to draw: no file" [ ! -e nothing.html ]
+misuse "-o twice.svg is given twice" explain tag.safetensors a -o twice.svg -o twice.svg
+misuse "--grid and --dark are for drawings" explain tag.safetensors a --grid
+misuse "--grid draws all heads: leave out --head" explain tag.safetensors a --grid --head 1 -o x.svg
+misuse "--steps are those of one attention" explain --steps tag.safetensors a --view rollout
 misuse "--layer 7: the encoder has attention in layers 1 and 2 only" explain tag.safetensors "$sentence" --layer 7
 misuse "--head 3: layer 2 of the encoder has 2 heads" explain tag.safetensors "$sentence" --head 3
 misuse "--part source: this model has no such attention; it has encoder" explain tag.safetensors a --part source
@@ -307,12 +322,27 @@ run explain class.safetensors ""
 check "an empty text: exit status" exits_with 0
 check "an empty text" says "(nothing) → "
 
+# Layers of several kinds: the first with attention, and the one attention that a pooled rnn has.
+echo '{"encoder": {"mix": "cnn,attention", "layers": 2}}' >mix.json
+made mix classify c.tsv --dev c.tsv --config mix.json --epochs 1
+run explain mix.safetensors "$text"
+check "mix: which layer" says "attention: encoder, layer 2, mean of 2 heads"
+run explain --steps mix.safetensors "$text"
+check "mix: --steps are of the layer with attention" says "Self-attention of the encoder, layer 2, head 1 of 2"
+made pooled classify c.tsv --dev c.tsv --encoder rnn --layers 1 --epochs 1
+misuse "--steps are of queries and keys, and pooling has none" explain --steps pooled.safetensors "$text"
+misuse "this model has attention in pool only" explain pooled.safetensors "$text" --view rollout
+
 awk 'BEGIN { for (i = 0; i < 60; i++) { n = 1 + i % 5; s = ""; for (j = 0; j < n; j++) s = s " x"; print n "\tcount" s } }' >r.tsv
 made number regress r.tsv --dev r.tsv --layers 1 --epochs 8
 run predict number.safetensors <<<"count x x"
 answer=$(cat out)
 run explain number.safetensors "count x x"
 check "number: the answer of predict" grep -qx "count x x → $answer" out
+run predict number.safetensors <<<""
+answer=$(cat out)
+run explain number.safetensors ""
+check "number: that of an empty text" grep -qx "(nothing) → $answer" out
 
 # --- sequences and running text -----------------------------------------------------------------------------------
 
@@ -344,6 +374,8 @@ check "running text: what is next" grep -qE '^the cat → .*   probability [01]\
 check "running text: aligned" tables_align 80
 formats book book.safetensors "the cat"
 check "book.tsv: rows sum to 1" rows_sum_to_one book.tsv
+run explain book.safetensors ""
+check "running text: what is first" grep -qE '^\(nothing\) → .   probability [01]\.[0-9]{4}$' out
 misuse "--beam is for models of task seq2seq" explain book.safetensors "the cat" --beam 2
 
 # --- vectors, graphs, molecules -------------------------------------------------------------------------------------
@@ -399,6 +431,9 @@ check "molecule: as it is written" exits_with 0
 check "molecule: atoms" grep -qE '^  O3 +[+-]' out
 tail -n +2 out >written
 check "molecule: the same both ways" cmp -s written from_file
+run explain molecule.safetensors C
+check "molecule: of one atom" grep -qE '^C → [01]   probability ' out
+misuse "INPUT is empty" explain molecule.safetensors ""
 run explain molecule.safetensors "C(C"
 check "molecule: what is wrong: exit status" exits_with 1
 check "molecule: no file, and what is wrong" complains "there is no file C(C"
@@ -506,5 +541,11 @@ run explain --positions tag.safetensors -o learned.svg
 check "--positions of a model" exits_with 0
 run explain --positions -o positions.tsv --length 7 --columns 4
 check "--positions: a table" [ -s positions.tsv ]
+made distances tag s.conllu --dev s.conllu --layers 2 --epochs 1 --position relative
+for layer in 1 2; do
+    run explain --positions distances.safetensors --layer $layer -o "layer$layer.tsv"
+    check "--positions --layer $layer" exits_with 0
+done
+check "--positions: layers differ" [ "$(cmp -s layer1.tsv layer2.tsv; echo $?)" -eq 1 ]
 
 finish
