@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "explain/capture.h"
-#include "heads/rows.h"
 #include "layers/layers.h"
 #include "model/predictor.h"
 
@@ -145,9 +144,8 @@ static attn_status add_answer(job *now, int64_t unit) {
     made->probabilities[made->answers.count - 1] =
         label < 0 ? NAN : attn_prediction_probability(prediction, output, example, unit, label);
     /* Of several labels, or none, no one number says how likely they are. */
-    const at_row_kind *kind = now->stage->heads[output]->kind->rows;
     const char *name = attn_prediction_label(prediction, output, example, unit);
-    if (kind->labels && (!name || !text.bytes || strcmp(name, text.bytes) != 0))
+    if (now->stage->heads[output]->kind->several && (!name || !text.bytes || strcmp(name, text.bytes) != 0))
         made->probabilities[made->answers.count - 1] = NAN;
     at_writer_free(&text);
     return status;
