@@ -134,9 +134,12 @@ static void keep_largest(at_coder *coder, const at_plane *plane, const float *nu
         const float *row = numbers + attn_map_place(map, 0, q, 0);
         int64_t entries = attn_map_entries(map, q), largest[AT_PAGE_TOP], count = 0, next_key = 0,
                 before = coder->kept;
-        for (int64_t e = 0; e < entries; e++)
+        for (int64_t e = 0; e < entries; e++) {
+            /* Most are smaller than what is there, which costs less to see than how many steps they are. */
+            if (count == AT_PAGE_TOP && !(fabsf(row[e]) > fabsf(row[largest[count - 1]]))) continue;
             if (in_steps(plane, row[e]) && attn_map_key(map, q, e) >= 0)
                 count = insert(row, largest, count, e);
+        }
         for (int64_t i = 0; i < count; i++)
             largest[i] = attn_map_key(map, q, largest[i]) * entries + largest[i];
         sort_up(largest, count); /* by key */
