@@ -92,7 +92,9 @@ typedef struct explain_screen {
 /* "patch", "node": what rows and examples of the model are called; the title of an example. */
 typedef struct explain_names {
     const char *row, *title;
-    bool words; /* rows are pieces of a text */
+    bool words;         /* rows are pieces of a text */
+    const char *output; /* what is answered, of a model with several answers; NULL: there is one */
+    int output_number, outputs;
 } explain_names;
 
 /* The answer, then the heat map, list, bars or picture that suit. */

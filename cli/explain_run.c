@@ -408,6 +408,10 @@ static int prepare(run *now) {
         source->reader.format = (attn_format)format;
     }
     now->names.words = explain_reads_texts(source->model);
+    now->names.outputs = attn_model_outputs(source->model);
+    now->names.output_number = now->options.output + 1;
+    if (now->names.outputs > 1)
+        now->names.output = attn_model_output_name(source->model, now->options.output);
     now->names.row = attn_input_row(attn_model_input(source->model));
     now->screen.color = terminal_color_of_output((terminal_choice)request->color);
     now->screen.width = terminal_width();

@@ -112,6 +112,13 @@ void explain_show_answer(const explain_view *view, const explain_names *names, c
         print_certainty(explanation, screen);
         putchar('\n');
     }
+    if (names->output != NULL) {
+        char note[80];
+        snprintf(note, sizeof note, ", output %d of %d: --output NAME chooses\n", names->output_number,
+                 names->outputs);
+        text_print_name(stdout, names->output);
+        remark(screen, note);
+    }
     if (attn_explanation_pieces(explanation) > 1) {
         char note[160];
         int64_t first = attn_explanation_first_row(explanation);

@@ -285,6 +285,7 @@ done
 made two tag s.conllu --dev s.conllu --layers 1 --epochs 4 --column UPOS,XPOS
 run explain two.safetensors "$sentence" --output XPOS
 check "--output" says "likes/VBZ"
+check "--output: which, of how many" says "XPOS, output 2 of 2: --output NAME chooses"
 
 awk 'BEGIN {
     split("good fine great", g); split("bad poor dull", b)
