@@ -152,6 +152,20 @@ def test_text(browser):
         "state.row === 2 && document.querySelector('#query-2').classList.contains('active') &&"
         " document.querySelectorAll('.strip-word')[2].classList.contains('active')"))
 
+    # A row by its name: typing chooses it, Enter the next one with the same text.
+    word = data["rows"][5]
+    same = [i for i, name in enumerate(data["rows"]) if word.lower() in name.lower()]
+    page.click(*page.middle("#find"))
+    for key in word:
+        page.press(key)
+    check("typing a name chooses its row", page.evaluate("state.row") == same[0], (word, page.evaluate("state.row")))
+    page.press("Enter")
+    check("Enter chooses the next one", page.evaluate("state.row") == same[1 % len(same)], page.evaluate("state.row"))
+    page.press("#")
+    check("a name that is not there is said to be wrong",
+          page.evaluate("document.getElementById('find').getAttribute('aria-invalid')") == "true")
+    page.evaluate("change({row: 2, key: 7})")
+
     # Another head: by click, then by keyboard; the number of the same cell follows.
     page.click(*page.middle("#grid [aria-label='layer 1, head 3']"))
     page.move(5, 5)

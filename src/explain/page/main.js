@@ -242,6 +242,7 @@ function start() {
         byId("top").addEventListener("toggle", fillTable);
     }
     scene.make(byId("scene"));
+    find.listen();
     watchers.push(update);
     const system = matchMedia("(prefers-color-scheme: dark)");
     dark = system.matches;
