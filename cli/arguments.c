@@ -122,7 +122,11 @@ void arguments_complain(const char *command, const char *before, const char *giv
     fprintf(stderr, "attn%s%s: %s", *command != '\0' ? " " : "", command, before);
     text_print_error(stderr, given);
     fputs(after, stderr);
-    if (nearest != NULL) fprintf(stderr, "; did you mean %s?", nearest);
+    if (nearest != NULL) {
+        fputs("; did you mean ", stderr);
+        text_print_error(stderr, nearest);
+        fputc('?', stderr);
+    }
     fputc('\n', stderr);
 }
 

@@ -34,17 +34,23 @@ static int fail(const run *now) {
 
 /* Which of `count` names is `given`; -1, when it has said what may have been meant. */
 static int find_name(const char *flag, const char *given, const char *const *names, size_t count) {
-    char before[40], list[200] = "";
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], given) == 0) return (int)i;
+    fprintf(stderr, "attn explain: --%s ", flag);
+    text_print_error(stderr, given);
+    fputs(count > 0 ? ": there is none; the model has " : ": this model has none", stderr);
     for (size_t i = 0; i < count && i < 8; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? ": there is none; the model has " : ", ",
-                 names[i]);
+        if (i > 0) fputs(", ", stderr);
+        text_print_cut(stderr, names[i], 40);
     }
-    snprintf(before, sizeof before, "--%s ", flag);
-    arguments_complain("explain", before, given, list[0] != '\0' ? list : ": this model has none",
-                       arguments_nearest(given, names, count));
+    if (count > 8) fputs(", … (attn info lists them)", stderr);
+    const char *nearest = arguments_nearest(given, names, count);
+    if (nearest != NULL) {
+        fputs("; did you mean ", stderr);
+        text_print_error(stderr, nearest);
+        fputc('?', stderr);
+    }
+    fputc('\n', stderr);
     return -1;
 }
 

@@ -246,6 +246,11 @@ check "hostile words: no override" [ "$(grep -c "$(printf '\342\200\256')" out)"
 formats hostile tag.safetensors "$hostile" --pretokenized
 check "hostile.svg: no script" [ "$(grep -c '<script>alert' hostile.svg)" -eq 0 ]
 check "hostile.html: no script of the text" [ "$(grep -c '<script>alert' hostile.html)" -eq 0 ]
+for ((i = 0; i < 40; i++)); do printf 'is\033[31mred\tthe red dog\nis <b> blue\ta blue cat\n'; done >labels.tsv
+made labels classify labels.tsv --dev labels.tsv --layers 1 --epochs 1
+run explain labels.safetensors "the red dog" --label "is[31mred"
+check "hostile labels: said what there is" complains 'the model has is\x1b[31mred, is <b> blue'
+check "hostile labels: no control characters in errors" no_control_characters err
 leftward="the $(printf '\327\251\327\234\327\225\327\235') likes ."
 run explain tag.safetensors "$leftward" --pretokenized
 check "right to left in a pipe: no isolates" [ "$(grep -c "$(printf '\342\201\250')" out)" -eq 0 ]
