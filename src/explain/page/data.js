@@ -5,10 +5,11 @@ const data = JSON.parse(document.getElementById("data").textContent);
 data.contributions = data.contributions || null;
 data.probabilities = data.probabilities || [];
 
-// Names of spaces and line ends alone could not be seen.
+// Names of spaces, line ends and marks without a shape alone could not be seen.
 function visible(name) {
-    if (/\S/u.test(name)) return name;
-    return name === "" ? "∅" : name.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\s/gu, "␣");
+    if (/[^\s\p{Cc}\p{Cf}]/u.test(name)) return name;
+    return name === "" ? "∅" : name.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\s/gu, "␣")
+        .replace(/[\p{Cc}\p{Cf}]/gu, mark => "U+" + mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
 }
 for (const list of ["rows", "written", "answers"]) data[list] = data[list].map(visible);
 for (const part of data.parts)
