@@ -95,6 +95,7 @@ typedef struct explain_names {
     bool words;         /* rows are pieces of a text */
     const char *output; /* what is answered, of a model with several answers; NULL: there is one */
     int output_number, outputs;
+    int network, networks; /* one, counted from 1, of an ensemble; 0: their mean */
 } explain_names;
 
 /* The answer, then the heat map, list, bars or picture that suit. */

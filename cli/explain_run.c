@@ -414,6 +414,8 @@ static int prepare(run *now) {
         source->reader.format = (attn_format)format;
     }
     now->names.words = explain_reads_texts(source->model);
+    now->names.network = now->options.member + 1;
+    now->names.networks = attn_model_networks(source->model);
     now->names.outputs = attn_model_outputs(source->model);
     now->names.output_number = now->options.output + 1;
     if (now->names.outputs > 1)

@@ -142,8 +142,9 @@ static int64_t last_layer(const explain_view *view) {
     return last;
 }
 
-static void print_heading(const explain_view *view, const explain_screen *screen) {
-    char text[200], head[80], of[40] = "";
+static void print_heading(const explain_view *view, const explain_names *names,
+                          const explain_screen *screen) {
+    char text[240], head[80], of[40] = "", member[60] = "";
     const attn_map *map = view->map;
     int64_t layers = attn_explanation_layers(view->explanation, map->part);
     if (last_layer(view) == layers) snprintf(of, sizeof of, " of %" PRId64, layers);
@@ -152,11 +153,15 @@ static void print_heading(const explain_view *view, const explain_screen *screen
     else
         snprintf(head, sizeof head, map->heads > 1 ? "mean of %" PRId64 " heads" : "%" PRId64 " head",
                  map->heads);
+    if (names->networks > 1 && names->network > 0)
+        snprintf(member, sizeof member, ", network %d of %d", names->network, names->networks);
+    else if (names->networks > 1)
+        snprintf(member, sizeof member, ", mean of %d networks", names->networks);
     const char *what = view->choice.view == ATTN_VIEW_ROLLOUT    ? "attention rollout up to: "
                        : view->choice.view == ATTN_VIEW_GRADIENT ? "weight × gradient: "
                                                                  : "attention: ";
-    snprintf(text, sizeof text, "%s%s, layer %" PRId64 "%s, %s\n", what, attn_map_part_name(map->part),
-             map->layer + 1, of, head);
+    snprintf(text, sizeof text, "%s%s, layer %" PRId64 "%s, %s%s\n", what, attn_map_part_name(map->part),
+             map->layer + 1, of, head, member);
     remark(screen, text);
 }
 
@@ -177,7 +182,7 @@ void explain_show(const explain_view *view, const explain_names *names, const ex
     explain_show_answer(view, names, screen);
     putchar('\n');
     if (attn_explanation_rows(explanation) == 0 || (view->map != NULL && view->queries == 0)) return;
-    if (view->map != NULL) print_heading(view, screen);
+    if (view->map != NULL) print_heading(view, names, screen);
     if (plain && attn_explanation_grid(explanation, &height, &width) && explain_keys_are_rows(view))
         explain_grid_print(view, height, width, screen);
     else if (even && answers_each_row(explanation) && view->choice.row < 0 && !view->choice.matrix)

@@ -311,6 +311,10 @@ run explain class.safetensors "$text" --part pool
 check "class: what the pooled vector looks at" says "attention: pool, "
 run explain class.safetensors "$text" --member 1 -o one.tsv
 run explain class.safetensors "$text" --member 2 -o other.tsv
+run explain class.safetensors "$text"
+check "the mean of the members: said" grep -qE '^attention: encoder, .* 2 heads, mean of 2 networks$' out
+run explain class.safetensors "$text" --member 2
+check "one member: said" grep -qE '^attention: encoder, .* 2 heads, network 2 of 2$' out
 check "members differ" [ "$(cmp -s one.tsv other.tsv; echo $?)" -eq 1 ]
 # The mean of both is what is shown of all.
 mean_of_members() {
