@@ -245,8 +245,8 @@ static int own_flags(explain_request *given, step_options *built_in, argument_fl
         argument_integer("window", &built_in->window, "R", NULL, 0, 1000000,
                          "a word sees the words at most R away"),
         argument_switch("positions", &given->positions, "the vectors of positions, of a model or sinusoidal"),
-        argument_integer("columns", &given->columns, "N", NULL, 1, 65536, "--positions: of the vectors"),
-        argument_integer("length", &given->length, "N", NULL, 1, 65536, "--positions: how many"),
+        argument_integer("columns", &given->columns, "N", NULL, 1, 4096, "--positions: of the vectors"),
+        argument_integer("length", &given->length, "N", NULL, 1, 4096, "--positions: how many"),
         argument_choice("color", &given->color, NULL, "auto", terminal_color_choices,
                         "colour in the terminal"),
     };

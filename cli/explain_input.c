@@ -114,8 +114,9 @@ int64_t explain_find_row(const attn_explanation *explanation, bool written, cons
         snprintf(must, sizeof must, ": no row has this name; give a name, or a number from 1 to %" PRId64,
                  rows);
     else
-        snprintf(must, sizeof must, rows == 1 ? ": there is %" PRId64 " row" : ": there are %" PRId64 " rows",
-                 rows);
+        snprintf(must, sizeof must,
+                 rows == 1 ? ": there is %" PRId64 " row%s" : ": there are %" PRId64 " rows%s", rows,
+                 attn_explanation_pieces(explanation) > 1 ? " in this piece" : "");
     arguments_complain("explain", "--row ", given, must, NULL);
     return -1;
 }
