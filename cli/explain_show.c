@@ -119,6 +119,11 @@ void explain_show_answer(const explain_view *view, const explain_names *names, c
         text_print_name(stdout, names->output);
         remark(screen, note);
     }
+    if (attn_explanation_unseen(explanation) > 0)
+        fprintf(stderr,
+                "attn explain: the model looks at the first %" PRId64 " rows; %" PRId64
+                " more, at the end, do not count\n",
+                attn_explanation_rows(explanation), attn_explanation_unseen(explanation));
     if (attn_explanation_pieces(explanation) > 1) {
         char note[160];
         int64_t first = attn_explanation_first_row(explanation);

@@ -16,7 +16,7 @@
 #include "support/predicting.h"
 #include "support/training.h"
 
-typedef enum kind { PLAIN, DEEP, TAGS, PAIRS, RUNNING, RECURRENT, THREE, POOLED, WINDOW, KINDS } kind;
+typedef enum kind { PLAIN, DEEP, TAGS, PAIRS, RUNNING, RECURRENT, THREE, POOLED, WINDOW, SHORT, KINDS } kind;
 static const char *const kind_sets[KINDS][24] = {
     {"task", "classify", "encoder.layers", "1", "encoder.norm", "none", "encoder.inner", "-1",
      "encoder.position", "none", "text.stem", "0", "output.pool", "mean", "output.members", "1",
@@ -32,6 +32,7 @@ static const char *const kind_sets[KINDS][24] = {
      "encoder.layers", "3"},
     {"task", "classify", "encoder.left", "1", "encoder.right", "2", "output.pool", "mean", "output.members",
      "1"},
+    {"task", "classify", "text.longest", "4"},
 };
 static char folder[] = "/tmp/attn_explanations_XXXXXX";
 static char paths[KINDS][80];
@@ -104,7 +105,7 @@ static double row_sum(const attn_map *map, int64_t head, int64_t query) {
 }
 
 static void weights_of_every_model_sum_to_one(void **state) {
-    static const int64_t maps[KINDS] = {1, 3, 2, 0, 0, 0, 0, 3, 0}; /* 0: not checked here */
+    static const int64_t maps[KINDS] = {1, 3, 2, 0, 0, 0, 0, 3, 0, 0}; /* 0: not checked here */
     (void)state;
     for (int k = 0; k < KINDS; k++) {
         attn_explanation *made = explain(k, k == PAIRS ? "abc\n" : sentence, NULL);
@@ -510,6 +511,20 @@ static void running_text_says_what_comes_next(void **state) {
     attn_explanation_destroy(made);
 }
 
+/* Of a text that is too long the beginning is seen where it has one answer, all of it in pieces where words
+ * have theirs. */
+static void what_is_not_seen_is_said(void **state) {
+    (void)state;
+    attn_explanation *made = explain(SHORT, sentence, NULL);
+    assert_int_equal(attn_explanation_rows(made), 4);
+    assert_int_equal(attn_explanation_unseen(made), 3);
+    assert_int_equal(attn_explanation_pieces(made), 1);
+    attn_explanation_destroy(made);
+    made = explain(DEEP, sentence, NULL);
+    assert_int_equal(attn_explanation_unseen(made), 0);
+    attn_explanation_destroy(made);
+}
+
 /* ---- what is refused ---- */
 
 static void refuse(int k, attn_explain_options options, const char *part) {
@@ -575,6 +590,7 @@ int main(void) {
         cmocka_unit_test(an_ensemble_shows_the_mean),
         cmocka_unit_test(alignments_are_maps),
         cmocka_unit_test(running_text_says_what_comes_next),
+        cmocka_unit_test(what_is_not_seen_is_said),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

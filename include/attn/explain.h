@@ -63,6 +63,9 @@ ATTN_API int64_t attn_explanation_example(const attn_explanation *explanation);
 /* Which piece of how many; its first row in the example. */
 ATTN_API int64_t attn_explanation_pieces(const attn_explanation *explanation);
 ATTN_API int64_t attn_explanation_first_row(const attn_explanation *explanation);
+/* Rows at the end of the example that the model does not look at: it is longer than the model's longest, and
+ * has one answer. */
+ATTN_API int64_t attn_explanation_unseen(const attn_explanation *explanation);
 
 /* Rows of the input by name (words, frames, nodes, atoms, ...), and what was written, where the answer is a
  * sequence of its own length or the text that follows. NULL and 0 out of range. */

@@ -1,9 +1,11 @@
 /* capture.c: see the header. */
 #include "explain/capture.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/context.h"
 #include "base/memory.h"
 
 /* An attention of a pass that is walked back; variables last until the tape begins again. */
@@ -221,6 +223,18 @@ static void remember(at_capture *capture, const at_seen *seen) {
     capture->seen[capture->seen_count++] = *seen;
 }
 
+/* A gigabyte of weights, and as much of gradients: more is not to be looked at, and fills the memory. */
+static int has_room(at_capture *capture, int64_t count) {
+    static const int64_t most = INT64_C(1) << 28;
+    if (!capture->first) return 1; /* those of the other networks are added to the first one's */
+    capture->weights += count;
+    if (capture->weights <= most) return 1;
+    return fine(capture, at_fail(capture->into->context, ATTN_OVERFLOW,
+                                 "the layers have more than %" PRId64
+                                 " million attention weights for this example: explain a shorter one",
+                                 most / 1000000));
+}
+
 static void see_attention(void *user, attn_tape *tape, const at_attention_seen *seen) {
     at_capture *capture = user;
     (void)tape;
@@ -238,6 +252,7 @@ static void see_attention(void *user, attn_tape *tape, const at_attention_seen *
         remember(capture, &kept);
         return;
     }
+    if (!has_room(capture, seen->count)) return;
     attn_map_part part = part_of(capture, seen);
     attn_map *map = capture->first ? add_map(capture, part) : &capture->into->maps[number];
     capture->part_counts[part]++;

@@ -29,6 +29,7 @@ typedef struct at_capture {
     struct at_seen *seen;
     int64_t seen_count, seen_room;
     int64_t map_room, detail_room;
+    int64_t weights; /* of all maps so far */
     attn_status status;
 } at_capture;
 

@@ -98,6 +98,7 @@ static attn_status choose_segment(job *now) {
     now->made->example = options->example;
     now->made->pieces = pieces;
     now->made->first_row = first;
+    now->made->unseen = pieces == 1 ? count - now->segment.count : 0;
     if (now->segment.count == 0)
         return at_fail(now->context, ATTN_INVALID_ARGUMENT,
                        "the example has no rows: there is nothing to see");
@@ -190,6 +191,7 @@ static attn_variable *run_network(job *now, int network, attn_variable *x) {
 /* A head's part of the pass. Errors that it puts into the context are told from here. */
 static attn_status run_head(job *now, int network, attn_variable *x, attn_variable **score) {
     const at_head *head = now->stage->heads[now->options.output];
+    if (now->capture.status != ATTN_OK) return now->capture.status;
     now->context->error[0] = '\0';
     *score = x ? head->kind->explain(head, network, now->tape, x, now->batch, &now->asked) : NULL;
     if (*score && now->capture.status == ATTN_OK)

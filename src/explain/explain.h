@@ -45,7 +45,7 @@ struct attn_explanation {
     at_strings kind, task; /* one string each: for headings and screen readers */
     at_strings row_unit;   /* what a row is called: "word", "atom" */
     attn_prediction *prediction;
-    int64_t example, pieces, first_row;
+    int64_t example, pieces, first_row, unseen;
     int member, members;                 /* member -1: the mean of all */
     at_strings rows, written, preceding; /* preceding: what a decoder's rows are given */
     at_strings answers;                  /* one a row, or one */

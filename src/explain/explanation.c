@@ -53,6 +53,10 @@ int64_t attn_explanation_first_row(const attn_explanation *explanation) {
     return explanation ? explanation->first_row : 0;
 }
 
+int64_t attn_explanation_unseen(const attn_explanation *explanation) {
+    return explanation ? explanation->unseen : 0;
+}
+
 static const char *text_of(const at_strings *list, int64_t i) {
     return i >= 0 && i < list->count ? at_string(list, i) : NULL;
 }
