@@ -1,4 +1,4 @@
-/* canvas.c: what SVG and PNG share: colours, the width of text, text that obeys nobody. */
+/* canvas.c: what SVG and PNG share: colours, the width of text, names without control characters. */
 #include "explain/canvas.h"
 
 #include <math.h>

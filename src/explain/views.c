@@ -1,7 +1,8 @@
 /* views.c: attention over all layers, and how much the answer owes to a weight.
  *
- *     rollout     R_l = A_l R_{l-1},  A_l = (mean over heads + identity) / 2 with rows of sum 1,  R_-1 =
- * identity gradient    weight x gradient; the mean over heads is that of what is above 0
+ *     rollout     R_l = A_l R_(l-1), with A_l = (mean over heads + identity) / 2, rows brought to sum 1
+ *
+ *     gradient    weight x gradient; the mean over heads is that of what is above 0
  */
 #include <inttypes.h>
 #include <string.h>
