@@ -55,7 +55,7 @@ static void note(at_canvas *canvas, attn_status status) {
     if (canvas->status == ATTN_OK) canvas->status = status;
 }
 
-/* ---- text that obeys nobody ---- */
+/* ---- names of anybody ---- */
 
 /* The next character; U+FFFD for a byte that belongs to none. */
 static utf8proc_int32_t next_code(const char **text) {
