@@ -28,9 +28,10 @@ grid.make = function (place) {
     place.append(pair);
     const at = event => {
         const box = this.canvas.getBoundingClientRect(), scale = scene.pixel_width / box.width;
-        const column = Math.floor(((event.clientX - box.left) * scale - scene.left) / scene.stride);
-        const row = Math.floor(((event.clientY - box.top) * scale - scene.top) / scene.stride);
-        return Math.min(row, scene.grid_height - 1) * scene.grid_width + Math.min(column, scene.grid_width - 1);
+        const column = Math.floor(((event.clientX - box.left) * scale - scene.left - this.inset()) / scene.stride);
+        const row = Math.floor(((event.clientY - box.top) * scale - scene.top - this.inset()) / scene.stride);
+        const within = (place, count) => Math.max(0, Math.min(place, count - 1));
+        return within(row, scene.grid_height) * scene.grid_width + within(column, scene.grid_width);
     };
     this.canvas.addEventListener("pointermove", event => event.pointerType === "mouse" && overInput(at(event)));
     this.canvas.addEventListener("pointerleave", leave);
@@ -56,7 +57,7 @@ grid.update = function () {
         for (let r = 0; numbers && r < Math.min(scene.rows, scene.grid_width * scene.grid_height); r++) {
             const t = numbers.of[r] / numbers.most, [x, y] = this.corner(r);
             context.fillStyle = css(colourOf(t, numbers.signed), 0.7 * Math.abs(t));
-            context.fillRect(x * s, y * s, scene.stride * s, scene.stride * s);
+            context.fillRect((x + this.inset()) * s, (y + this.inset()) * s, scene.stride * s, scene.stride * s);
         }
         if (at >= 0) {
             const [x, y] = this.corner(at);
@@ -76,3 +77,6 @@ grid.corner = function (r) {
     const scene = data.scene;
     return [scene.left + (r % scene.grid_width) * scene.stride, scene.top + Math.floor(r / scene.grid_width) * scene.stride];
 };
+
+// Patches may overlap: what is coloured of each is the middle, as wide as the step to the next.
+grid.inset = function () { return Math.floor((data.scene.patch - data.scene.stride) / 2); };
