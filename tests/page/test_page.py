@@ -299,6 +299,16 @@ def test_scenes(browser):
         middle = page.evaluate("data.scene.kind === 'grid' ? 24 :"
                                " (frames.canvas.clientWidth / 2 - frames.left) / (frames.canvas.clientWidth - frames.left - 2) * data.scene.rows")
         check(f"{name}: a click chooses the row under it", abs(row - middle) <= 1, (row, middle))
+        if name == "grid":  # patches overlap: the corner pixels belong to the first and the last patch
+            box = page.evaluate("(() => { const b = grid.canvas.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })()")
+            page.click(box[0] + 2, box[1] + 2)
+            check("grid: the first corner is the first patch", page.evaluate("state.row") == 0, page.evaluate("state.row"))
+            page.click(box[2] - 2, box[3] - 2)
+            check("grid: the last corner is the last patch", page.evaluate("state.row === data.rows.length - 1"))
+            check("grid: the middles of the patches cover the picture", page.evaluate(
+                "(() => { const [x, y] = grid.corner(data.rows.length - 1), i = grid.inset(), s = data.scene;"
+                " return x + i + s.stride === s.pixel_width && y + i + s.stride === s.pixel_height; })()"))
+            page.click(x, y)
         page.press("ArrowRight")
         check(f"{name}: the next by arrow key", page.evaluate("state.row") == row + 1)
         check(f"{name}: the readout names it", page.evaluate(READOUT + ".includes(data.rows[state.row])"))

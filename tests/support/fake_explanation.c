@@ -227,7 +227,9 @@ void fake_picture(attn_explanation *explanation, int64_t side, int64_t patch) {
     scene->kind = AT_SCENE_GRID;
     scene->grid_height = scene->grid_width = side / patch;
     scene->rows = scene->grid_height * scene->grid_width;
-    scene->patch = scene->stride = patch;
+    scene->stride = patch;
+    scene->patch = 2 * patch; /* they overlap: half of a stride sticks out on every side */
+    scene->top = scene->left = -(patch / 2);
     scene->pixel_height = scene->pixel_width = side;
     scene->pixels = at_allocate(explanation->context, side * side * 3, 1, "a test");
     for (int64_t y = 0; y < side; y++) {
