@@ -20,7 +20,7 @@ static const command commands[] = {
     {"train", "a model from a file of labelled examples", command_train},
     {"eval", "how right a model is on labelled data", command_eval},
     {"compare", "the encoders on the same data: scores, speed, memory", command_compare},
-    {"predict", "what a model says of texts", command_predict},
+    {"predict", "what a model answers", command_predict},
     {"check", "what is in a file of examples, and which lines are wrong", command_check},
     {"info", "what a model file holds", command_info},
     {"explain", "what a model's answer looks at; one attention step by step", command_explain},
@@ -31,7 +31,8 @@ static const command commands[] = {
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_overview(void) {
-    printf("attn %s: self-attention in C. Models of text from a file, attention shown and measured.\n\n",
+    printf("attn %s: self-attention in C. Models from files of labelled examples, attention shown and "
+           "measured.\n\n",
            attn_version());
     printf("attn COMMAND [flags]\n\ncommands\n");
     for (int i = 0; i < COMMAND_COUNT; i++) printf("  %-10s%s\n", commands[i].name, commands[i].summary);

@@ -48,8 +48,8 @@ ATTN_API void attn_explain_options_init(attn_explain_options *options);
 
 /* Answers and explains one example. options NULL: the defaults. The settings of the predictor count (beam and
  * so on). The explanation may outlive the dataset; it is to be destroyed before the predictor. Errors:
- * INVALID_ARGUMENT (no such example, piece, member, output, row or label), and those of
- * attn_predictor_predict. */
+ * INVALID_ARGUMENT (no such example, piece, member, output, row or label), OVERFLOW (more than 2^28 weights),
+ * and those of attn_predictor_predict. */
 ATTN_API attn_status attn_predictor_explain(attn_predictor *predictor, const attn_dataset *dataset,
                                             const attn_explain_options *options,
                                             attn_explanation **explanation);

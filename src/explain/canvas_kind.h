@@ -49,8 +49,8 @@ static inline double at_length(double value) { return value > -1e6 && value < 1e
 
 extern const at_canvas_kind at_canvas_svg, at_canvas_png;
 
-/* The text as UTF-8 that can do no harm: what is no UTF-8 and control characters become U+FFFD, marks that turn
- * the direction are left out. */
+/* The text as UTF-8 that can do no harm: what is no UTF-8 and control characters become U+FFFD, marks that
+ * turn the direction are left out. */
 void at_put_clean(at_writer *writer, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* explain.h (private): what an explanation holds, and how its files are made of it.
  *
  *     explain.c    answers, captures, differentiates
- *     views.c      rollout, weight x gradient
+ *     views.c      rollout (rollout.c), weight x gradient
  *     write.c      chooses the drawing; table.c: TSV and JSON
  *     canvas*.c    SVG and PNG; matrix.c, scene_*.c: the drawings; page.c: HTML
  */
@@ -68,6 +68,10 @@ const attn_map *at_explanation_find(const attn_explanation *explanation, attn_ma
  * Errors: INVALID_ARGUMENT (there is no such part, layer or head; the model has no attention). */
 attn_status at_drawing_choose(const attn_explanation *explanation, const attn_drawing_options *options,
                               attn_drawing_options *chosen);
+/* The mean over heads: [entries]. One layer more of a rollout, `before` and `after` being rows x rows
+ * (rollout.c). */
+void at_mean_weights(const attn_map *map, float *mean);
+void at_roll_out(const attn_map *map, const float *mean, const float *before, float *after);
 /* Names along the axes of a map: those of queries and keys. */
 const at_strings *at_query_names(const attn_explanation *explanation, const attn_map *map);
 const at_strings *at_key_names(const attn_explanation *explanation, const attn_map *map);

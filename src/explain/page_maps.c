@@ -32,15 +32,6 @@ static int64_t longest_row(const attn_map *map) {
 
 /* ---- planes ---- */
 
-static void mean_weights(const attn_map *map, float *mean) {
-    memset(mean, 0, (size_t)map->entries * sizeof *mean);
-    for (int64_t h = 0; h < map->heads; h++) {
-        const float *weights = map->weights + h * map->entries;
-        for (int64_t e = 0; e < map->entries; e++) mean[e] += weights[e];
-    }
-    for (int64_t e = 0; e < map->entries; e++) mean[e] /= (float)map->heads;
-}
-
 static void products(const attn_map *map, int64_t head, float *product) {
     const float *weights = map->weights + head * map->entries,
                 *gradients = map->gradients + head * map->entries;
@@ -96,7 +87,7 @@ static attn_status put_weights(maps_writer *maps, const attn_map *map) {
     }
     at_print(maps->writer, "],\n\"mean\":");
     if (status) return status;
-    mean_weights(map, maps->numbers);
+    at_mean_weights(map, maps->numbers);
     return put_plane(maps, map, maps->numbers, sign, weight_step);
 }
 
@@ -131,55 +122,11 @@ static int rolls_out(const attn_explanation *explanation, attn_map_part part) {
     return rows > 0 && rows <= rollout_rows && work <= rollout_work;
 }
 
-enum { AT_ONCE = 8 };
-
-/* to += parts[0] * rows[0] + parts[1] * rows[1] + ..., in this order. */
-static void add_rows(float *to, int64_t n, const float *parts, const float *const *rows, int count) {
-    for (int i = 0; i < count; i++)
-        for (int64_t k = 0; k < n; k++) to[k] += parts[i] * rows[i][k];
-}
-
-/* The same of AT_ONCE rows, which reads and writes `to` once. */
-static void add_all(float *restrict to, int64_t n, const float *p, const float *const *r) {
-    const float *a = r[0], *b = r[1], *c = r[2], *d = r[3], *e = r[4], *f = r[5], *g = r[6], *h = r[7];
-    for (int64_t k = 0; k < n; k++) {
-        float sum = to[k] + p[0] * a[k] + p[1] * b[k] + p[2] * c[k] + p[3] * d[k];
-        to[k] = sum + p[4] * e[k] + p[5] * f[k] + p[6] * g[k] + p[7] * h[k];
-    }
-}
-
-/* after = ((mean over heads + identity) / 2, rows brought to sum 1) x before. */
-static void roll_out(const attn_map *map, const float *mean, const float *before, float *after) {
-    int64_t n = map->queries;
-    float parts[AT_ONCE];
-    const float *rows[AT_ONCE];
-    for (int64_t q = 0; q < n; q++) {
-        const float *row = mean + attn_map_place(map, 0, q, 0);
-        float *to = after + q * n;
-        double sum = 1;
-        for (int64_t e = 0; e < attn_map_entries(map, q); e++)
-            if (attn_map_key(map, q, e) >= 0) sum += (double)row[e];
-        float own = (float)(1 / sum);
-        for (int64_t k = 0; k < n; k++) to[k] = own * before[q * n + k];
-        int waiting = 0;
-        for (int64_t e = 0; e < attn_map_entries(map, q); e++) {
-            int64_t key = attn_map_key(map, q, e);
-            parts[waiting] = (float)((double)row[e] / sum);
-            if (key < 0 || parts[waiting] <= 0) continue;
-            rows[waiting++] = before + key * n;
-            if (waiting < AT_ONCE) continue;
-            add_all(to, n, parts, rows);
-            waiting = 0;
-        }
-        add_rows(to, n, parts, rows, waiting);
-    }
-}
-
 static attn_status put_rollout(maps_writer *maps, const attn_map *map) {
     attn_map dense = {
         .queries = map->queries, .keys = map->keys, .width = map->keys, .entries = map->queries * map->keys};
-    mean_weights(map, maps->numbers);
-    roll_out(map, maps->numbers, maps->rollout, maps->next);
+    at_mean_weights(map, maps->numbers);
+    at_roll_out(map, maps->numbers, maps->rollout, maps->next);
     float *swap = maps->rollout;
     maps->rollout = maps->next;
     maps->next = swap;

@@ -37,47 +37,26 @@ static void fill(const attn_map *map, attn_view view, int64_t head, double *numb
         add_head(map, view, h, 1 / (double)map->heads, view == ATTN_VIEW_GRADIENT, numbers);
 }
 
-/* Half of a row is its own, the other half what it looked at; a row that sees nothing keeps itself. */
-static void add_residual(double *numbers, int64_t rows) {
-    for (int64_t i = 0; i < rows; i++) {
-        double sum = 0;
-        numbers[i * rows + i] += 1;
-        for (int64_t j = 0; j < rows; j++) sum += numbers[i * rows + j];
-        for (int64_t j = 0; j < rows && sum > 0; j++) numbers[i * rows + j] /= sum;
-    }
-}
-
-/* into = a b, square; most weights are small but not 0, so nothing is left out. */
-static void multiply(const double *a, const double *b, double *into, int64_t rows) {
-    memset(into, 0, (size_t)(rows * rows) * sizeof *into);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < rows; k++) {
-            double factor = a[i * rows + k];
-            if (factor == 0) continue;
-            for (int64_t j = 0; j < rows; j++) into[i * rows + j] += factor * b[k * rows + j];
-        }
-}
-
 static attn_status roll_out(const attn_explanation *explanation, attn_map_part part, int64_t layer,
                             int64_t rows, double *numbers) {
     attn_context *context = explanation->context;
-    int64_t count = rows * rows, done = 0;
-    double *memory = at_allocate(context, 2 * count, sizeof *memory, "a rollout");
+    int64_t count = rows * rows, most = 0;
+    for (int64_t m = 0; m < explanation->map_count; m++)
+        if (explanation->maps[m].entries > most) most = explanation->maps[m].entries;
+    float *memory = at_allocate(context, 2 * count + most, sizeof *memory, "a rollout");
     if (!memory) return ATTN_OUT_OF_MEMORY;
-    double *mixed = memory, *before = memory + count;
+    float *before = memory, *after = memory + count, *mean = memory + 2 * count;
+    for (int64_t r = 0; r < rows; r++) before[r * rows + r] = 1;
     for (int64_t m = 0; m < explanation->map_count; m++) {
         const attn_map *map = &explanation->maps[m];
         if (map->part != part || map->layer > layer) continue;
-        if (done++ == 0) {
-            fill(map, ATTN_VIEW_WEIGHTS, -1, numbers);
-            add_residual(numbers, rows);
-            continue;
-        }
-        fill(map, ATTN_VIEW_WEIGHTS, -1, mixed);
-        add_residual(mixed, rows);
-        memcpy(before, numbers, (size_t)count * sizeof *before);
-        multiply(mixed, before, numbers, rows);
+        at_mean_weights(map, mean);
+        at_roll_out(map, mean, before, after);
+        float *swap = before;
+        before = after;
+        after = swap;
     }
+    for (int64_t i = 0; i < count; i++) numbers[i] = (double)before[i];
     at_release(context, memory);
     return ATTN_OK;
 }
