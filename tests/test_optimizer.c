@@ -148,7 +148,7 @@ static void check_steps(const attn_optimizer_options *options, float factor) {
                 if (n == 0) oracle_step(o, set, t, factor);
                 if (n == 0)
                     assert_true(fabs(attn_optimizer_gradient_norm(optimizer) - o->norm) <= 1e-6 * o->norm);
-                for (int p = 0; p < PARAMETERS; p++) assert_false(attn_parameters_at(set, p)->touched);
+                for (int p = 0; p < PARAMETERS; p++) assert_false(attn_parameters_at(set, p)->gradient.touched);
             }
             copy_values(set, values);
             if (n == 0) {
@@ -385,7 +385,7 @@ static void test_not_finite(void **state) {
             assert_memory_equal(before, after, bytes);
             assert_true(((float *)moment.data)[5] == kept);
             assert_int_equal(attn_optimizer_steps(optimizer), 1);
-            assert_true(large->touched); /* the gradients are still there to be looked at */
+            assert_true(large->gradient.touched); /* the gradients are still there to be looked at */
             attn_parameters_clear_gradients(set);
             step(optimizer, set);
             attn_optimizer_destroy(optimizer);
@@ -479,9 +479,9 @@ static void test_frozen_and_new(void **state) {
     /* Frozen again: not even its moments move it. What was written to its gradient is gone. */
     attn_parameter_set_frozen(weight, 1);
     frozen = weight->value[1];
-    weight->touched = 1;
+    weight->gradient.touched = 1;
     step(optimizer, set);
-    assert_true(weight->value[1] == frozen && !weight->touched);
+    assert_true(weight->value[1] == frozen && !weight->gradient.touched);
 
     /* New ones join. */
     int64_t five = 5;
@@ -515,8 +515,8 @@ static void test_packed_forms_are_made_anew(void **state) {
     attn_optimizer *optimizer = new_optimizer(set, NULL);
     attn_parameter *weight = attn_parameters_find(set, "weight");
     const attn_packed_weight *packed;
-    assert_int_equal(at_parameter_packed(weight, 0, &packed), ATTN_OK);
-    assert_int_equal(at_parameter_packed(weight, 1, &packed), ATTN_OK);
+    assert_int_equal(at_parameter_packed(attn_parameters_context(weight->set), weight, 0, &packed), ATTN_OK);
+    assert_int_equal(at_parameter_packed(attn_parameters_context(weight->set), weight, 1, &packed), ATTN_OK);
     assert_true(weight->packed_valid[0] && weight->packed_valid[1]);
     write_gradients(set, 0, 1.0f);
     step(optimizer, set);

@@ -17,6 +17,7 @@
 #include <attn/config.h>
 #include <attn/core.h>
 #include <attn/dataset.h>
+#include <attn/exchange.h>
 #include <attn/explain.h>
 #include <attn/model.h>
 #include <attn/predictor.h>

@@ -23,6 +23,7 @@
 
 #include <attn/config.h>
 #include <attn/dataset.h>
+#include <attn/exchange.h>
 #include <attn/export.h>
 #include <attn/model.h>
 #include <attn/status.h>
@@ -90,6 +91,12 @@ typedef struct attn_trainer_options {
      * no worse by the development data. */
     int more;
     int main_only; /* train no splitter of raw text beside the network */
+    /* NULL, or the ranks that train together: each creates the same trainer with the same data and
+     * configuration (they compare fingerprints) and runs it. Rank 0 writes the files. The model is the same,
+     * to the byte, as that of one process. A callback that stops one rank stops all. */
+    attn_exchange *exchange;
+    int fast_sum; /* gradients are added in the order that the exchange likes best: bits then depend on the
+                     number of ranks */
 } attn_trainer_options;
 ATTN_API void attn_trainer_options_init(attn_trainer_options *options);
 

@@ -36,6 +36,12 @@ attn_status at_segments_make(attn_context *context, int64_t examples, const int6
     return ATTN_OK;
 }
 
+int64_t at_segments_rows(const at_segments *segments, const int64_t *order, int64_t count) {
+    int64_t rows = 0;
+    for (int64_t s = 0; s < count; s++) rows += segments->list[order[s]].count;
+    return rows;
+}
+
 void at_segments_free(attn_context *context, at_segments *segments) {
     at_release(context, segments->list);
     memset(segments, 0, sizeof *segments);

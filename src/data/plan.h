@@ -29,6 +29,8 @@ attn_status at_segments_add(attn_context *context, at_segments *segments, at_seg
  */
 attn_status at_segments_make(attn_context *context, int64_t examples, const int64_t *offsets, int64_t longest,
                              int in_pieces, at_segments *segments);
+/* The rows of the segments order[0 .. count - 1]. */
+int64_t at_segments_rows(const at_segments *segments, const int64_t *order, int64_t count);
 void at_segments_free(attn_context *context, at_segments *segments);
 
 /* All 0 is empty. It is made again and again in the same memory. */

@@ -51,6 +51,14 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
     layer->crf.end = add(set, prefix, head->number, "end", 1, classes);
 }
 
+/* The loss is the mean over all rows. */
+static double weight(const at_head *head, const at_targets *targets, const at_segments *list,
+                     const int64_t *order, int64_t count) {
+    (void)head;
+    (void)targets;
+    return (double)at_segments_rows(list, order, count);
+}
+
 static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                            const at_batch *batch, const at_targets *targets) {
     const at_row_layer *layer = head->layers[network];
@@ -85,5 +93,6 @@ const at_head_kind at_head_crf = {
     .load = at_class_load,
     .check = check,
     .build = build,
+    .weight = weight,
     .loss = loss,
 };

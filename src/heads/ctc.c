@@ -93,6 +93,14 @@ static attn_status gather(const at_head *head, at_targets *targets, const at_seg
     return ATTN_OK;
 }
 
+/* The loss is the mean over all rows. */
+static double weight(const at_head *head, const at_targets *targets, const at_segments *list,
+                     const int64_t *order, int64_t count) {
+    (void)head;
+    (void)targets;
+    return (double)at_segments_rows(list, order, count);
+}
+
 /* ---- the layer ---- */
 
 static void build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
@@ -135,11 +143,13 @@ const at_head_kind at_head_ctc = {
     .load_tensors = at_sequence_load_tensors,
     .targets = targets,
     .free_targets = at_sequence_free_targets,
+    .share_targets = at_sequence_share_targets,
     .labelled = at_sequence_labelled,
     .check = check,
     .segments = segments,
     .build = build,
     .gather = gather,
+    .weight = weight,
     .loss = loss,
     .whole_answers = 1,
     .warm = warm,

@@ -95,6 +95,7 @@ typedef struct at_targets {
     attn_context *context;
     int64_t extra_rows;     /* rows of the batch that the head adds (a decoder's) */
     int64_t all_extra_rows; /* of all examples together */
+    int shared;             /* all but the batch belongs to others (share_targets) */
 } at_targets;
 
 /* Answers; the kind's own struct begins with it. */
@@ -155,6 +156,16 @@ typedef struct at_work {
     void *steps;       /* of `step` */
     at_host_rows host; /* of the last rows that were read */
     int borrowed;      /* tape and batch belong to somebody else */
+    /* NULL, or one for each thread of the context, of its parts: for batches that are run side by side. Lent
+     * by a trainer, else made when first needed. */
+    struct at_work *workers;
+    struct at_parts *parts; /* NULL: the workers are lent */
+    /* Ranks that answer together: each runs some of the batches, then `join` puts together what they have:
+     * count bytes that are 0 where this rank has nothing, afterwards those of all. ranks 0 or 1: there is
+     * only this one. */
+    int rank, ranks;
+    attn_status (*join)(void *user, void *bytes, size_t count);
+    void *join_user;
 } at_work;
 
 /* ---- a report ---- */
@@ -288,6 +299,12 @@ struct at_head_kind {
     attn_status (*targets)(const at_head *head, const at_forward *forward, attn_context *context,
                            const at_encoded *encoded, int column, at_targets **targets);
     void (*free_targets)(at_targets *targets);
+    /* The same targets for another worker, which gathers batches of its own: *shared is freed before
+     * `targets`, whose numbers it reads. */
+    attn_status (*share_targets)(const at_targets *targets, attn_context *context, at_targets **shared);
+    /* What the loss of these segments is the mean over: the sum of the weights of their targets. */
+    double (*weight)(const at_head *head, const at_targets *targets, const at_segments *segments,
+                     const int64_t *order, int64_t count);
     /* An example that has a target, -1 if none has. */
     int64_t (*labelled)(const at_head *head, const at_encoded *encoded, const at_targets *targets);
     /* What training cannot use. */

@@ -190,5 +190,6 @@ const at_head_kind at_head_labels = {
     .store = at_class_store,
     .load = at_class_load,
     .build = at_rows_build,
+    .weight = at_rows_weight,
     .loss = loss,
 };

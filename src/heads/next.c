@@ -44,9 +44,21 @@ static const at_symbols *symbols_of(const at_head *head) { return head->source; 
 static void free_targets(at_targets *targets) {
     at_next_targets *own = (at_next_targets *)(void *)targets;
     attn_context *context = targets->context;
-    at_release(context, own->symbols);
     at_release(context, own->batch_symbols);
+    if (!targets->shared) at_release(context, own->symbols);
     at_release(context, own);
+}
+
+static attn_status share_targets(const at_targets *targets, attn_context *context, at_targets **shared) {
+    at_next_targets *made = at_allocate(context, 1, sizeof *made, "targets");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    *made = *(const at_next_targets *)(const void *)targets;
+    made->targets.context = context;
+    made->targets.shared = 1;
+    made->batch_symbols = NULL;
+    made->batch_room = 0;
+    *shared = &made->targets;
+    return ATTN_OK;
 }
 
 static attn_status targets(const at_head *head, const at_forward *forward, attn_context *context,
@@ -115,6 +127,19 @@ static attn_status gather(const at_head *head, at_targets *targets, const at_seg
         into += segment->count;
     }
     return ATTN_OK;
+}
+
+static double weight(const at_head *head, const at_targets *targets, const at_segments *segments,
+                     const int64_t *order, int64_t count) {
+    const at_next_targets *own = (const at_next_targets *)(const void *)targets;
+    int64_t known = 0;
+    (void)head;
+    for (int64_t s = 0; s < count; s++) {
+        const at_segment *segment = &segments->list[order[s]];
+        for (int64_t i = segment->first; i < segment->first + segment->count; i++)
+            known += own->symbols[i] >= 0;
+    }
+    return (double)known;
 }
 
 /* ---- the layer ---- */
@@ -254,10 +279,12 @@ const at_head_kind at_head_next = {
     .symbols = symbols_of,
     .targets = targets,
     .free_targets = free_targets,
+    .share_targets = share_targets,
     .labelled = labelled,
     .segments = at_next_segments,
     .build = build,
     .gather = gather,
+    .weight = weight,
     .loss = loss,
     .warm = warm,
     .running = &at_next_running,

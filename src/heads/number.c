@@ -159,10 +159,16 @@ static const at_row_kind rows = {.width = width,
                                  .write_json = write_json};
 
 const at_head_kind at_head_number = {
-    AT_ROW_HEAD,      .name = "number",
-    .rows = &rows,    .metrics = metrics,
-    .learn = learn,   .learn_more = at_rows_learn_more,
-    .metric = metric, .store = store,
-    .load = load,     .build = at_rows_build,
+    AT_ROW_HEAD,
+    .name = "number",
+    .rows = &rows,
+    .metrics = metrics,
+    .learn = learn,
+    .learn_more = at_rows_learn_more,
+    .metric = metric,
+    .store = store,
+    .load = load,
+    .build = at_rows_build,
+    .weight = at_rows_weight,
     .loss = loss,
 };

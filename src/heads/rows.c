@@ -139,12 +139,27 @@ attn_status at_rows_learn_more(at_head *head, const at_labels *labels, int colum
 void at_rows_free_targets(at_targets *targets) {
     at_row_targets *rows = (at_row_targets *)(void *)targets;
     attn_context *context = targets->context;
-    at_release(context, rows->classes);
-    at_release(context, rows->numbers);
     at_release(context, rows->batch_classes);
     at_release(context, rows->batch_numbers);
-    at_vocabulary_free(context, &rows->unknown);
+    if (!targets->shared) {
+        at_release(context, rows->classes);
+        at_release(context, rows->numbers);
+        at_vocabulary_free(context, &rows->unknown);
+    }
     at_release(context, rows);
+}
+
+attn_status at_rows_share_targets(const at_targets *targets, attn_context *context, at_targets **shared) {
+    at_row_targets *made = at_allocate(context, 1, sizeof *made, "targets");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    *made = *(const at_row_targets *)(const void *)targets;
+    made->targets.context = context;
+    made->targets.shared = 1;
+    made->batch_classes = NULL;
+    made->batch_numbers = NULL;
+    made->class_room = made->number_room = 0;
+    *shared = &made->targets;
+    return ATTN_OK;
 }
 
 static attn_status check_places(const at_head *head, attn_context *context, const at_encoded *encoded) {
@@ -246,6 +261,26 @@ attn_status at_rows_gather(const at_head *head, at_targets *targets, const at_se
             *number_at++ = (float)(((double)rows->numbers[j] - own->mean) / own->deviation);
     }
     return ATTN_OK;
+}
+
+double at_rows_weight(const at_head *head, const at_targets *targets, const at_segments *segments,
+                      const int64_t *order, int64_t count) {
+    const at_row_head *own = at_row_head_of(head);
+    const at_row_targets *rows = (const at_row_targets *)(const void *)targets;
+    const int numbers = head->kind->rows->numbers;
+    int64_t width = head->kind->rows->labels ? own->labels.strings.count : 1;
+    double weight = 0;
+    for (int64_t s = 0; s < count; s++) {
+        const at_segment *segment = &segments->list[order[s]];
+        int64_t first = head->per_row ? segment->first : segment->example;
+        int64_t length = head->per_row ? segment->count : 1;
+        for (int64_t j = first * width; numbers && j < (first + length) * width; j++)
+            weight += !isnan(rows->numbers[j]);
+        for (int64_t i = first; !numbers && i < first + length; i++)
+            if (rows->classes[i] >= 0)
+                weight += own->class_weights ? own->class_weights[rows->classes[i]] : 1;
+    }
+    return weight;
 }
 
 /* ---- the layer ---- */

@@ -92,6 +92,10 @@ void at_rows_destroy(at_head *head);
 attn_status at_rows_targets(const at_head *head, const at_forward *forward, attn_context *context,
                             const at_encoded *encoded, int column, at_targets **targets);
 void at_rows_free_targets(at_targets *targets);
+attn_status at_rows_share_targets(const at_targets *targets, attn_context *context, at_targets **shared);
+/* How many targets there are: of classes the sum of their weights, of numbers all that are not missing. */
+double at_rows_weight(const at_head *head, const at_targets *targets, const at_segments *segments,
+                      const int64_t *order, int64_t count);
 attn_status at_rows_segments(const at_head *head, const at_forward *forward, const at_encoded *encoded,
                              const at_targets *targets, at_segments *segments);
 void at_rows_build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
@@ -139,10 +143,11 @@ void at_spread_free(attn_context *context, at_spread *spread);
 /* What all heads of rows do alike: rows of their at_head_kind. */
 #define AT_ROW_HEAD                                                                                          \
     .settings = &at_row_setting_fields, .create = at_rows_create, .destroy = at_rows_destroy,                \
-    .targets = at_rows_targets, .free_targets = at_rows_free_targets, .labelled = at_rows_labelled,          \
-    .segments = at_rows_segments, .gather = at_rows_gather, .warm = at_rows_warm,                            \
-    .predict = at_rows_predict, .free_answers = at_rows_free_answers, .free_state = at_rows_free_state,      \
-    .report = at_rows_report, .write = at_rows_write, .explain = at_rows_explain
+    .targets = at_rows_targets, .free_targets = at_rows_free_targets,                                        \
+    .share_targets = at_rows_share_targets, .labelled = at_rows_labelled, .segments = at_rows_segments,      \
+    .gather = at_rows_gather, .warm = at_rows_warm, .predict = at_rows_predict,                              \
+    .free_answers = at_rows_free_answers, .free_state = at_rows_free_state, .report = at_rows_report,        \
+    .write = at_rows_write, .explain = at_rows_explain
 
 /* ---- labels and probabilities, as class and crf write them (class.c) ---- */
 

@@ -138,11 +138,26 @@ static attn_status find_unit(void *user, const char *unit, size_t length, int64_
 void at_sequence_free_targets(at_targets *targets) {
     at_sequence_targets *own = (at_sequence_targets *)(void *)targets;
     attn_context *context = targets->context;
-    at_release(context, own->ids);
-    at_release(context, own->offsets);
+    if (!targets->shared) {
+        at_release(context, own->ids);
+        at_release(context, own->offsets);
+    }
     at_release(context, own->batch_examples);
     at_decoding_free(context, &own->decoding);
     at_release(context, own);
+}
+
+attn_status at_sequence_share_targets(const at_targets *targets, attn_context *context, at_targets **shared) {
+    at_sequence_targets *made = at_allocate(context, 1, sizeof *made, "targets");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    *made = *(const at_sequence_targets *)(const void *)targets;
+    made->targets.context = context;
+    made->targets.shared = 1;
+    made->decoding = (at_decoding){.sequences = 0};
+    made->batch_examples = NULL;
+    made->batch_room = 0;
+    *shared = &made->targets;
+    return ATTN_OK;
 }
 
 static attn_status fill_targets(const at_head *head, const at_labels *labels, at_sequence_targets *into) {
@@ -280,6 +295,19 @@ static attn_status gather(const at_head *head, at_targets *targets, const at_seg
     return status;
 }
 
+/* The symbols of the answers that are known, and the ends. */
+static double weight(const at_head *head, const at_targets *targets, const at_segments *list,
+                     const int64_t *order, int64_t count) {
+    const at_sequence_targets *own = (const at_sequence_targets *)(const void *)targets;
+    int64_t known = count;
+    (void)head;
+    for (int64_t s = 0; s < count; s++) {
+        int64_t example = list->list[order[s]].example;
+        for (int64_t i = own->offsets[example]; i < own->offsets[example + 1]; i++) known += own->ids[i] >= 0;
+    }
+    return (double)known;
+}
+
 /* ---- the layer ---- */
 
 attn_parameter *at_symbol_table(attn_parameters *set, const char *prefix, const char *part, int64_t rows,
@@ -392,11 +420,13 @@ const at_head_kind at_head_sequence = {
     .load_tensors = at_sequence_load_tensors,
     .targets = at_sequence_targets_of,
     .free_targets = at_sequence_free_targets,
+    .share_targets = at_sequence_share_targets,
     .labelled = at_sequence_labelled,
     .check = check,
     .segments = segments,
     .build = build,
     .gather = gather,
+    .weight = weight,
     .loss = loss,
     .own_dropout = 1,
     .decoder = 1,

@@ -82,6 +82,7 @@ attn_status at_sequence_load_tensors(at_head *head, const char *prefix, const at
 attn_status at_sequence_targets_of(const at_head *head, const at_forward *forward, attn_context *context,
                                    const at_encoded *encoded, int column, at_targets **targets);
 void at_sequence_free_targets(at_targets *targets);
+attn_status at_sequence_share_targets(const at_targets *targets, attn_context *context, at_targets **shared);
 int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets);
 
 /* Their answers (sequence_predict.c): the options that settings (may be NULL) mean, checked; answers without

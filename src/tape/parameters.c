@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct attn_parameters {
     attn_allocator numbers;     /* of tensor memory */
     at_parameter_source source; /* NULL: parameters start anew */
     void *source_user;
+    pthread_mutex_t packing;
     attn_status status;
     char error[512];
 };
@@ -71,6 +73,10 @@ attn_status attn_parameters_create(attn_context *context, uint64_t seed, attn_pa
     attn_parameters *set = allocate(context, sizeof *set);
     if (!set) return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory for a set of parameters");
     memset(set, 0, sizeof *set);
+    if (pthread_mutex_init(&set->packing, NULL) != 0) {
+        context->allocator.release(context->allocator.user, set);
+        return at_fail(context, ATTN_SYSTEM_ERROR, "the system refused a lock");
+    }
     set->context = context;
     set->backend = at_backend_of(context);
     set->numbers = set->backend->memory.allocator(context);
@@ -89,11 +95,11 @@ static void *take_numbers(attn_parameters *set, size_t bytes) {
 
 static void release_numbers(attn_parameter *p) {
     attn_allocator numbers = p->set->numbers;
-    void *const owned[4] = {p->borrowed ? NULL : p->value, p->gradient, p->packed_memory[0],
-                            p->packed_memory[1]};
-    for (int i = 0; i < 4; i++) {
+    void *const owned[3] = {p->borrowed ? NULL : p->value, p->packed_memory[0], p->packed_memory[1]};
+    for (int i = 0; i < 3; i++) {
         if (owned[i]) numbers.release(numbers.user, owned[i]);
     }
+    at_slot_free(p, &p->gradient);
 }
 
 void attn_parameters_destroy(attn_parameters *parameters) {
@@ -105,6 +111,7 @@ void attn_parameters_destroy(attn_parameters *parameters) {
         allocator.release(allocator.user, parameters->blocks);
         parameters->blocks = next;
     }
+    pthread_mutex_destroy(&parameters->packing);
     allocator.release(allocator.user, parameters);
 }
 
@@ -180,7 +187,7 @@ attn_status at_parameter_host_write(attn_parameter *parameter, int64_t first, in
 }
 
 attn_status at_parameter_host_read_gradient(attn_parameter *parameter, float *numbers) {
-    const float *gradient = at_parameter_gradient_in_full(parameter);
+    const float *gradient = at_slot_in_full(parameter->set->context, parameter, &parameter->gradient);
     if (!gradient)
         return at_fail(parameter->set->context, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s",
                        parameter->name);
@@ -296,6 +303,7 @@ attn_parameter *attn_parameters_add(attn_parameters *parameters, const char *nam
         release_numbers(p);
         return NULL;
     }
+    p->index = parameters->count;
     parameters->list[parameters->count++] = p;
     return p;
 }
@@ -333,7 +341,7 @@ int64_t attn_parameters_size(const attn_parameters *parameters) {
 }
 
 void attn_parameters_clear_gradients(attn_parameters *parameters) {
-    for (int64_t i = 0; i < attn_parameters_count(parameters); i++) parameters->list[i]->touched = 0;
+    for (int64_t i = 0; i < attn_parameters_count(parameters); i++) parameters->list[i]->gradient.touched = 0;
 }
 
 const char *attn_parameter_name(const attn_parameter *parameter) { return parameter ? parameter->name : ""; }
@@ -348,70 +356,15 @@ attn_tensor attn_parameter_value(const attn_parameter *parameter) {
 attn_tensor attn_parameter_gradient(attn_parameter *parameter) {
     attn_tensor none = {.rank = 0};
     if (!parameter || parameter->frozen) return none;
-    float *gradient = at_parameter_gradient_in_full(parameter);
+    float *gradient = at_slot_in_full(parameter->set->context, parameter, &parameter->gradient);
     if (!parameter->set->backend->memory.on_host) gradient = NULL;
     return attn_tensor_view(gradient, parameter->rank, parameter->shape);
 }
 
-static float *gradient_memory(attn_parameter *parameter) {
-    if (!parameter->gradient) {
-        parameter->gradient = take_numbers(parameter->set, (size_t)parameter->count * sizeof(float));
-        parameter->touched = 0;
-    }
-    return parameter->gradient;
-}
-
-/* The whole gradient becomes 0. 0: the backend failed. */
-static int clear_numbers(attn_parameter *parameter) {
-    attn_parameters *set = parameter->set;
-    size_t bytes = (size_t)parameter->count * sizeof(float);
-    return set->backend->memory.clear(set->context, parameter->gradient, bytes) == ATTN_OK;
-}
-
-float *at_parameter_gradient_memory(attn_parameter *parameter) {
-    parameter->written = NULL; /* who asks may write anywhere */
-    return gradient_memory(parameter);
-}
-
-float *at_parameter_gradient_in_full(attn_parameter *parameter) {
-    float *gradient = at_parameter_gradient_memory(parameter);
-    if (gradient && !parameter->touched && !clear_numbers(parameter)) return NULL;
-    parameter->touched = 1;
-    return gradient;
-}
-
-/* 0 in all rows that the bits name, and no bits. */
-static int clear_written(attn_parameter *parameter) {
-    attn_parameters *set = parameter->set;
-    at_clear_rows_call call = {parameter->written, at_view_of(parameter->gradient, parameter->rows,
-                                                              parameter->columns, parameter->columns)};
-    if (set->backend->run.clear_rows(set->context, &call) != ATTN_OK) return 0;
-    memset(parameter->written, 0, (size_t)((parameter->rows + 63) / 64) * sizeof(uint64_t));
-    return 1;
-}
-
-float *at_parameter_gradient_for_rows(attn_parameter *parameter, const int64_t *rows, int64_t count) {
-    float *gradient = gradient_memory(parameter);
-    if (!gradient) return NULL;
-    if (!parameter->touched && parameter->written) {
-        if (!clear_written(parameter)) return NULL;
-    } else if (!parameter->touched) {
-        size_t bytes = (size_t)((parameter->rows + 63) / 64) * sizeof(uint64_t);
-        if (!parameter->row_bits) parameter->row_bits = at_parameters_memory(parameter->set, bytes);
-        if (!parameter->row_bits) return NULL;
-        parameter->written = parameter->row_bits;
-        memset(parameter->written, 0, bytes);
-        if (!clear_numbers(parameter)) return NULL;
-    }
-    parameter->touched = 1;
-    for (int64_t i = 0; parameter->written && i < count; i++) {
-        if (rows[i] >= 0) parameter->written[rows[i] / 64] |= (uint64_t)1 << (rows[i] % 64);
-    }
-    return gradient;
-}
-
 void attn_parameter_changed(attn_parameter *parameter) {
-    if (parameter) parameter->packed_valid[0] = parameter->packed_valid[1] = 0;
+    if (!parameter) return;
+    atomic_store(&parameter->packed_valid[0], 0);
+    atomic_store(&parameter->packed_valid[1], 0);
 }
 attn_parameter_kind attn_parameter_kind_of(const attn_parameter *parameter) {
     return parameter ? parameter->kind : ATTN_PARAMETER_WEIGHT;
@@ -423,28 +376,36 @@ void attn_parameter_set_frozen(attn_parameter *parameter, int frozen) {
 
 /* ---- in kernel order ---- */
 
-attn_status at_parameter_packed(attn_parameter *parameter, int transposed,
-                                const attn_packed_weight **packed) {
-    attn_context *context = parameter->set->context;
+static attn_status pack(attn_context *context, attn_parameter *parameter, int transposed) {
     const at_backend_operators *run = &parameter->set->backend->run;
-    transposed = transposed != 0;
-    if (!parameter->packed_valid[transposed]) {
-        size_t bytes;
-        attn_status status = run->packed_size(context, parameter->rows, parameter->columns, &bytes);
-        if (status != ATTN_OK) return status;
-        if (!parameter->packed_memory[transposed]) {
-            parameter->packed_memory[transposed] = take_numbers(parameter->set, bytes);
-            if (!parameter->packed_memory[transposed]) {
-                return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory to pack %s", parameter->name);
-            }
-        }
-        at_pack_call call = {
-            at_view_of(parameter->value, parameter->rows, parameter->columns, parameter->columns), transposed,
-            parameter->packed_memory[transposed], bytes, &parameter->packed[transposed]};
-        status = run->pack(context, &call);
-        if (status != ATTN_OK) return status;
-        parameter->packed_valid[transposed] = 1;
+    size_t bytes;
+    attn_status status = run->packed_size(context, parameter->rows, parameter->columns, &bytes);
+    if (status != ATTN_OK) return status;
+    if (!parameter->packed_memory[transposed]) {
+        attn_allocator numbers = parameter->set->backend->memory.allocator(context);
+        parameter->packed_memory[transposed] = numbers.allocate(numbers.user, bytes, AT_ALIGNMENT);
+        if (!parameter->packed_memory[transposed])
+            return at_fail(context, ATTN_OUT_OF_MEMORY, "no memory to pack %s", parameter->name);
     }
-    *packed = &parameter->packed[transposed];
-    return ATTN_OK;
+    at_pack_call call = {
+        at_view_of(parameter->value, parameter->rows, parameter->columns, parameter->columns), transposed,
+        parameter->packed_memory[transposed], bytes, &parameter->packed[transposed]};
+    return run->pack(context, &call);
+}
+
+attn_status at_parameter_packed(attn_context *context, attn_parameter *parameter, int transposed,
+                                const attn_packed_weight **packed) {
+    transposed = transposed != 0;
+    atomic_int *valid = &parameter->packed_valid[transposed];
+    attn_status status = ATTN_OK;
+    if (!atomic_load_explicit(valid, memory_order_acquire)) {
+        pthread_mutex_lock(&parameter->set->packing); /* one worker packs, the others wait for it */
+        if (!atomic_load(valid)) {
+            status = pack(context, parameter, transposed);
+            if (status == ATTN_OK) atomic_store_explicit(valid, 1, memory_order_release);
+        }
+        pthread_mutex_unlock(&parameter->set->packing);
+    }
+    if (status == ATTN_OK) *packed = &parameter->packed[transposed];
+    return status;
 }

@@ -4,6 +4,9 @@
 
 #include <attn/matmul.h>
 #include <attn/parameters.h>
+#include <stdatomic.h>
+
+#include "tape/gradients.h"
 
 struct attn_parameter {
     attn_parameters *set;
@@ -13,14 +16,13 @@ struct attn_parameter {
     int64_t rows, columns, count; /* rows = shape[0]; count = rows * columns */
     attn_parameter_kind kind;
     int frozen;
-    float *value, *gradient; /* tensor memory */
-    int borrowed;            /* the value is the source's memory, not the set's */
-    int touched;             /* 0: the gradient is 0, whatever stands in its memory */
-    uint64_t *row_bits;      /* memory of: */
-    uint64_t *written;       /* NULL, or a bit a row: all rows whose bit is 0 hold 0 */
+    int64_t index; /* in the set */
+    float *value;  /* tensor memory */
+    int borrowed;  /* the value is the source's memory, not the set's */
+    at_slot gradient;
     void *packed_memory[2];
     attn_packed_weight packed[2]; /* forward, transposed */
-    int packed_valid[2];
+    atomic_int packed_valid[2];
 };
 
 /* Memory that the set owns and frees with itself; NULL with the set's error
@@ -54,15 +56,9 @@ attn_status at_parameter_host_read(const attn_parameter *parameter, int64_t firs
 /* And the whole gradient, which is 0 where nothing came. */
 attn_status at_parameter_host_read_gradient(attn_parameter *parameter, float *numbers);
 
-/* The weight in kernel order, kept with the parameter until it changes. */
-attn_status at_parameter_packed(attn_parameter *parameter, int transposed, const attn_packed_weight **packed);
-
-/* The gradient's memory, made at the first call; NULL: out of memory. What it
- * holds counts only if `touched`; in_full makes it so. */
-float *at_parameter_gradient_memory(attn_parameter *parameter);
-float *at_parameter_gradient_in_full(attn_parameter *parameter);
-/* Likewise, for adding to the rows named (-1: none) alone: of a large table only
- * the rows that were written to before are cleared. */
-float *at_parameter_gradient_for_rows(attn_parameter *parameter, const int64_t *rows, int64_t count);
+/* The weight in kernel order, kept with the parameter until it changes. context: the parameters', or a part
+ * of it; parts may ask at the same time. */
+attn_status at_parameter_packed(attn_context *context, attn_parameter *parameter, int transposed,
+                                const attn_packed_weight **packed);
 
 #endif

@@ -5,7 +5,9 @@ const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weig
                                            attn_packed_weight *own) {
     const attn_packed_weight *packed = NULL;
     if (!at_recording(tape))
-        return at_tape_did(tape, at_parameter_packed(weight, transposed, &packed)) ? packed : NULL;
+        return at_tape_did(tape, at_parameter_packed(at_tape_context(tape), weight, transposed, &packed))
+                   ? packed
+                   : NULL;
     size_t bytes;
     attn_context *context = at_tape_context(tape);
     if (!at_tape_did(tape, at_tape_run(tape)->packed_size(context, weight->rows, weight->columns, &bytes)))

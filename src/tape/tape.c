@@ -32,7 +32,8 @@ struct attn_tape {
     spare_block spare[SPARE_BLOCKS];
     int spares;
     const at_observer *observer;
-    int frozen; /* parameters want no gradient */
+    int frozen;              /* parameters want no gradient */
+    at_gradients *gradients; /* NULL: the parameters' own */
     attn_status status;
     char error[512];
 };
@@ -95,6 +96,7 @@ size_t attn_tape_memory(const attn_tape *tape) {
 void at_tape_observe(attn_tape *tape, const at_observer *observer) { tape->observer = observer; }
 const at_observer *at_tape_observer(const attn_tape *tape) { return tape->observer; }
 void at_tape_freeze(attn_tape *tape, int frozen) { tape->frozen = frozen; }
+void at_tape_gradients(attn_tape *tape, at_gradients *into) { tape->gradients = into; }
 void at_variable_watch(attn_variable *x) {
     if (x && at_recording(x->tape)) x->wanted = x->kept = 1;
 }
@@ -412,10 +414,15 @@ static void copy_rows(attn_tape *tape, at_view x, at_view y, int adds) {
     at_tape_did(tape, tape->backend->run.copy(tape->context, &call));
 }
 
+/* Where the gradient of a parameter goes. */
+static at_slot *slot_of(const attn_tape *tape, attn_parameter *parameter) {
+    return tape->gradients ? at_gradients_slot(tape->gradients, parameter->index) : &parameter->gradient;
+}
+
 /* Gives x the memory of its gradient; 0 with the error set. */
 static int make_gradient(attn_tape *tape, attn_variable *x) {
     if (x->parameter) {
-        x->gradient = at_parameter_gradient_in_full(x->parameter);
+        x->gradient = at_slot_in_full(tape->context, x->parameter, slot_of(tape, x->parameter));
         x->gradient_stride = x->columns;
         x->mixed = 1; /* it may hold what earlier passes left: always add */
         if (!x->gradient)
@@ -528,14 +535,15 @@ void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, 
 at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter) {
     at_gradient g = {NULL, 0, 0, 0};
     if (!at_parameter_wanted(tape, parameter) || tape->status != ATTN_OK) return g;
-    if (!at_parameter_gradient_memory(parameter)) {
+    at_slot *slot = slot_of(tape, parameter);
+    if (!at_slot_memory(tape->context, parameter, slot)) {
         at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
         return g;
     }
-    g.data = parameter->gradient;
+    g.data = slot->numbers;
     g.stride = parameter->columns;
-    if (!parameter->touched) {
-        parameter->touched = 1;
+    if (!slot->touched) {
+        slot->touched = 1;
         return g;
     }
     g.adds = 1;
@@ -546,13 +554,13 @@ at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *paramet
 void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient) {
     if (!gradient->data || !gradient->adds) return;
     copy_rows(tape, at_view_of(gradient->data, 1, parameter->count, parameter->count),
-              at_view_of(parameter->gradient, 1, parameter->count, parameter->count), 1);
+              at_view_of(slot_of(tape, parameter)->numbers, 1, parameter->count, parameter->count), 1);
     give_block(tape, gradient->data, gradient->bytes);
     gradient->data = NULL;
 }
 
 float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const int64_t *rows, int64_t count) {
-    float *gradient = at_parameter_gradient_for_rows(parameter, rows, count);
+    float *gradient = at_slot_for_rows(tape->context, parameter, slot_of(tape, parameter), rows, count);
     if (!gradient)
         at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
     return gradient;

@@ -103,6 +103,9 @@ const at_observer *at_tape_observer(const attn_tape *tape); /* NULL: nobody */
 /* Not 0: parameters on this tape want no gradient, and may belong to another context that computes alike. For
  * gradients of what is computed, of a model that others read at the same time. Until it is set again. */
 void at_tape_freeze(attn_tape *tape, int frozen);
+/* Gradients of parameters are added to these, not to the parameters' own. Until it is set again; NULL: to
+ * their own. */
+void at_tape_gradients(attn_tape *tape, at_gradients *into);
 /* The gradient of x is wanted and can be read after the walk back, although nothing below it learns. */
 void at_variable_watch(attn_variable *x);
 

@@ -289,7 +289,9 @@ void attn_optimizer_destroy(attn_optimizer *optimizer) {
 
 /* ---- a step ---- */
 
-static const float *gradient_of(const attn_parameter *p) { return p->touched ? p->gradient : NULL; }
+static const float *gradient_of(const attn_parameter *p) {
+    return p->gradient.touched ? p->gradient.numbers : NULL;
+}
 
 /* What the backend is told: all parameters that have state as they are now. */
 static at_update_call call_of(attn_optimizer *o) {

@@ -1,0 +1,58 @@
+/* exchange.h (private): what a way to exchange bytes between ranks has to offer.
+ *
+ * A module (src/train/modules/mpi.c, built as libattn-mpi.so) fills the table; everything else, the ordered
+ * sums among it, is built on these few calls. A second one, in the library, joins threads of one process: for
+ * tests. A later one may sum on GPUs (NCCL).
+ */
+#ifndef AT_TRAIN_EXCHANGE_H
+#define AT_TRAIN_EXCHANGE_H
+
+#include <attn/exchange.h>
+
+enum { AT_EXCHANGE_VERSION = 1, AT_EXCHANGE_TEXT = 256 };
+
+/* All calls but abort return 0, or something else with the reason in text[AT_EXCHANGE_TEXT]. At any moment at
+ * most one thread of a rank calls. Collective calls block until they are done. */
+typedef struct at_exchange_calls {
+    int version;
+    void *user;
+    int rank, ranks;
+    int (*broadcast)(void *user, int from, void *bytes, size_t count, char *text);
+    int (*share)(void *user, const void *bytes, size_t count, void *all, char *text); /* allgather */
+    /* To rank r the bytes from_here[r] .. + sent[r] - 1 of `send`, from it those to_here[r] .. + got[r] - 1
+     * of `receive` (alltoallv); counts and places in bytes, beyond 2 GB too. */
+    int (*trade)(void *user, const void *send, const size_t *from_here, const size_t *sent, void *receive,
+                 const size_t *to_here, const size_t *got, char *text);
+    int (*sum)(void *user, float *numbers, size_t count, char *text); /* in no fixed order: --fast-sum */
+    int (*barrier)(void *user, char *text);
+    void (*abort)(void *user, int code); /* does not return */
+    void (*close)(void *user);
+} at_exchange_calls;
+
+/* The one symbol of a module, "at_exchange_module": joins the ranks. 0, or not with the reason. */
+typedef int at_exchange_module(at_exchange_calls *calls, char *text);
+
+struct attn_exchange {
+    attn_context *context;
+    at_exchange_calls calls;
+    void *library;  /* of dlopen; NULL: none */
+    double seconds; /* spent in calls */
+    int64_t sent;   /* bytes */
+};
+
+/* Whether all ranks have the same `count` bytes; `what` they are ("the training data") is said in the error
+ * (INVALID_ARGUMENT, in all ranks) with the first rank that has others: "rank 2 has other training data than
+ * rank 0: ...". remedy: what to do, the end of the sentence. */
+attn_status at_exchange_agree(attn_exchange *exchange, attn_context *context, const char *what,
+                              const void *bytes, size_t count, const char *remedy);
+/* The largest of all ranks' numbers: what one wants, all do. */
+attn_status at_exchange_largest(attn_exchange *exchange, attn_context *context, int *number);
+/* OK if all ranks say OK; else every rank fails, the others with the number and the text of the first that
+ * failed. */
+attn_status at_exchange_settle(attn_exchange *exchange, attn_context *context, attn_status status);
+
+/* Ranks that are threads of this process: calls[0 .. ranks - 1], one for each; closed one by one. For tests.
+ */
+attn_status at_exchange_threads(attn_context *context, int ranks, attn_exchange **exchanges);
+
+#endif
