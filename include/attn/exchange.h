@@ -21,19 +21,18 @@
 
 #include <attn/context.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ATTN_BEGIN_DECLS
 
 typedef struct attn_exchange attn_exchange;
 
-/* How many processes the launcher that started this one has started, by what it left in the environment; 1 if
- * there is none. Nothing is loaded. */
+/* How many processes the launcher that started this one has started, by what it left in the environment
+ * (Open MPI, MPICH and other launchers with PMI, srun); 1 if there is none. A script of sbatch is no
+ * launcher. Nothing is loaded. */
 ATTN_API int attn_exchange_launched(void);
 
-/* Joins the ranks. module: the path of the shared object; NULL: ATTN_MPI of the environment, else where the
- * program or library is installed. *exchange is NULL, with OK, if there is no launcher. Errors:
- * SYSTEM_ERROR, with what is missing and what to install. */
+/* Joins the ranks. module: the path of the shared object; NULL: ATTN_MPI of the environment, else next to the
+ * program or library, else where it is installed. *exchange is NULL, with OK, if there is no launcher, or it
+ * started one process. Errors: SYSTEM_ERROR, with what is missing and what to install; INVALID_ARGUMENT. */
 ATTN_API attn_status attn_exchange_open(attn_context *context, const char *module, attn_exchange **exchange);
 /* Leaves; all ranks do. NULL is allowed. */
 ATTN_API void attn_exchange_close(attn_exchange *exchange);
@@ -61,8 +60,6 @@ ATTN_API void attn_exchange_abort(attn_exchange *exchange, int code);
 ATTN_API double attn_exchange_seconds(const attn_exchange *exchange);
 ATTN_API int64_t attn_exchange_sent(const attn_exchange *exchange);
 
-#ifdef __cplusplus
-}
-#endif
+ATTN_END_DECLS
 
 #endif

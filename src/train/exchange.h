@@ -9,14 +9,14 @@
 
 #include <attn/exchange.h>
 
-enum { AT_EXCHANGE_VERSION = 1, AT_EXCHANGE_TEXT = 256 };
+enum { AT_EXCHANGE_VERSION = 1, AT_EXCHANGE_TEXT = 384 };
 
-/* All calls but abort return 0, or something else with the reason in text[AT_EXCHANGE_TEXT]. At any moment at
- * most one thread of a rank calls. Collective calls block until they are done. */
+/* All calls but end and close return 0, or something else with the reason in text[AT_EXCHANGE_TEXT]. At any
+ * moment at most one thread of a rank calls. Collective calls block until they are done. */
 typedef struct at_exchange_calls {
-    int version;
+    int version; /* before the call of the module: what the library wants; after: what it got */
     void *user;
-    int rank, ranks;
+    int rank, ranks; /* before: ranks as the launcher says */
     int (*broadcast)(void *user, int from, void *bytes, size_t count, char *text);
     int (*share)(void *user, const void *bytes, size_t count, void *all, char *text); /* allgather */
     /* To rank r the bytes from_here[r] .. + sent[r] - 1 of `send`, from it those to_here[r] .. + got[r] - 1
@@ -25,12 +25,12 @@ typedef struct at_exchange_calls {
                  const size_t *to_here, const size_t *got, char *text);
     int (*sum)(void *user, float *numbers, size_t count, char *text); /* in no fixed order: --fast-sum */
     int (*barrier)(void *user, char *text);
-    void (*abort)(void *user, int code); /* does not return */
+    void (*end)(void *user, int code); /* ends all ranks; does not return */
     void (*close)(void *user);
 } at_exchange_calls;
 
 /* The one symbol of a module, "at_exchange_module": joins the ranks. 0, or not with the reason. */
-typedef int at_exchange_module(at_exchange_calls *calls, char *text);
+typedef int at_exchange_join(at_exchange_calls *calls, char *text);
 
 struct attn_exchange {
     attn_context *context;
@@ -39,6 +39,9 @@ struct attn_exchange {
     double seconds; /* spent in calls */
     int64_t sent;   /* bytes */
 };
+
+/* The call of a module failed: SYSTEM_ERROR with its text. */
+attn_status at_exchange_failed(const attn_exchange *exchange, attn_context *context, const char *text);
 
 /* Whether all ranks have the same `count` bytes; `what` they are ("the training data") is said in the error
  * (INVALID_ARGUMENT, in all ranks) with the first rank that has others: "rank 2 has other training data than
@@ -51,8 +54,9 @@ attn_status at_exchange_largest(attn_exchange *exchange, attn_context *context, 
  * failed. */
 attn_status at_exchange_settle(attn_exchange *exchange, attn_context *context, attn_status status);
 
-/* Ranks that are threads of this process: calls[0 .. ranks - 1], one for each; closed one by one. For tests.
- */
-attn_status at_exchange_threads(attn_context *context, int ranks, attn_exchange **exchanges);
+/* Ranks that are threads of this process: exchanges[0 .. ranks - 1], one for each, with its context of
+ * contexts; closed one by one, by any thread. A rank that has left, or has called abort (which returns here),
+ * makes the calls of the others fail. For tests. */
+attn_status at_exchange_threads(attn_context *const *contexts, int ranks, attn_exchange **exchanges);
 
 #endif

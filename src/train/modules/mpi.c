@@ -1,0 +1,239 @@
+/* mpi.c: the exchange between ranks by MPI, as a shared object of its own (libattn-mpi.so).
+ *
+ * It is loaded under a launcher only (train/exchange_open.c) and needs MPI and nothing else; the library does
+ * not link it. Every call starts what does not block and then looks whether it is done: at first again and
+ * again, then with short sleeps in between, since the core that MPI's own waiting would burn is needed for
+ * the walk back.
+ */
+#define _POSIX_C_SOURCE 200809L /* nanosleep, clock_gettime */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "train/exchange.h"
+
+enum { PIECE = 1 << 30, TAG = 1 };    /* bytes, or numbers, of one message at most: counts are ints */
+static const double patience = 50e-6; /* seconds of looking without a sleep */
+
+typedef struct state {
+    MPI_Comm ranks;
+    int rank, count;
+    MPI_Request *requests;
+    int request_room;
+} state;
+
+static int fail(int error, const char *what, char *text) {
+    char reason[MPI_MAX_ERROR_STRING + 1] = "";
+    int length = 0;
+    MPI_Error_string(error, reason, &length);
+    snprintf(text, AT_EXCHANGE_TEXT, "MPI: %s: %.256s", what, reason);
+    return 1;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Returns when all requests are done. */
+static int finish(MPI_Request *requests, int count, const char *what, char *text) {
+    double began = 0.0;
+    int done = 0, looks = 0;
+    for (;;) {
+        int error = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+        if (error != MPI_SUCCESS) return fail(error, what, text);
+        if (done) return 0;
+        if (++looks % 16) continue;
+        if (began == 0.0) began = seconds();
+        if (seconds() - began < patience) continue;
+        struct timespec pause = {0, 10000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* The same for one request that was started with `error`. */
+static int finish_one(int error, MPI_Request *request, const char *what, char *text) {
+    return error != MPI_SUCCESS ? fail(error, what, text) : finish(request, 1, what, text);
+}
+
+static int broadcast(void *user, int from, void *bytes, size_t count, char *text) {
+    state *s = user;
+    for (size_t at = 0; at < count; at += PIECE) {
+        MPI_Request request;
+        int length = count - at < PIECE ? (int)(count - at) : PIECE;
+        int error = MPI_Ibcast((char *)bytes + at, length, MPI_BYTE, from, s->ranks, &request);
+        if (finish_one(error, &request, "a broadcast failed", text)) return 1;
+    }
+    return 0;
+}
+
+static int share(void *user, const void *bytes, size_t count, void *all, char *text) {
+    state *s = user;
+    if (count <= PIECE) {
+        MPI_Request request;
+        int error =
+            MPI_Iallgather(bytes, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, s->ranks, &request);
+        return finish_one(error, &request, "sharing failed", text);
+    }
+    memmove((char *)all + (size_t)s->rank * count, bytes, count);
+    for (int r = 0; r < s->count; r++) {
+        if (broadcast(user, r, (char *)all + (size_t)r * count, count, text)) return 1;
+    }
+    return 0;
+}
+
+/* How many messages carry so many bytes. */
+static int pieces(size_t bytes) { return (int)((bytes + PIECE - 1) / PIECE); }
+
+/* Starts the messages between this rank and another: what it gets, or what it sends. */
+static int start(state *s, void *bytes, size_t count, int other, int sends, int *requests) {
+    for (size_t at = 0; at < count; at += PIECE) {
+        int length = count - at < PIECE ? (int)(count - at) : PIECE;
+        MPI_Request *request = &s->requests[*requests];
+        int error = sends ? MPI_Isend((char *)bytes + at, length, MPI_BYTE, other, TAG, s->ranks, request)
+                          : MPI_Irecv((char *)bytes + at, length, MPI_BYTE, other, TAG, s->ranks, request);
+        if (error != MPI_SUCCESS) return error;
+        ++*requests;
+    }
+    return MPI_SUCCESS;
+}
+
+static int trade(void *user, const void *send, const size_t *from_here, const size_t *sent, void *receive,
+                 const size_t *to_here, const size_t *got, char *text) {
+    state *s = user;
+    int needed = 0, requests = 0, error = MPI_SUCCESS;
+    for (int r = 0; r < s->count; r++) needed += pieces(sent[r]) + pieces(got[r]);
+    if (needed > s->request_room) {
+        MPI_Request *more = realloc(s->requests, (size_t)needed * sizeof *more);
+        if (!more) {
+            snprintf(text, AT_EXCHANGE_TEXT, "no memory for %d messages", needed);
+            return 1;
+        }
+        s->requests = more;
+        s->request_room = needed;
+    }
+    /* each begins with the rank after its own, so that not all send to the same one */
+    for (int i = 1; i < s->count && error == MPI_SUCCESS; i++) {
+        int r = (s->rank + s->count - i) % s->count;
+        error = start(s, (char *)receive + to_here[r], got[r], r, 0, &requests);
+    }
+    for (int i = 1; i < s->count && error == MPI_SUCCESS; i++) {
+        int r = (s->rank + i) % s->count;
+        error = start(s, (char *)(size_t)send + from_here[r], sent[r], r, 1, &requests);
+    }
+    if (error != MPI_SUCCESS) return fail(error, "a message failed", text);
+    if (sent[s->rank])
+        memmove((char *)receive + to_here[s->rank], (const char *)send + from_here[s->rank], sent[s->rank]);
+    return requests ? finish(s->requests, requests, "a message failed", text) : 0;
+}
+
+static int sum(void *user, float *numbers, size_t count, char *text) {
+    state *s = user;
+    for (size_t at = 0; at < count; at += PIECE) {
+        MPI_Request request;
+        int length = count - at < PIECE ? (int)(count - at) : PIECE;
+        int error =
+            MPI_Iallreduce(MPI_IN_PLACE, numbers + at, length, MPI_FLOAT, MPI_SUM, s->ranks, &request);
+        if (finish_one(error, &request, "a sum failed", text)) return 1;
+    }
+    return 0;
+}
+
+static int barrier(void *user, char *text) {
+    state *s = user;
+    MPI_Request request;
+    return finish_one(MPI_Ibarrier(s->ranks, &request), &request, "a barrier failed", text);
+}
+
+static void end(void *user, int code) {
+    state *s = user;
+    MPI_Abort(s->ranks, code);
+}
+
+static void leave(void *user) {
+    state *s = user;
+    MPI_Comm_free(&s->ranks);
+    MPI_Finalize();
+    free(s->requests);
+    free(s);
+}
+
+/* What MPI this is, in one line. */
+static void name_of_mpi(char *name, size_t room) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    size_t end_of_name = strcspn(text, "\n,");
+    for (size_t i = 0; i < end_of_name; i++) {
+        if (text[i] == '\t') text[i] = ' ';
+    }
+    snprintf(name, room, "%.*s", (int)(end_of_name < 60 ? end_of_name : 60), text);
+}
+
+/* Threads may take turns, and the launcher's ranks are MPI's. */
+static int check(int level, int launched, char *text) {
+    char name[80];
+    int ranks = 0;
+    name_of_mpi(name, sizeof name);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (launched > 1 && ranks == 1) {
+        snprintf(text, AT_EXCHANGE_TEXT,
+                 "the launcher started %d processes, but %s, which this module was built with, sees one: use "
+                 "the launcher of that MPI (srun: --mpi=pmix or pmi2), or build attn with the MPI of this "
+                 "launcher",
+                 launched, name);
+        return 1;
+    }
+    if (level < MPI_THREAD_SERIALIZED) {
+        snprintf(text, AT_EXCHANGE_TEXT,
+                 "%s lets only one thread call it (thread level %d, needed: MPI_THREAD_SERIALIZED, %d): "
+                 "attn needs an MPI that was built with threads",
+                 name, level, MPI_THREAD_SERIALIZED);
+        return 1;
+    }
+    return 0;
+}
+
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+int at_exchange_module(at_exchange_calls *calls, char *text);
+
+int at_exchange_module(at_exchange_calls *calls, char *text) {
+    if (calls->version != AT_EXCHANGE_VERSION) {
+        snprintf(text, AT_EXCHANGE_TEXT,
+                 "it was built for another version of attn (module %d, attn %d): build both together",
+                 AT_EXCHANGE_VERSION, calls->version);
+        return 1;
+    }
+    int begun = 0, level = 0;
+    MPI_Initialized(&begun);
+    if (begun) {
+        snprintf(text, AT_EXCHANGE_TEXT, "MPI was begun before: a process has one exchange");
+        return 1;
+    }
+    int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+    if (error != MPI_SUCCESS) return fail(error, "MPI_Init_thread failed", text);
+    state *s = calloc(1, sizeof *s);
+    if (!s) snprintf(text, AT_EXCHANGE_TEXT, "no memory");
+    if (!s || check(level, calls->ranks, text)) {
+        free(s);
+        MPI_Finalize();
+        return 1;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    error = MPI_Comm_dup(MPI_COMM_WORLD, &s->ranks);
+    if (error != MPI_SUCCESS) {
+        free(s);
+        return fail(error, "MPI_Comm_dup failed", text);
+    }
+    MPI_Comm_set_errhandler(s->ranks, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(s->ranks, &s->rank);
+    MPI_Comm_size(s->ranks, &s->count);
+    *calls = (at_exchange_calls){
+        AT_EXCHANGE_VERSION, s, s->rank, s->count, broadcast, share, trade, sum, barrier, end, leave};
+    return 0;
+}
