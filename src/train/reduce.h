@@ -19,18 +19,22 @@ typedef struct at_reduce at_reduce;
  * depend on the number of ranks. */
 attn_status at_reduce_create(attn_context *context, attn_exchange *exchange, attn_parameters *set, int fast,
                              at_reduce **reduce);
-void at_reduce_destroy(at_reduce *reduce); /* NULL is allowed */
+/* Also in the middle of a step; before the set and the exchange. NULL is allowed. */
+void at_reduce_destroy(at_reduce *reduce);
 
 int at_reduce_buckets(const at_reduce *reduce);
 int at_reduce_bucket_of(const at_reduce *reduce, int64_t parameter); /* by its index in the set */
 
-/* A step of `shards` shards begins. nodes: the sums of this rank's nodes (at_tree_nodes of its run), from
- * left to right; the first is of the parameters' own gradients; there may be none. They are read, and the
- * first written, until wait returns. */
+/* A step of `shards` shards begins; called while no worker runs, as memory is made. nodes: the sums of this
+ * rank's nodes (at_tree_nodes of its run), from left to right; the first is of the parameters' own gradients;
+ * there may be none. They are read, and the first written, until wait returns; after it the others count no
+ * more. With one rank it does nothing, nor do ready and wait: there is one node, which is the sum. */
 attn_status at_reduce_begin(at_reduce *reduce, int64_t shards, at_gradients *const *nodes);
 /* From any thread, once for each bucket: its gradients are complete in all nodes of this rank. */
 void at_reduce_ready(at_reduce *reduce, int bucket);
-/* Returns when the parameters' own gradients are the sums over all ranks. The exchange is free again. */
+/* All buckets are ready now, if they were not. Returns when the parameters' own gradients are the sums over
+ * all ranks; how long that took from here is added to the exchange's seconds. The exchange is free again.
+ * After a failure every later step fails, too. */
 attn_status at_reduce_wait(at_reduce *reduce);
 
 #endif
