@@ -1,0 +1,175 @@
+/* test_reduce.c: sums over ranks (train/reduce.h) have the bits of one process that adds all shards.
+ *
+ * The ranks are threads; gradients are random, with zeros of both signs, parameters that some or all shards
+ * leave untouched, tables of which only rows are written, frozen parameters.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/protected_backend.h"
+#include "support/reducing.h"
+
+enum { MOST_RANKS = 5 };
+
+typedef struct rank_thread {
+    const reducing_case *c;
+    attn_context *context;
+    attn_exchange *exchange;
+    reducing_result result;
+} rank_thread;
+
+static void *run_rank(void *argument) {
+    rank_thread *rank = argument;
+    reducing_rank(rank->c, rank->context, rank->exchange, &rank->result);
+    return NULL;
+}
+
+/* All ranks at once; each must have what one process has. */
+static void check_case(const reducing_case *c, int ranks) {
+    static reducing_result alone;
+    static rank_thread threads[MOST_RANKS];
+    attn_context *contexts[MOST_RANKS];
+    attn_exchange *exchanges[MOST_RANKS];
+    pthread_t ids[MOST_RANKS];
+    reducing_alone(c, &alone);
+    for (int r = 0; r < ranks; r++) assert_non_null(contexts[r] = reducing_context(c->backend));
+    assert_int_equal(at_exchange_threads(contexts, ranks, exchanges), ATTN_OK);
+    for (int r = 0; r < ranks; r++) {
+        threads[r] = (rank_thread){.c = c, .context = contexts[r], .exchange = exchanges[r]};
+        assert_int_equal(pthread_create(&ids[r], NULL, run_rank, &threads[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(ids[r], NULL);
+    for (int r = 0; r < ranks; r++) {
+        char text[REDUCING_TEXT];
+        if (reducing_differs(&alone, &threads[r].result, !c->fast, text))
+            fail_msg("seed %d, %d shards, rank %d of %d, step %d: %s", (int)c->seed, (int)c->shards, r, ranks,
+                     c->steps, text);
+        reducing_free(&threads[r].result);
+        attn_exchange_close(exchanges[r]);
+        attn_context_destroy(contexts[r]);
+    }
+    reducing_free(&alone);
+}
+
+static void test_bits(void **state) {
+    (void)state;
+    for (int64_t shards = 1; shards <= 9; shards++) {
+        for (int ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            for (uint64_t seed = 1; seed <= 6; seed++) {
+                reducing_case c = {.seed = seed * 100 + (uint64_t)shards, .shards = shards, .steps = 1};
+                check_case(&c, ranks);
+            }
+            reducing_case c = {.seed = (uint64_t)shards, .shards = shards, .steps = 4};
+            check_case(&c, ranks);
+        }
+    }
+}
+
+static void test_many_shards(void **state) {
+    (void)state;
+    for (int ranks = 2; ranks <= MOST_RANKS; ranks++) {
+        for (int64_t shards = 13; shards <= 64; shards += 17) {
+            reducing_case c = {.seed = 5, .shards = shards, .steps = 2};
+            check_case(&c, ranks);
+        }
+    }
+}
+
+/* Several buckets, and parameters that take several rounds. */
+static void test_large(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        reducing_case c = {.seed = seed, .shards = 3, .steps = 2, .large = 1};
+        check_case(&c, 2);
+        c.shards = 5;
+        check_case(&c, 3);
+    }
+}
+
+static void test_fast(void **state) {
+    (void)state;
+    for (int ranks = 1; ranks <= MOST_RANKS; ranks++) {
+        for (int64_t shards = 1; shards <= 9; shards += 2) {
+            reducing_case c = {.seed = 3, .shards = shards, .steps = 3, .fast = 1};
+            check_case(&c, ranks);
+        }
+    }
+    reducing_case c = {.seed = 8, .shards = 4, .steps = 1, .fast = 1, .large = 1};
+    check_case(&c, 2);
+}
+
+/* Memory that the host cannot reach. */
+static void test_backend(void **state) {
+    (void)state;
+    for (int fast = 0; fast < 2; fast++) {
+        for (int ranks = 1; ranks <= 3; ranks++) {
+            reducing_case c = {
+                .seed = 4, .shards = 5, .steps = 2, .fast = fast, .backend = test_protected_backend()};
+            check_case(&c, ranks);
+        }
+    }
+    assert_int_equal(test_protected_bytes(), 0);
+}
+
+/* ---- a rank that gives up ---- */
+
+typedef struct quitting {
+    attn_context *context;
+    attn_exchange *exchange;
+    attn_status status;
+    int stays;
+} quitting;
+
+/* One rank begins a step and leaves in the middle of it: the other's wait ends with an error that says so. */
+static void *quit_or_wait(void *argument) {
+    quitting *q = argument;
+    attn_parameters *set = NULL;
+    at_reduce *reduce = NULL;
+    at_gradients *own = NULL;
+    const int64_t shape[2] = {600, 600};
+    attn_parameters_create(q->context, 1, &set);
+    attn_parameters_add(set, "a", 2, shape, NULL);
+    attn_parameters_add(set, "b", 2, shape, NULL);
+    at_gradients_create(q->context, set, 1, &own);
+    at_reduce_create(q->context, q->exchange, set, 0, &reduce);
+    q->status = at_reduce_begin(reduce, 2, &own);
+    at_reduce_ready(reduce, 0);
+    if (q->stays && q->status == ATTN_OK) q->status = at_reduce_wait(reduce);
+    if (q->stays && at_reduce_begin(reduce, 2, &own) == ATTN_OK) q->status = ATTN_OK; /* it stays failed */
+    at_reduce_destroy(reduce);
+    at_gradients_destroy(own);
+    attn_parameters_destroy(set);
+    if (!q->stays) attn_exchange_abort(q->exchange, 1);
+    return NULL;
+}
+
+static void test_quit(void **state) {
+    (void)state;
+    quitting ranks[2];
+    attn_context *contexts[2];
+    attn_exchange *exchanges[2];
+    pthread_t ids[2];
+    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
+    assert_int_equal(at_exchange_threads(contexts, 2, exchanges), ATTN_OK);
+    for (int r = 0; r < 2; r++) {
+        ranks[r] = (quitting){contexts[r], exchanges[r], ATTN_OK, r == 0};
+        assert_int_equal(pthread_create(&ids[r], NULL, quit_or_wait, &ranks[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) pthread_join(ids[r], NULL);
+    assert_int_equal(ranks[1].status, ATTN_OK);
+    assert_int_equal(ranks[0].status, ATTN_SYSTEM_ERROR);
+    assert_non_null(strstr(attn_context_error(contexts[0]), "rank 1 has left"));
+    for (int r = 0; r < 2; r++) {
+        attn_exchange_close(exchanges[r]);
+        attn_context_destroy(contexts[r]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),    cmocka_unit_test(test_many_shards),
+                                       cmocka_unit_test(test_large),   cmocka_unit_test(test_fast),
+                                       cmocka_unit_test(test_backend), cmocka_unit_test(test_quit)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
