@@ -155,6 +155,31 @@ attn_status at_plan_make(attn_context *context, const at_segments *segments, int
     return ATTN_OK;
 }
 
+int64_t at_segments_units(const at_segments *segments, const int64_t *order, int64_t count) {
+    int64_t units = 0;
+    for (int64_t i = 0; i < count; i++) units += length_of(&segments->list[order[i]]);
+    return units;
+}
+
+/* A segment belongs to the run that its middle lies in. */
+int64_t at_plan_cut(const at_segments *segments, const int64_t *order, int64_t count, int64_t pieces,
+                    int64_t *first) {
+    int64_t runs = 0, before = 0, last = -1;
+    double units = (double)at_segments_units(segments, order, count);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = length_of(&segments->list[order[i]]);
+        double middle = (double)before + 0.5 * (double)length;
+        int64_t run = units > 0 ? (int64_t)(middle * (double)pieces / units) : 0;
+        if (run > last && runs < pieces) {
+            first[runs++] = i;
+            last = run;
+        }
+        before += length;
+    }
+    first[runs] = count;
+    return runs;
+}
+
 void at_plan_free(attn_context *context, at_plan *plan) {
     at_release(context, plan->order);
     at_release(context, plan->first);

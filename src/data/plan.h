@@ -46,6 +46,12 @@ typedef struct at_plan {
 /* shuffled 0: in order of length, longest first: for evaluation. */
 attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
                          int shuffled, uint64_t seed, at_plan *plan);
+/* Cuts the segments order[0 .. count - 1] of a batch into at most `pieces` runs of about the same length: run
+ * i is first[i] .. first[i + 1] - 1, counted from 0; first has room for pieces + 1. Returns how many. */
+int64_t at_plan_cut(const at_segments *segments, const int64_t *order, int64_t count, int64_t pieces,
+                    int64_t *first);
+/* Rows and symbols of answers, together. */
+int64_t at_segments_units(const at_segments *segments, const int64_t *order, int64_t count);
 void at_plan_free(attn_context *context, at_plan *plan);
 
 #endif

@@ -38,7 +38,8 @@ typedef struct at_encoder_values {
 typedef struct at_training_values {
     int optimizer, nesterov, schedule, decay_all;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
-    int64_t accumulate, batch_units, examples, epochs, least_steps, steps, patience, evaluations, seed;
+    int64_t accumulate, batch_units, shards, examples, epochs, least_steps, steps, patience, evaluations,
+        seed;
     double hold_out;
     char metric[AT_FIELD_TEXT_BYTES];
 } at_training_values;

@@ -160,6 +160,8 @@ static const at_field training_fields[] = {
               "decay of the averaged weights; 0: none"),
     AT_INTEGER("training.accumulate", at_training_values, accumulate, 1, 1e6, "1", "batches a step"),
     AT_INTEGER("training.batch_units", at_training_values, batch_units, 1, 1e9, "400", "rows a batch, about"),
+    AT_INTEGER("training.shards", at_training_values, shards, 0, 1e6, "0",
+               "parts of a batch that workers take, each alone; 0: 2, 4, 8, ... with 128 rows each at least"),
     AT_INTEGER("training.examples", at_training_values, examples, 0, AT_MANY, "0",
                "how many there are: seq2seq learns from many with less dropout; 0: counted"),
     AT_INTEGER("training.epochs", at_training_values, epochs, 1, 1e9, "6", "passes over the training data"),
@@ -186,4 +188,4 @@ static const at_flag training_flags[] = {
      "what the best model is chosen by: accuracy, roc_auc, macro_f1, log_loss, ..."},
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
 };
-const at_fields at_training_fields = {training_fields, 25, sizeof(at_training_values), training_flags, 7};
+const at_fields at_training_fields = {training_fields, 26, sizeof(at_training_values), training_flags, 7};

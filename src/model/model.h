@@ -108,9 +108,10 @@ attn_variable *at_stage_pooled(const at_stage *stage, int number, attn_tape *tap
                                attn_variable *x);
 /* The first two: the rows of a network, not pooled. */
 attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch);
-/* The loss, all heads together, the mean over the networks; targets are gathered. */
+/* The loss, all heads together, the mean over the networks; targets are gathered. shares: NULL, or which part
+ * of all that the loss of each head is the mean over is in this batch, where it is part of a larger one. */
 attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_batch *batch,
-                             at_targets *const *targets);
+                             at_targets *const *targets, const double *shares);
 
 /* What predicting with a stage works with. */
 attn_status at_work_create(const at_stage *stage, attn_context *context, at_work *work);

@@ -177,7 +177,7 @@ static attn_variable *rows(const at_forward *forward, int number, attn_tape *tap
 }
 
 attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_batch *batch,
-                             at_targets *const *targets) {
+                             at_targets *const *targets, const double *shares) {
     attn_variable *sum = NULL;
     for (int n = 0; n < stage->network_count; n++) {
         attn_variable *x = rows(&stage->forward, n, tape, batch);
@@ -185,6 +185,7 @@ attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_ba
             x = attn_tape_dropout(tape, x, (float)stage->values.output->dropout);
         for (int i = 0; i < stage->head_count; i++) {
             attn_variable *loss = stage->heads[i]->kind->loss(stage->heads[i], n, tape, x, batch, targets[i]);
+            if (shares && shares[i] != 1) loss = attn_tape_scale(tape, loss, (float)shares[i]);
             sum = n + i == 0 ? loss : attn_tape_add(tape, sum, loss);
         }
     }

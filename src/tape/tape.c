@@ -20,6 +20,13 @@ typedef struct spare_block {
     size_t bytes;
 } spare_block;
 
+/* The first use of a parameter. */
+typedef struct first_use {
+    struct first_use *previous;
+    attn_parameter *parameter;
+    int64_t node; /* the number of the node that is being recorded */
+} first_use;
+
 struct attn_tape {
     attn_context *context;
     const at_backend *backend;
@@ -32,8 +39,14 @@ struct attn_tape {
     spare_block spare[SPARE_BLOCKS];
     int spares;
     const at_observer *observer;
-    int frozen;              /* parameters want no gradient */
-    at_gradients *gradients; /* NULL: the parameters' own */
+    int frozen;                     /* parameters want no gradient */
+    at_gradients *gradients;        /* NULL: the parameters' own */
+    const attn_parameters *told_of; /* whose gradients are told of when they are complete; NULL: none */
+    at_complete_function complete;
+    void *complete_user;
+    int64_t nodes;          /* recorded */
+    first_use *last_use;    /* the latest first one */
+    first_use **first_uses; /* by the number of the parameter; NULL: none yet */
     attn_status status;
     char error[512];
 };
@@ -75,6 +88,9 @@ void attn_tape_begin(attn_tape *tape, attn_tape_mode mode, uint64_t seed) {
     tape->seed = seed;
     tape->streams = 0;
     tape->last = NULL;
+    tape->nodes = 0;
+    tape->last_use = NULL;
+    tape->first_uses = NULL;
     tape->walked = 0;
     tape->spares = 0;
     tape->status = ATTN_OK;
@@ -97,6 +113,34 @@ void at_tape_observe(attn_tape *tape, const at_observer *observer) { tape->obser
 const at_observer *at_tape_observer(const attn_tape *tape) { return tape->observer; }
 void at_tape_freeze(attn_tape *tape, int frozen) { tape->frozen = frozen; }
 void at_tape_gradients(attn_tape *tape, at_gradients *into) { tape->gradients = into; }
+
+void at_tape_tell(attn_tape *tape, const attn_parameters *set, at_complete_function complete, void *user) {
+    tape->told_of = complete ? set : NULL;
+    tape->complete = complete;
+    tape->complete_user = user;
+}
+
+void at_tape_uses(attn_tape *tape, attn_parameter *parameter) {
+    if (!parameter || !tape->told_of || parameter->set != tape->told_of || !at_recording(tape)) return;
+    if (!tape->first_uses) {
+        int64_t count = attn_parameters_count(tape->told_of);
+        tape->first_uses = at_tape_memory(tape, count, sizeof *tape->first_uses);
+        if (!tape->first_uses) return;
+        memset(tape->first_uses, 0, (size_t)count * sizeof *tape->first_uses);
+    }
+    if (tape->first_uses[parameter->index]) return;
+    first_use *use = at_tape_memory(tape, 1, sizeof *use);
+    if (!use) return;
+    *use = (first_use){tape->last_use, parameter, tape->nodes + 1};
+    tape->last_use = tape->first_uses[parameter->index] = use;
+}
+
+/* Nodes from `number` on have been walked. */
+static void tell_complete(attn_tape *tape, int64_t number) {
+    for (; tape->last_use && tape->last_use->node >= number; tape->last_use = tape->last_use->previous)
+        tape->complete(tape->complete_user, tape->last_use->parameter);
+}
+
 void at_variable_watch(attn_variable *x) {
     if (x && at_recording(x->tape)) x->wanted = x->kept = 1;
 }
@@ -154,6 +198,7 @@ int at_tape_has_parameter(attn_tape *tape, const char *operation, const char *na
                      wanted[1]);
         return 0;
     }
+    at_tape_uses(tape, (attn_parameter *)(uintptr_t)parameter);
     return 1;
 }
 
@@ -366,6 +411,7 @@ at_node *at_record(attn_tape *tape, attn_variable *output, at_backward backward,
     if (!node) return NULL;
     memset(node, 0, sizeof *node);
     node->previous = tape->last;
+    node->number = ++tape->nodes;
     node->backward = backward;
     node->output = output;
     node->input[0] = a;
@@ -412,6 +458,16 @@ static void give_block(attn_tape *tape, float *memory, size_t bytes) {
 static void copy_rows(attn_tape *tape, at_view x, at_view y, int adds) {
     at_copy_call call = {x, y, adds};
     at_tape_did(tape, tape->backend->run.copy(tape->context, &call));
+}
+
+/* Whether the gradient of a parameter was told to be complete: no operation that named its parameters comes
+ * here then. */
+static int was_told(attn_tape *tape, const attn_parameter *parameter) {
+    if (!tape->first_uses || parameter->set != tape->told_of) return 0;
+    const first_use *use = tape->first_uses[parameter->index];
+    if (!use || (tape->last_use && use->node <= tape->last_use->node)) return 0;
+    at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "an operation uses %s without naming it", parameter->name);
+    return 1;
 }
 
 /* Where the gradient of a parameter goes. */
@@ -534,7 +590,8 @@ void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, 
 
 at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter) {
     at_gradient g = {NULL, 0, 0, 0};
-    if (!at_parameter_wanted(tape, parameter) || tape->status != ATTN_OK) return g;
+    if (!at_parameter_wanted(tape, parameter) || tape->status != ATTN_OK || was_told(tape, parameter))
+        return g;
     at_slot *slot = slot_of(tape, parameter);
     if (!at_slot_memory(tape->context, parameter, slot)) {
         at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
@@ -560,6 +617,7 @@ void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gr
 }
 
 float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const int64_t *rows, int64_t count) {
+    if (was_told(tape, parameter)) return NULL;
     float *gradient = at_slot_for_rows(tape->context, parameter, slot_of(tape, parameter), rows, count);
     if (!gradient)
         at_tape_fail(tape, ATTN_OUT_OF_MEMORY, "no memory for the gradient of %s", parameter->name);
@@ -567,6 +625,17 @@ float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const i
 }
 
 /* ---- the walk back ---- */
+
+static void walk_node(attn_tape *tape, at_node *node) {
+    attn_variable *output = node->output;
+    if (!output->gradient) return;
+    complete_gradient(tape, output);
+    node->backward(tape, node);
+    if (output->kept) return;
+    give_block(tape, output->gradient, output->gradient_bytes);
+    output->gradient = NULL;
+    output->gradient_bytes = 0;
+}
 
 attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const float *gradient) {
     if (!tape) return ATTN_INVALID_ARGUMENT;
@@ -588,14 +657,8 @@ attn_status attn_tape_backward(attn_tape *tape, attn_variable *variable, const f
     }
     at_gradient_end(tape, variable, &g);
     for (at_node *node = tape->last; node && tape->status == ATTN_OK; node = node->previous) {
-        attn_variable *output = node->output;
-        if (!output->gradient) continue;
-        complete_gradient(tape, output);
-        node->backward(tape, node);
-        if (output->kept) continue;
-        give_block(tape, output->gradient, output->gradient_bytes);
-        output->gradient = NULL;
-        output->gradient_bytes = 0;
+        walk_node(tape, node);
+        tell_complete(tape, node->number);
     }
     return tape->status;
 }

@@ -52,6 +52,7 @@ enum { AT_NODE_INPUTS = 4 };
 
 struct at_node {
     at_node *previous; /* made before this one */
+    int64_t number;    /* 1 and up, in the order of recording */
     at_backward backward;
     attn_variable *output;
     attn_variable *input[AT_NODE_INPUTS];
@@ -106,6 +107,14 @@ void at_tape_freeze(attn_tape *tape, int frozen);
 /* Gradients of parameters are added to these, not to the parameters' own. Until it is set again; NULL: to
  * their own. */
 void at_tape_gradients(attn_tape *tape, at_gradients *into);
+/* complete(user, parameter) is called on the walk back as soon as nothing more will be added to the gradient
+ * of a parameter of `set`: after the first operation that used it. Parameters that no operation named
+ * (at_tape_uses) are not told of. For gradients that travel while the walk goes on. NULL: nobody is told. */
+typedef void (*at_complete_function)(void *user, attn_parameter *parameter);
+void at_tape_tell(attn_tape *tape, const attn_parameters *set, at_complete_function complete, void *user);
+/* The operation that is being recorded uses the parameter (at_tape_has_parameter says so by itself). NULL is
+ * allowed. */
+void at_tape_uses(attn_tape *tape, attn_parameter *parameter);
 /* The gradient of x is wanted and can be read after the walk back, although nothing below it learns. */
 void at_variable_watch(attn_variable *x);
 

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "train/trainer.h"
 
-enum { FOR_PLANS = 1, FOR_HIDING = 2 };
+enum { FOR_PLANS = 1, FOR_HIDING = 2, FOR_DROPOUT = 3 };
 
 static uint64_t seed_of(const at_course *course, uint64_t purpose, int64_t counter) {
     return at_trainer_seed(course->trainer, purpose, counter);
@@ -78,7 +78,40 @@ attn_status at_course_prepare(at_course *course, const char *vectors) {
     return status == ATTN_OK ? prepare_dev(course) : status;
 }
 
-/* ---- the optimiser ---- */
+/* ---- the workers and the optimiser ---- */
+
+/* Evaluations run on the same workers as training: there is one tape and one batch for each. */
+static attn_status lend_workers(at_course *course) {
+    attn_trainer *trainer = course->trainer;
+    at_worker *workers = at_shards_workers(course->shards);
+    at_work_borrow(course->stage->context, trainer->tape, course->rows, &course->work);
+    course->work.rank = attn_exchange_rank(trainer->options.exchange);
+    course->work.ranks = attn_exchange_ranks(trainer->options.exchange);
+    course->work.join = at_ranks_join;
+    course->work.join_user = trainer;
+    if (!workers) return ATTN_OK;
+    int threads = trainer->context->threads;
+    course->workers = at_allocate(trainer->context, threads, sizeof *course->workers, "workers");
+    if (!course->workers) return ATTN_OUT_OF_MEMORY;
+    for (int t = 0; t < threads; t++)
+        at_work_borrow(workers[t].context, workers[t].tape, workers[t].rows, &course->workers[t]);
+    course->work.workers = course->workers;
+    return ATTN_OK;
+}
+
+static attn_status make_shards(at_course *course) {
+    attn_trainer *trainer = course->trainer;
+    at_shard_source source = {.stage = course->stage,
+                              .encoded = course->train.encoded,
+                              .segments = &course->segments,
+                              .whole = {trainer->context, trainer->tape, course->rows, course->train.targets},
+                              .parts = trainer->parts,
+                              .tapes = trainer->tapes,
+                              .exchange = trainer->options.exchange,
+                              .fast_sum = trainer->options.fast_sum};
+    attn_status status = at_shards_create(&source, &course->shards);
+    return status == ATTN_OK ? lend_workers(course) : status;
+}
 
 attn_status at_course_build(at_course *course) {
     attn_optimizer_options options;
@@ -87,7 +120,8 @@ attn_status at_course_build(at_course *course) {
     course->averaged = options.average > 0;
     course->planned_epoch = -1;
     course->epoch = course->batch = 0;
-    at_work_borrow(course->stage->context, course->trainer->tape, course->rows, &course->work);
+    attn_status status = make_shards(course);
+    if (status != ATTN_OK) return status;
     return attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
 }
 
@@ -96,6 +130,12 @@ void at_course_unbuild(at_course *course) {
     attn_optimizer_destroy(course->optimizer);
     course->optimizer = NULL;
     at_work_free(course->stage, &course->work);
+    for (int t = 0; course->workers && t < course->trainer->context->threads; t++)
+        at_work_free(course->stage, &course->workers[t]);
+    at_release(course->trainer->context, course->workers);
+    course->workers = NULL;
+    at_shards_destroy(course->shards);
+    course->shards = NULL;
 }
 
 static void free_data(const at_course *course, at_training_data *data) {
@@ -136,21 +176,10 @@ attn_status at_course_batch(at_course *course, int64_t counter) {
                        course->trainer->files.last);
     const int64_t *order = course->plan.order + course->plan.first[course->batch];
     int64_t count = course->plan.first[course->batch + 1] - course->plan.first[course->batch];
-    uint64_t seed = seed_of(course, FOR_HIDING, counter);
-    status = stage->input->kind->fill(stage->input, course->train.encoded, &course->segments, order, count,
-                                      &seed, course->rows);
-    course->trainer->trained_rows += course->rows->rows;
-    for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
-        at_targets *targets = course->train.targets[i];
-        status = stage->heads[i]->kind->gather(stage->heads[i], targets, &course->segments, order, count,
-                                               course->rows);
-        course->trainer->trained_rows += targets->extra_rows;
-    }
-    return status;
-}
-
-void at_course_advance(at_course *course) {
-    if (++course->batch < course->plan.batches) return;
+    status = at_shards_add(course->shards, order, count, stage->values.training->shards,
+                           seed_of(course, FOR_HIDING, counter), seed_of(course, FOR_DROPOUT, counter));
+    if (status != ATTN_OK || ++course->batch < course->plan.batches) return status;
     course->batch = 0;
     course->epoch++;
+    return ATTN_OK;
 }

@@ -30,7 +30,7 @@ static int matters(const attn_trainer *trainer, const char *name) {
 
 attn_status at_start_open(attn_trainer *trainer) {
     const attn_trainer_options *options = &trainer->options;
-    const char *path = options->more ? trainer->files.model : options->start;
+    const char *path = options->more ? options->output : options->start;
     char difference[AT_DIFFERENCE_BYTES];
     if (!path) return ATTN_OK;
     if (options->resume && trainer->files.last && access(trainer->files.last, F_OK) == 0)

@@ -37,7 +37,6 @@ uint64_t at_trainer_seed(const attn_trainer *trainer, uint64_t purpose, int64_t 
     return at_splitmix64(at_splitmix64((uint64_t)trainer->values.seed ^ at_splitmix64(purpose)) ^
                          (uint64_t)counter);
 }
-enum { FOR_DROPOUT = 3 };
 
 /* The course after `course`, the first if that is NULL; NULL: there are no more. */
 static at_course *next_course(attn_trainer *trainer, at_course *course) {
@@ -120,8 +119,11 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     made->context = context;
     made->options = chosen;
     status = at_config_copy(config, &made->config);
-    if (status == ATTN_OK) status = at_output_open(context, &chosen, &made->files);
-    if (status == ATTN_OK) status = at_trainer_prepare(made, train, dev);
+    if (status == ATTN_OK) status = at_ranks_open(made);
+    status = at_exchange_settle(chosen.exchange, context, status);
+    if (status == ATTN_OK)
+        status = at_exchange_settle(chosen.exchange, context, at_trainer_prepare(made, train, dev));
+    if (status == ATTN_OK) status = at_ranks_agree(made);
     if (status == ATTN_OK) status = count_steps(made);
     if (status != ATTN_OK) {
         attn_trainer_destroy(made);
@@ -138,6 +140,9 @@ void attn_trainer_destroy(attn_trainer *trainer) {
     for (int i = 0; i < AT_STAGES; i++) at_course_free(&trainer->courses[i]);
     attn_model_destroy(trainer->model);
     attn_tape_destroy(trainer->tape);
+    for (int t = 0; trainer->tapes && t < context->threads; t++) attn_tape_destroy(trainer->tapes[t]);
+    at_release(context, trainer->tapes);
+    at_parts_destroy(trainer->parts);
     at_output_close(context, &trainer->files);
     attn_config_destroy(trainer->config);
     at_release(context, trainer);
@@ -145,33 +150,24 @@ void attn_trainer_destroy(attn_trainer *trainer) {
 
 /* ---- one step ---- */
 
-/* One batch; its gradients are added to those that are there. */
-static attn_status run_batch(at_course *course, int64_t counter, double *loss) {
-    attn_trainer *trainer = course->trainer;
-    attn_status status = at_course_batch(course, counter);
-    if (status != ATTN_OK) return status;
-    attn_tape_begin(trainer->tape, ATTN_TAPE_TRAIN, at_trainer_seed(trainer, FOR_DROPOUT, counter));
-    attn_variable *sum = at_stage_loss(course->stage, trainer->tape, course->rows, course->train.targets);
-    if (attn_tape_backward(trainer->tape, sum, NULL) != ATTN_OK) {
-        return at_fail(trainer->context, attn_tape_status(trainer->tape), "step %" PRId64 ": %.400s",
-                       trainer->made.step + 1, attn_tape_error(trainer->tape));
-    }
-    status = at_host_number(sum, loss);
-    if (status == ATTN_OK) at_course_advance(course);
-    return status;
-}
-
 /* Step `step` of a course's optimiser, of `accumulate` batches; *loss: their mean. */
 static attn_status run_step(at_course *course, int64_t step, int64_t accumulate, double *loss) {
-    const attn_trainer *trainer = course->trainer;
+    attn_trainer *trainer = course->trainer;
     double rate = attn_optimizer_learning_rate(course->optimizer);
     attn_status status = ATTN_OK;
     *loss = 0;
-    for (int64_t i = 0; i < accumulate && status == ATTN_OK; i++) {
-        double one = 0;
-        status = run_batch(course, step * accumulate + i, &one);
-        *loss += one / (double)accumulate;
+    at_shards_begin(course->shards);
+    for (int64_t i = 0; i < accumulate && status == ATTN_OK; i++)
+        status = at_course_batch(course, step * accumulate + i);
+    if (status != ATTN_OK) return status;
+    status = at_shards_run(course->shards, loss);
+    if (status != ATTN_OK) {
+        char text[400];
+        snprintf(text, sizeof text, "%s", attn_context_error(trainer->context));
+        return at_fail(trainer->context, status, "step %" PRId64 ": %s", trainer->made.step + 1, text);
     }
+    *loss /= (double)accumulate;
+    trainer->trained_rows += at_shards_units(course->shards);
     if (status == ATTN_OK)
         status = isfinite(*loss) ? attn_optimizer_step(course->optimizer) : ATTN_NOT_FINITE;
     if (status != ATTN_NOT_FINITE) return status;
@@ -355,9 +351,11 @@ static attn_status measure(attn_trainer *trainer) {
     attn_status status = at_trainer_step(trainer); /* the first makes room: it does not count */
     double from = at_seconds(), now = from;
     int64_t before = trainer->trained_rows;
-    for (int i = 0; status == ATTN_OK && (i < 2 || now - from < limit); i++) {
+    for (int64_t i = 0, more = 1; status == ATTN_OK && more; i++) {
         status = at_trainer_step(trainer);
         now = at_seconds();
+        more = i < 1 || now - from < limit;
+        if (status == ATTN_OK) status = at_ranks_number(trainer, &more);
     }
     if (status != ATTN_OK) return status;
     double a_row = (now - from) / (double)(trainer->trained_rows - before);
@@ -384,12 +382,15 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     attn_status status = at_metric_choose(trainer);
     if (status == ATTN_OK && trainer->options.resume && trainer->files.last)
         status = at_checkpoint_steps(trainer, &chosen);
+    status = at_ranks_settle(trainer, status, stop);
+    if (status == ATTN_OK) status = at_ranks_number(trainer, &chosen);
     if (status == ATTN_OK && trainer->options.seconds > 0) {
         if (chosen) {
             trainer->steps_total = chosen;
         } else {
             status = at_trainer_build(trainer);
             if (status == ATTN_OK) status = measure(trainer);
+            if (status == ATTN_OK) status = at_ranks_number(trainer, &trainer->steps_total);
         }
         char text[32];
         snprintf(text, sizeof text, "%" PRId64, trainer->steps_total);
@@ -402,7 +403,11 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     trainer->trained_rows = 0;
     trainer->trained_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
-    if (status == ATTN_OK && chosen) status = at_checkpoint_read(trainer);
+    if (status == ATTN_OK && chosen) {
+        if (at_rank_writes(trainer)) status = at_checkpoint_read(trainer);
+        status = at_ranks_settle(trainer, status, stop);
+        if (status == ATTN_OK) status = at_ranks_send(trainer);
+    }
     if (status == ATTN_OK && (!chosen || strchr(trainer->values.metric, '|')) && *trainer->values.metric)
         status = at_metric_try(trainer);
     if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
@@ -414,24 +419,29 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     return chosen ? ATTN_OK : save_last(trainer);
 }
 
+/* One step, and what is due after it. */
+static attn_status run_on(attn_trainer *trainer, int *stop) {
+    double before = at_seconds();
+    attn_status status = at_trainer_step(trainer);
+    if (status != ATTN_OK) return status;
+    trainer->trained_seconds += at_seconds() - before;
+    *stop = tell(trainer, ATTN_TRAINING_STEP);
+    int due = evaluation_due(trainer);
+    if (due) status = evaluate_and_save(trainer, 1);
+    if (due && status == ATTN_OK) *stop |= tell(trainer, ATTN_TRAINING_DEV);
+    int save = due || *stop || at_seconds() - trainer->saved_at >= trainer->options.save_seconds;
+    return status == ATTN_OK && save ? save_last(trainer) : status;
+}
+
 attn_status attn_trainer_run(attn_trainer *trainer) {
     if (!trainer) return ATTN_INVALID_ARGUMENT;
     at_progress_made *made = &trainer->made;
     trainer->began = at_seconds();
     int stop = 0;
     attn_status status = start(trainer, &stop);
-    while (status == ATTN_OK && !stop && made->step < trainer->steps_total && !made->ended) {
-        double before = at_seconds();
-        status = at_trainer_step(trainer);
-        if (status != ATTN_OK) break;
-        trainer->trained_seconds += at_seconds() - before;
-        stop = tell(trainer, ATTN_TRAINING_STEP);
-        int due = evaluation_due(trainer);
-        if (due) status = evaluate_and_save(trainer, 1);
-        if (due && status == ATTN_OK) stop |= tell(trainer, ATTN_TRAINING_DEV);
-        int save = due || stop || at_seconds() - trainer->saved_at >= trainer->options.save_seconds;
-        if (status == ATTN_OK && save) status = save_last(trainer);
-    }
+    status = at_ranks_settle(trainer, status, &stop);
+    while (status == ATTN_OK && !stop && made->step < trainer->steps_total && !made->ended)
+        status = at_ranks_settle(trainer, run_on(trainer, &stop), &stop);
     if (status != ATTN_OK) return status;
     int finished = made->step >= trainer->steps_total;
     if (!finished && !made->ended && made->step > 0 && isnan(made->best_score))

@@ -6,6 +6,7 @@
 #include <attn/trainer.h>
 
 #include "model/model.h"
+#include "train/shards.h"
 
 enum { AT_MOST_METRICS = 8 }; /* that a model is chosen by */
 
@@ -56,7 +57,9 @@ typedef struct at_course {
     at_plan plan;
     int64_t planned_epoch; /* -1: none */
     int64_t epoch, batch;  /* the epoch that is under way, and how many of its batches are done */
-    at_batch *rows;        /* of the batch */
+    at_batch *rows;        /* of what all threads run together */
+    at_shards *shards;     /* of the step */
+    at_work *workers;      /* of evaluations: one a thread */
     at_work work;          /* of evaluations */
 } at_course;
 /* The files of a run. */
@@ -80,6 +83,8 @@ struct attn_trainer {
     at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of
                                      the splitter */
     attn_tape *tape;
+    at_parts *parts;   /* a context for each thread; NULL: there is one thread */
+    attn_tape **tapes; /* and their tapes */
     int64_t steps_total;
 
     at_progress_made made;
@@ -106,9 +111,9 @@ attn_status at_course_prepare(at_course *course, const char *vectors);
 attn_status at_course_build(at_course *course);
 void at_course_unbuild(at_course *course);
 attn_status at_course_plan(at_course *course); /* of the epoch that is under way */
-/* Readies the rows and targets of the next batch; then goes on to the one after it. */
+/* Adds the shards of the next batch, of this number, to those of the step, and goes on to the one after it.
+ */
 attn_status at_course_batch(at_course *course, int64_t counter);
-void at_course_advance(at_course *course);
 void at_course_free(at_course *course);
 /* Sets a value that follows from the data, in the configuration of the stage (and of the trainer). */
 attn_status at_course_set(at_course *course, const char *name, const char *value);
@@ -167,6 +172,19 @@ attn_status at_finish(attn_trainer *trainer);
 /* The same as at_checkpoint_steps and _read, from a model that says so. */
 attn_status at_finished_steps(attn_trainer *trainer, int64_t *steps);
 attn_status at_finished_read(attn_trainer *trainer);
+
+/* ranks.c: several processes that train together; with one of them they do nothing. Files are rank 0's. */
+int at_rank_writes(const attn_trainer *trainer);
+attn_status at_ranks_open(attn_trainer *trainer); /* the files */
+/* Whether all have the same program, configuration and data. */
+attn_status at_ranks_agree(attn_trainer *trainer);
+attn_status at_ranks_number(attn_trainer *trainer, int64_t *number); /* becomes rank 0's */
+/* What was read to be resumed, from rank 0 to all. */
+attn_status at_ranks_send(attn_trainer *trainer);
+/* If one fails, all do, with its text; if one stops, all do. */
+attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop);
+/* at_work.join, of a trainer. */
+attn_status at_ranks_join(void *user, void *bytes, size_t count);
 
 /* start.c: a model to begin from. Its vocabulary and labels, into the stage, which is empty; its weights,
  * into the network that was made; and how good it is, as the best so far. */

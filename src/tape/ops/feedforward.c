@@ -39,8 +39,8 @@ static void feedforward_backward(attn_tape *tape, at_node *node) {
     at_gradient_end(tape, x, &dx);
 }
 
-static int check_bias(attn_tape *tape, const char *name, const attn_parameter *bias,
-                      const attn_parameter *weight) {
+static int check_bias(attn_tape *tape, const char *name, attn_parameter *bias, const attn_parameter *weight) {
+    at_tape_uses(tape, bias);
     if (!bias || bias->count == weight->rows) return 1;
     at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
                  "feedforward: %s (%s) has %" PRId64 " numbers, its weight (%s) has %" PRId64 " rows", name,

@@ -32,6 +32,7 @@ attn_variable *attn_tape_linear(attn_tape *tape, attn_variable *x, attn_paramete
                             "linear: bias (%s) has %" PRId64 " numbers, weight (%s) has %" PRId64 " rows",
                             bias->name, bias->count, weight->name, weight->rows);
     }
+    at_tape_uses(tape, bias);
     attn_variable *y = at_result(tape, x->rows, weight->rows);
     linear_state *s = at_tape_memory(tape, 1, sizeof *s);
     if (!y || !s) return NULL;
