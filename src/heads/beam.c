@@ -30,8 +30,7 @@ attn_status at_beam_prepare(at_beam_worker *worker, attn_context *context, const
     attn_status status = ATTN_OK;
     worker->context = context;
     worker->forward = job->forward;
-    worker->status = ATTN_OK;
-    worker->symbol_count = 0;
+    worker->said.symbol_count = 0;
     if (!worker->batch) status = job->forward->create_batch(job->forward, context, &worker->batch);
     int fits = sequences <= worker->cache_sequences && room <= worker->cache_room;
     if (!fits) worker->cache_sequences = worker->cache_room = 0; /* until all of them are made anew */
@@ -55,7 +54,7 @@ void at_beam_free(at_beam_worker *worker) {
     if (worker->batch) worker->forward->free_batch(worker->forward, worker->batch);
     at_release(context, worker->limits);
     at_release(context, worker->mean);
-    at_release(context, worker->symbols);
+    at_said_free(context, &worker->said);
     for (int n = 0; n < AT_MOST_NETWORKS; n++) {
         attn_cache_destroy(worker->caches[n]);
         attn_tape_destroy(worker->tapes[n]);
@@ -144,6 +143,7 @@ static attn_status encode(at_beam_worker *worker, const at_beam_job *job) {
 
 static attn_status keep_found(at_beam_worker *worker, const at_beam_job *job, const at_search *search,
                               const int64_t *order) {
+    at_said *said = &worker->said;
     for (int64_t s = 0; s < worker->batch->sequences; s++) {
         const at_found *found;
         int64_t count = at_search_found(search, s, &found);
@@ -152,15 +152,15 @@ static attn_status keep_found(at_beam_worker *worker, const at_beam_job *job, co
                            "the model says what is not a number: its weights are broken");
         for (int64_t a = 0; a < count; a++) {
             attn_status status =
-                at_grow(worker->context, &worker->symbols, &worker->symbol_room,
-                        worker->symbol_count + found[a].length, sizeof *worker->symbols, "answers");
+                at_grow(worker->context, &said->symbols, &said->symbol_room,
+                        said->symbol_count + found[a].length, sizeof *said->symbols, "answers");
             if (status != ATTN_OK) return status;
-            if (found[a].length) at_search_spell(search, &found[a], worker->symbols + worker->symbol_count);
-            job->found[order[s] * job->options.n_best + a] = (at_found_answer){
-                found[a].score, worker, worker->symbol_count, found[a].length, found[a].ended};
-            worker->symbol_count += found[a].length;
+            if (found[a].length) at_search_spell(search, &found[a], said->symbols + said->symbol_count);
+            job->found.list[order[s] * job->options.n_best + a] = (at_found_answer){
+                found[a].score, said, said->symbol_count, found[a].length, -1, found[a].ended};
+            said->symbol_count += found[a].length;
         }
-        job->found_counts[order[s]] = count;
+        job->found.counts[order[s]] = count;
     }
     return ATTN_OK;
 }

@@ -15,9 +15,8 @@ typedef struct at_beam_job {
     attn_search_options options;
     const at_encoded *encoded;
     const at_segments *segments;
-    int64_t largest;               /* sources of a batch */
-    struct at_found_answer *found; /* [segments][n_best] */
-    int64_t *found_counts;         /* [segments] */
+    int64_t largest; /* sources of a batch */
+    at_found_answers found;
 } at_beam_job;
 
 typedef struct at_beam_worker {
@@ -31,19 +30,8 @@ typedef struct at_beam_worker {
     at_host_rows host[AT_MOST_NETWORKS]; /* and so are its results */
     float *mean;
     int64_t mean_room;
-    int32_t *symbols; /* of all its answers in this call */
-    int64_t symbol_count, symbol_room;
-    attn_status status; /* of the last batch, and its number: for the caller */
-    int64_t failed;
+    at_said said;
 } at_beam_worker;
-
-/* An answer: `count` symbols of a worker from `first` on. */
-typedef struct at_found_answer {
-    double score;
-    const at_beam_worker *worker;
-    int64_t first, count;
-    int ended;
-} at_found_answer;
 
 /* Makes a worker ready for a job; an all-0 one is new. */
 attn_status at_beam_prepare(at_beam_worker *worker, attn_context *context, const at_beam_job *job);

@@ -1,5 +1,6 @@
-/* ctc_predict.c: answers without a decoder: sources go through the networks in batches of like length, the
- * probabilities of rows are averaged over the networks, and threads search sequence by sequence. */
+/* ctc_predict.c: answers without a decoder: sources go through the networks in batches of like length, side
+ * by side (work.h), the probabilities of rows are averaged over the networks, and each sequence is searched.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -8,10 +9,11 @@
 #include "base/parallel.h"
 #include "heads/ctc.h"
 #include "heads/ctc_search.h"
+#include "heads/work.h"
 
 enum { ROWS_PER_BATCH = 2048 };
 
-/* What is kept from call to call. */
+/* What a worker keeps from call to call. */
 typedef struct ctc_state {
     at_ctc_memory *memories; /* [memory_count]: one a thread */
     int memory_count;
@@ -23,7 +25,7 @@ typedef struct ctc_state {
     int64_t mean_room;
     double *sums; /* of alignments */
     int64_t sum_room;
-    at_joined text;
+    at_said said;
 } ctc_state;
 
 void at_ctc_free_state(attn_context *context, void *state) {
@@ -35,7 +37,7 @@ void at_ctc_free_state(attn_context *context, void *state) {
     at_release(context, own->symbols);
     at_release(context, own->mean);
     at_release(context, own->sums);
-    at_release(context, own->text.bytes);
+    at_said_free(context, &own->said);
     at_release(context, own);
 }
 
@@ -43,10 +45,11 @@ typedef struct job {
     const at_head *head;
     const at_forward *forward;
     const at_encoded *encoded;
-    at_work *work;
-    ctc_state *state;
+    const at_work *whole; /* has the segments and the plan */
     attn_search_options options;
-    at_sequence_answers *answers;
+    at_found_answers found;
+    at_work *work; /* of who runs the batch, and its state */
+    ctc_state *state;
     at_ctc_rows rows; /* of the batch */
 } job;
 
@@ -157,84 +160,105 @@ static attn_status make_room(job *now) {
 /* ---- answers ---- */
 
 /* Where each symbol begins. Rows beyond the longest source were not seen: they have 0. */
-static attn_status align(job *now, int64_t sequence, int64_t all_rows, at_hypothesis *one) {
-    at_sequence_answers *answers = now->answers;
+static attn_status align(const job *now, int64_t sequence, int64_t all_rows, at_found_answer *one) {
+    at_said *said = &now->state->said;
     attn_context *context = now->work->context;
     at_ctc_rows rows = rows_of(now, sequence);
     if (one->count == 0) return ATTN_OK; /* it has none */
-    attn_status status =
-        at_grow(context, &answers->alignments, &answers->alignment_room,
-                answers->alignment_count + one->count * all_rows, sizeof(float), "an alignment");
+    int64_t numbers = one->count * all_rows;
+    attn_status status = at_grow(context, &said->alignments, &said->alignment_room,
+                                 said->alignment_count + numbers, sizeof(float), "an alignment");
     if (status == ATTN_OK)
         status = at_grow(context, &now->state->sums, &now->state->sum_room,
                          (rows.rows + 2) * (2 * one->count + 1), sizeof *now->state->sums, "an alignment");
     if (status != ATTN_OK) return status;
-    float *into = answers->alignments + answers->alignment_count;
-    memset(into, 0, (size_t)(one->count * all_rows) * sizeof *into);
-    at_ctc_align(&rows, answers->symbols + one->first, one->count, now->state->sums, into, all_rows);
-    one->alignment = answers->alignment_count;
-    one->rows = all_rows;
-    answers->alignment_count += one->count * all_rows;
+    float *into = said->alignments + said->alignment_count;
+    memset(into, 0, (size_t)numbers * sizeof *into);
+    at_ctc_align(&rows, said->symbols + one->first, one->count, now->state->sums, into, all_rows);
+    one->alignment = said->alignment_count;
+    said->alignment_count += numbers;
     return ATTN_OK;
 }
 
-static attn_status keep_answers(job *now, int64_t sequence, int64_t example) {
-    const ctc_state *state = now->state;
-    at_ctc_rows rows = rows_of(now, sequence);
-    const int64_t *offsets = now->encoded->offsets;
+static attn_status keep_answers(const job *now, int64_t sequence, int64_t segment) {
+    ctc_state *state = now->state;
+    at_said *said = &state->said;
+    int64_t example = now->whole->segments.list[segment].example;
+    const int64_t *offsets = now->encoded->offsets + example;
+    int64_t rows = rows_of(now, sequence).rows;
     attn_status status = ATTN_OK;
     for (int64_t a = 0; a < state->counts[sequence] && status == ATTN_OK; a++) {
         const at_ctc_found *found = &state->found[sequence * now->options.n_best + a];
-        status = at_sequence_keep_answer(now->answers, &now->state->text, example,
-                                         symbols_of(now, sequence) + a * rows.rows, found->count,
-                                         found->score, found->ended);
-        if (status == ATTN_OK && now->options.alignment)
-            status = align(now, sequence, offsets[example + 1] - offsets[example],
-                           &now->answers->list[example * now->answers->n_best + a]);
+        at_found_answer *one = &now->found.list[segment * now->options.n_best + a];
+        status = at_grow(now->work->context, &said->symbols, &said->symbol_room,
+                         said->symbol_count + found->count, sizeof *said->symbols, "answers");
+        if (status != ATTN_OK) return status;
+        if (found->count)
+            memcpy(said->symbols + said->symbol_count, symbols_of(now, sequence) + a * rows,
+                   (size_t)found->count * sizeof *said->symbols);
+        *one = (at_found_answer){found->score, said, said->symbol_count, found->count, -1, found->ended};
+        said->symbol_count += found->count;
+        if (now->options.alignment) status = align(now, sequence, offsets[1] - offsets[0], one);
     }
+    now->found.counts[segment] = state->counts[sequence];
     return status;
 }
 
+static attn_status prepare(void *user, at_work *worker) {
+    (void)user;
+    if (!worker->state) worker->state = at_allocate(worker->context, 1, sizeof(ctc_state), "answers");
+    ctc_state *state = worker->state;
+    if (!state) return ATTN_OUT_OF_MEMORY;
+    state->said.symbol_count = state->said.alignment_count = 0;
+    return ATTN_OK;
+}
+
 /* Nothing is answered to nothing: the empty sources, which stand at the end. */
-static attn_status answer_batch(job *now, int64_t batch) {
-    at_work *work = now->work;
-    const int64_t *order = work->plan.order + work->plan.first[batch];
-    int64_t all = work->plan.first[batch + 1] - work->plan.first[batch], count = all;
-    attn_status status = ATTN_OK;
-    for (; count > 0 && work->segments.list[order[count - 1]].count == 0 && status == ATTN_OK; count--)
-        status = at_sequence_keep_answer(now->answers, &now->state->text,
-                                         work->segments.list[order[count - 1]].example, NULL, 0, 0, 1);
-    if (count == 0 || status != ATTN_OK) return status;
-    status = now->forward->fill(now->forward, now->encoded, &work->segments, order, count, work->batch);
-    if (status == ATTN_OK) status = run_networks(now);
-    if (status == ATTN_OK) status = make_room(now);
+static attn_status answer_batch(void *user, at_work *worker, int64_t batch) {
+    job now = *(const job *)user;
+    const at_plan *plan = &now.whole->plan;
+    const at_segments *segments = &now.whole->segments;
+    const int64_t *order = plan->order + plan->first[batch];
+    int64_t count = plan->first[batch + 1] - plan->first[batch];
+    while (count > 0 && segments->list[order[count - 1]].count == 0) count--;
+    if (count == 0) return ATTN_OK;
+    now.work = worker;
+    now.state = worker->state;
+    attn_status status = now.forward->fill(now.forward, now.encoded, segments, order, count, worker->batch);
+    if (status == ATTN_OK) status = run_networks(&now);
+    if (status == ATTN_OK) status = make_room(&now);
     if (status != ATTN_OK) return status;
-    double operations = 200.0 * (double)(now->rows.rows * (now->options.beam * now->options.beam + 10));
-    at_parallel(work->context->pool, at_threads_for(work->context, operations), count, search_task, now);
-    for (int64_t s = 0; s < count && status == ATTN_OK; s++)
-        status = keep_answers(now, s, work->segments.list[order[s]].example);
+    double operations = 200.0 * (double)(now.rows.rows * (now.options.beam * now.options.beam + 10));
+    at_parallel(worker->context->pool, at_threads_for(worker->context, operations), count, search_task, &now);
+    for (int64_t s = 0; s < count && status == ATTN_OK; s++) status = keep_answers(&now, s, order[s]);
     return status;
 }
 
 attn_status at_ctc_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                            const at_encoded *encoded, const void *settings, at_answers **answers) {
-    job now = {.head = heads[0], .forward = forward, .encoded = encoded, .work = work};
+    job now = {.head = heads[0], .forward = forward, .encoded = encoded, .whole = work};
+    at_tasks tasks = {.divisible = 1, .prepare = prepare, .run = answer_batch, .user = &now};
     attn_context *context = work->context;
     (void)count;
     attn_status status = at_sequence_options(context, encoded, settings, &now.options);
-    if (status == ATTN_OK && !work->state) {
-        work->state = at_allocate(context, 1, sizeof(ctc_state), "answers");
-        if (!work->state) status = ATTN_OUT_OF_MEMORY;
-    }
     if (status == ATTN_OK)
         status =
             at_sequence_make_answers(heads[0], context, encoded->examples, &now.options, settings, answers);
-    if (status != ATTN_OK) return status;
-    now.state = work->state;
-    now.answers = (at_sequence_answers *)(void *)*answers;
-    status =
-        at_segments_make(context, encoded->examples, encoded->offsets, forward->longest, 0, &work->segments);
+    if (status == ATTN_OK)
+        status = at_segments_make(context, encoded->examples, encoded->offsets, forward->longest, 0,
+                                  &work->segments);
+    if (status == ATTN_OK)
+        status = at_found_create(context, work->segments.count, now.options.n_best, &now.found);
     if (status == ATTN_OK) status = at_plan_make(context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
-    for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) status = answer_batch(&now, b);
+    if (status == ATTN_OK) {
+        tasks.count = work->plan.batches;
+        tasks.large = at_work_large(work);
+    }
+    status = at_work_run(forward, work, status, &tasks);
+    at_sequence_answers *made = (at_sequence_answers *)(void *)*answers;
+    if (status == ATTN_OK) status = at_sequence_keep(work, encoded, &now.found, made);
+    if (status == ATTN_OK && now.options.alignment)
+        status = at_work_join(work, status, made->alignments, made->alignment_count, sizeof(float));
+    at_found_free(context, &now.found);
     return status;
 }

@@ -160,6 +160,8 @@ typedef struct at_work {
      * by a trainer, else made when first needed. */
     struct at_work *workers;
     struct at_parts *parts; /* NULL: the workers are lent */
+    attn_status status;     /* of a worker: of the task that failed, and its number */
+    int64_t failed;
     /* Ranks that answer together: each runs some of the batches, then `join` puts together what they have:
      * count bytes that are 0 where this rank has nothing, afterwards those of all. ranks 0 or 1: there is
      * only this one. */

@@ -6,6 +6,7 @@
  * before a line that does not fit leaks that line's length.
  */
 #include "heads/next.h"
+#include "heads/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -180,13 +181,20 @@ static const at_metric metrics[] = {{"bits_per_byte", 0, 0, 0},
                                     {"unknown_units", 0, 1, 0},
                                     {NULL, 0, 0, 0}};
 
-/* -log p of all symbols together (natural logarithm), and how many were predicted. */
+/* -log p of the symbols of a batch together (natural logarithm), and how many of them are unknown. */
 typedef struct surprise {
     double loss;
-    int64_t symbols, unknown;
-    double *likelihood;
-    int64_t likelihood_room;
+    int64_t unknown;
 } surprise;
+
+typedef struct measuring {
+    const at_head *head;
+    const at_forward *forward;
+    const at_encoded *encoded;
+    const at_work *whole; /* has the segments and the plan */
+    const int32_t *symbols;
+    surprise *batches; /* [batches] */
+} measuring;
 
 static int64_t characters(const char *unit) {
     int64_t count = 0;
@@ -194,77 +202,111 @@ static int64_t characters(const char *unit) {
     return count;
 }
 
-/* -log of the mean of the networks' probabilities, summed over the rows of a batch. */
-static attn_status predict_batch(const at_head *head, const at_forward *forward, at_work *work,
-                                 const int32_t *symbols, surprise *sum) {
-    int64_t rows = work->batch->rows;
-    attn_status status = at_grow(work->context, &sum->likelihood, &sum->likelihood_room, rows,
-                                 sizeof *sum->likelihood, "running text");
-    if (status != ATTN_OK) return status;
-    for (int64_t r = 0; r < rows; r++) sum->likelihood[r] = 0;
-    for (int n = 0; n < forward->networks; n++) {
+/* Adds the networks' probabilities of the symbols that follow the rows of a batch to `likelihood`, which is
+ * 0.
+ */
+static attn_status add_likelihood(const measuring *now, at_work *work, const int64_t *order,
+                                  double *likelihood) {
+    const at_segment *segments = now->whole->segments.list;
+    const int networks = now->forward->networks;
+    for (int n = 0; n < networks; n++) {
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
-        attn_variable *x = forward->rows(forward, n, work->tape, work->batch);
-        attn_variable *scores =
-            attn_tape_log_softmax(work->tape, at_sequence_scores(head, head->layers[n], work->tape, x));
-        status = attn_tape_status(work->tape);
+        attn_variable *x = now->forward->rows(now->forward, n, work->tape, work->batch);
+        attn_variable *scores = attn_tape_log_softmax(
+            work->tape, at_sequence_scores(now->head, now->head->layers[n], work->tape, x));
+        attn_status status = attn_tape_status(work->tape);
         if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
         status = at_host_rows_of(scores, &work->host);
         if (status != ATTN_OK) return status;
         const float *row = work->host.data;
-        for (int64_t r = 0; r < rows; r++, row += work->host.stride)
-            sum->likelihood[r] += exp((double)row[symbols[r]]) / forward->networks;
+        double *into = likelihood;
+        for (int64_t s = 0; s < work->batch->sequences; s++) {
+            const at_segment *segment = &segments[order[s]];
+            for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
+                *into++ += exp((double)row[now->symbols[u]]) / networks;
+                row += work->host.stride;
+            }
+        }
     }
-    for (int64_t r = 0; r < rows; r++) {
-        if (sum->likelihood[r] != sum->likelihood[r])
-            return at_fail(work->context, ATTN_NOT_FINITE,
-                           "the model says what is not a number: its weights are broken");
-        sum->loss -= log(sum->likelihood[r] > 1e-300 ? sum->likelihood[r] : 1e-300);
-    }
-    sum->symbols += rows;
     return ATTN_OK;
 }
 
+/* -log of the mean of the networks' probabilities, summed over the rows of a batch. */
+static attn_status measure_batch(void *user, at_work *worker, int64_t number) {
+    const measuring *now = user;
+    const at_plan *plan = &now->whole->plan;
+    const int64_t *order = plan->order + plan->first[number];
+    int64_t count = plan->first[number + 1] - plan->first[number];
+    attn_status status =
+        now->forward->fill(now->forward, now->encoded, &now->whole->segments, order, count, worker->batch);
+    if (status != ATTN_OK) return status;
+    int64_t rows = worker->batch->rows;
+    surprise sum = {0, 0};
+    for (int64_t s = 0; s < count; s++) {
+        const at_segment *segment = &now->whole->segments.list[order[s]];
+        for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
+            if (now->symbols[u] != 0) continue;
+            sum.loss +=
+                UNSEEN_BITS * log(2.0) * (double)characters(now->forward->row_name(now->encoded, u + 1));
+            sum.unknown++;
+        }
+    }
+    double *likelihood = at_allocate(worker->context, rows, sizeof *likelihood, "running text");
+    status = likelihood ? add_likelihood(now, worker, order, likelihood) : ATTN_OUT_OF_MEMORY;
+    for (int64_t r = 0; r < rows && status == ATTN_OK; r++) {
+        if (likelihood[r] != likelihood[r])
+            status = at_fail(worker->context, ATTN_NOT_FINITE,
+                             "the model says what is not a number: its weights are broken");
+        sum.loss -= log(likelihood[r] > 1e-300 ? likelihood[r] : 1e-300);
+    }
+    at_release(worker->context, likelihood);
+    now->batches[number] = sum;
+    return status;
+}
+
+/* Sums of batches are added in their order, whoever computed them. */
 static attn_status measure(const at_head *head, const at_forward *forward, at_work *work,
-                           const at_encoded *encoded, at_targets *targets, surprise *sum) {
-    at_next_targets *own = (at_next_targets *)(void *)targets;
+                           const at_encoded *encoded, const at_targets *targets, surprise *sum) {
+    measuring now = {head, forward, encoded, work, ((const at_next_targets *)(const void *)targets)->symbols,
+                     NULL};
+    at_tasks tasks = {.divisible = 1, .run = measure_batch, .user = &now};
     attn_status status = at_next_segments(head, forward, encoded, targets, &work->segments);
     if (status == ATTN_OK)
         status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
-    for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++) {
-        const int64_t *order = work->plan.order + work->plan.first[b];
-        int64_t count = work->plan.first[b + 1] - work->plan.first[b];
-        status = forward->fill(forward, encoded, &work->segments, order, count, work->batch);
-        if (status == ATTN_OK) status = gather(head, targets, &work->segments, order, count, work->batch);
-        for (int64_t s = 0; s < count && status == ATTN_OK; s++) {
-            const at_segment *segment = &work->segments.list[order[s]];
-            for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
-                if (own->symbols[u] != 0) continue;
-                sum->loss += UNSEEN_BITS * log(2.0) * (double)characters(forward->row_name(encoded, u + 1));
-                sum->unknown++;
-            }
-        }
-        if (status == ATTN_OK) status = predict_batch(head, forward, work, own->batch_symbols, sum);
+    if (status == ATTN_OK) {
+        tasks.count = work->plan.batches;
+        tasks.large = at_work_large(work);
+        now.batches = at_allocate(work->context, tasks.count, sizeof *now.batches, "running text");
+        if (!now.batches) status = ATTN_OUT_OF_MEMORY;
     }
+    status = at_work_run(forward, work, status, &tasks);
+    if (status == ATTN_OK) status = at_work_join(work, status, now.batches, tasks.count, sizeof *now.batches);
+    for (int64_t b = 0; b < tasks.count && status == ATTN_OK; b++) {
+        sum->loss += now.batches[b].loss;
+        sum->unknown += now.batches[b].unknown;
+    }
+    at_release(work->context, now.batches);
     return status;
 }
 
 static attn_status report(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                           const at_encoded *encoded, at_targets *const *targets, const void *settings,
                           at_effort effort, attn_report *report) {
-    surprise sum = {.loss = 0};
+    surprise sum = {0, 0};
+    int64_t symbols = 0;
     (void)count;
     (void)settings;
     (void)effort;
     attn_status status = measure(heads[0], forward, work, encoded, targets[0], &sum);
-    at_release(work->context, sum.likelihood);
-    double a_symbol = sum.loss / (double)(sum.symbols ? sum.symbols : 1);
+    for (int64_t s = 0; s < work->segments.count && status == ATTN_OK; s++)
+        symbols += work->segments.list[s].count;
+    double a_symbol = sum.loss / (double)(symbols ? symbols : 1);
     const double values[] = {sum.loss / log(2.0) / (double)(encoded->bytes ? encoded->bytes : 1),
                              exp(a_symbol), a_symbol, (double)sum.unknown};
     for (int i = 0; i < 4 && status == ATTN_OK; i++)
         status = at_report_add(report, 0, metrics[i].name, values[i]);
-    at_report_rows(report, sum.symbols);
-    at_report_compared(report, 0, sum.symbols);
+    at_report_rows(report, symbols);
+    at_report_compared(report, 0, symbols);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "heads/next.h"
+#include "heads/work.h"
 
 void attn_sampling_options_init(attn_sampling_options *options) {
     if (!options) return;
@@ -41,6 +42,8 @@ typedef struct next_state {
     choice *choices;     /* [symbols] */
     at_joined text;
     int64_t ready; /* bytes of the text that the caller has seen */
+    char *said;    /* continuations of examples, one after another */
+    int64_t said_count, said_room;
 } next_state;
 
 void at_next_free_state(attn_context *context, void *state) {
@@ -48,6 +51,7 @@ void at_next_free_state(attn_context *context, void *state) {
     at_release(context, own->probability);
     at_release(context, own->choices);
     at_release(context, own->text.bytes);
+    at_release(context, own->said);
     at_release(context, own);
 }
 
@@ -55,11 +59,9 @@ static int64_t symbols_of(const at_head *head) { return head->source->vocabulary
 
 static attn_status begin(const at_head *head, const at_forward *forward, at_work *work) {
     attn_context *context = work->context;
+    if (!work->state) work->state = at_allocate(context, 1, sizeof(next_state), "a continuation");
     next_state *state = work->state;
-    if (!state) {
-        state = work->state = at_allocate(context, 1, sizeof *state, "a continuation");
-        if (!state) return ATTN_OUT_OF_MEMORY;
-    }
+    if (!state) return ATTN_OUT_OF_MEMORY;
     if (!state->probability) /* also where memory ran out the last time */
         state->probability =
             at_allocate(context, symbols_of(head), sizeof *state->probability, "probabilities");
@@ -192,29 +194,93 @@ static attn_status continue_example(const at_head *head, const at_forward *forwa
     return status == ATTN_OK ? go_on(head, forward, work, options, end - first > 1, text) : status;
 }
 
+/* A continuation, where it was said. */
+typedef struct continuation {
+    const next_state *by;
+    int64_t first;
+} continuation;
+
+typedef struct continuing {
+    const at_head *head;
+    const at_forward *forward;
+    const at_encoded *encoded;
+    attn_sampling_options options;
+    continuation *list; /* [examples] */
+    int64_t *lengths;   /* [examples]: bytes, with the 0 at the end */
+} continuing;
+
+static attn_status forget_said(void *user, at_work *worker) {
+    (void)user;
+    if (worker->state) ((next_state *)worker->state)->said_count = 0;
+    return ATTN_OK;
+}
+
+static attn_status continue_task(void *user, at_work *worker, int64_t example) {
+    const continuing *now = user;
+    const char *text;
+    attn_status status =
+        continue_example(now->head, now->forward, worker, now->encoded, example, &now->options, &text);
+    if (status != ATTN_OK) return status;
+    next_state *state = worker->state;
+    int64_t bytes = (int64_t)strlen(text) + 1;
+    status =
+        at_grow(worker->context, &state->said, &state->said_room, state->said_count + bytes, 1, "a text");
+    if (status != ATTN_OK) return status;
+    memcpy(state->said + state->said_count, text, (size_t)bytes);
+    now->list[example] = (continuation){state, state->said_count};
+    now->lengths[example] = bytes;
+    state->said_count += bytes;
+    return ATTN_OK;
+}
+
+/* The texts of all ranks, in the order of the examples. */
+static attn_status keep_texts(const continuing *now, at_work *work, at_sequence_answers *answers) {
+    attn_context *context = work->context;
+    int64_t examples = now->encoded->examples, all = 0, at = 0;
+    attn_status status = at_work_join(work, ATTN_OK, now->lengths, examples, sizeof *now->lengths);
+    if (status != ATTN_OK) return status;
+    for (int64_t e = 0; e < examples; e++) all += now->lengths[e];
+    char *bytes = at_allocate(context, all, 1, "answers");
+    for (int64_t e = 0; e < examples && bytes; at += now->lengths[e++])
+        if (now->list[e].by)
+            memcpy(bytes + at, now->list[e].by->said + now->list[e].first, (size_t)now->lengths[e]);
+    status = at_work_join(work, bytes ? ATTN_OK : ATTN_OUT_OF_MEMORY, bytes, all, 1);
+    at = 0;
+    for (int64_t e = 0; e < examples && status == ATTN_OK; at += now->lengths[e++]) {
+        status = at_strings_add(context, &answers->texts, bytes + at, (size_t)now->lengths[e] - 1);
+        answers->list[e] = (at_hypothesis){.score = NAN, .text = e, .alignment = -1, .ended = 1};
+        answers->counts[e] = 1;
+    }
+    at_release(context, bytes);
+    return status;
+}
+
+/* Prompts are continued side by side; but who watches sees one after the other. */
 attn_status at_next_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                             const at_encoded *encoded, const void *settings, at_answers **answers) {
     attn_context *context = work->context;
-    attn_sampling_options options;
+    int64_t examples = encoded->examples;
+    continuing now = {.head = heads[0], .forward = forward, .encoded = encoded};
+    at_tasks tasks = {.count = examples, .prepare = forget_said, .run = continue_task, .user = &now};
     (void)count;
-    attn_sampling_options_init(&options);
-    if (settings) options = *(const attn_sampling_options *)settings;
+    attn_sampling_options_init(&now.options);
+    if (settings) now.options = *(const attn_sampling_options *)settings;
+    if (now.options.watch) tasks.large = examples;
     at_sequence_answers *made = at_allocate(context, 1, sizeof *made, "answers");
-    if (!made) return ATTN_OUT_OF_MEMORY;
+    if (!made) return at_work_run(forward, work, ATTN_OUT_OF_MEMORY, &tasks);
     made->answers = (at_answers){heads[0], context};
     *answers = &made->answers;
-    made->examples = encoded->examples;
+    made->examples = examples;
     made->n_best = 1;
-    made->list = at_allocate(context, encoded->examples, sizeof *made->list, "answers");
-    made->counts = at_allocate(context, encoded->examples, sizeof *made->counts, "answers");
-    attn_status status = made->list && made->counts ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    for (int64_t e = 0; e < encoded->examples && status == ATTN_OK; e++) {
-        const char *text;
-        status = continue_example(heads[0], forward, work, encoded, e, &options, &text);
-        if (status == ATTN_OK) status = at_strings_add(context, &made->texts, text, strlen(text));
-        made->list[e] = (at_hypothesis){.score = NAN, .text = e, .alignment = -1, .ended = 1};
-        made->counts[e] = 1;
-    }
+    made->list = at_allocate(context, examples, sizeof *made->list, "answers");
+    made->counts = at_allocate(context, examples, sizeof *made->counts, "answers");
+    now.list = at_allocate(context, examples, sizeof *now.list, "answers");
+    now.lengths = at_allocate(context, examples, sizeof *now.lengths, "answers");
+    attn_status status = made->list && made->counts && now.list && now.lengths ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    status = at_work_run(forward, work, status, &tasks);
+    if (status == ATTN_OK) status = keep_texts(&now, work, made);
+    at_release(context, now.list);
+    at_release(context, now.lengths);
     return status;
 }
 

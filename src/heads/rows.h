@@ -34,7 +34,7 @@ typedef struct at_row_targets {
 typedef struct at_spread {
     double *values;            /* standard deviations: [places][columns] */
     int64_t columns;           /* labels: one each; else 1, of the answer */
-    struct at_member *members; /* of a batch: [rows][width] */
+    struct at_member *members; /* of a batch: [rows][width]; a worker's */
     int64_t member_room;
 } at_spread;
 
@@ -44,14 +44,16 @@ typedef struct at_row_answers {
     int32_t *classes;     /* class, labels, crf: [places] */
     double *numbers;      /* number: [places] */
     float *probabilities; /* labels, and others if asked for: [places][labels] */
-    float *mean;          /* of several networks: the mean of their answers for a batch */
-    int64_t mean_room;
     at_spread spread;
     /* Of a report, where the kind says so: what was thought of the truth, which is `truth` of the targets. */
     const int32_t *truth;
     float *likelihood; /* class: [places]; 0 of a label that the head does not know */
     float *positive;   /* class, of two labels: [places] */
-    float *row;        /* [labels], to work in */
+    /* What only a worker's view of the answers has (rows_predict.c): memory to work in. */
+    float *mean; /* of several networks: the mean of their answers for a batch */
+    int64_t mean_room;
+    float *row; /* [labels] */
+    int64_t row_room;
 } at_row_answers;
 
 typedef struct at_row_settings {

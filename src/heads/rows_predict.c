@@ -1,7 +1,7 @@
 /* rows_predict.c: the answers of heads of rows for encoded examples, and how right they are.
  *
- * Sequences go through the networks in batches of like length, longest first; the answers are put back where
- * their rows or examples stand.
+ * Sequences go through the networks in batches of like length, longest first, side by side (work.h); the
+ * answers are put back where their rows or examples stand.
  */
 #include <math.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "heads/rows.h"
+#include "heads/work.h"
 
 enum { ROWS_PER_BATCH = 2048 };
 
@@ -26,11 +27,9 @@ void at_rows_free_answers(at_answers *answers) {
     at_release(context, rows->classes);
     at_release(context, rows->numbers);
     at_release(context, rows->probabilities);
-    at_release(context, rows->mean);
     at_spread_free(context, &rows->spread);
     at_release(context, rows->likelihood);
     at_release(context, rows->positive);
-    at_release(context, rows->row);
     at_release(context, rows);
 }
 
@@ -38,11 +37,9 @@ void at_rows_free_answers(at_answers *answers) {
 static attn_status add_likelihood(attn_context *context, const at_row_targets *truth, at_row_answers *into) {
     into->truth = truth->classes;
     into->likelihood = at_allocate(context, into->places, sizeof *into->likelihood, "probabilities");
-    into->row = at_allocate(context, into->labels, sizeof *into->row, "probabilities");
     if (into->labels == 2)
         into->positive = at_allocate(context, into->places, sizeof *into->positive, "probabilities");
-    return into->likelihood && into->row && (into->labels != 2 || into->positive) ? ATTN_OK
-                                                                                  : ATTN_OUT_OF_MEMORY;
+    return into->likelihood && (into->labels != 2 || into->positive) ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
 /* truth: NULL, or the targets that the answers are to be compared with. */
@@ -74,23 +71,68 @@ typedef struct job {
     at_head *const *heads;
     int count;
     const at_forward *forward;
-    at_work *work;
+    const at_encoded *encoded;
+    at_work *whole; /* has the segments and the plan */
+    at_work *work;  /* of who runs the batch */
     at_answers **answers;
     const int64_t *order; /* the segments of the batch */
 } job;
 
-/* What a head keeps from batch to batch, for those that decode a batch as a whole. */
+/* What a worker keeps from batch to batch and from call to call. */
 typedef struct rows_state {
-    int32_t *path;
+    at_row_answers *views; /* [view_count], one a head: the answers, with memory of its own to work in */
+    int view_count;
+    int32_t *path; /* of heads that decode a batch as a whole */
     float *marginals;
     int64_t path_room, marginal_room;
 } rows_state;
 
 void at_rows_free_state(attn_context *context, void *state) {
     rows_state *own = state;
+    for (int i = 0; i < own->view_count; i++) {
+        at_release(context, own->views[i].mean);
+        at_release(context, own->views[i].row);
+        at_release(context, own->views[i].spread.members);
+    }
+    at_release(context, own->views);
     at_release(context, own->path);
     at_release(context, own->marginals);
     at_release(context, own);
+}
+
+/* The view of a worker. */
+static at_row_answers *view_of(const job *now, int number) {
+    return &((rows_state *)now->work->state)->views[number];
+}
+
+static attn_status look(attn_context *context, const at_row_answers *answers, at_row_answers *view) {
+    at_row_answers kept = *view;
+    *view = *answers;
+    view->mean = kept.mean;
+    view->mean_room = kept.mean_room;
+    view->row = kept.row;
+    view->row_room = kept.row_room;
+    view->spread.members = kept.spread.members;
+    view->spread.member_room = kept.spread.member_room;
+    if (!view->likelihood) return ATTN_OK;
+    return at_grow(context, &view->row, &view->row_room, view->labels, sizeof *view->row, "probabilities");
+}
+
+static attn_status prepare(void *user, at_work *worker) {
+    const job *shared = user;
+    attn_context *context = worker->context;
+    if (!worker->state) worker->state = at_allocate(context, 1, sizeof(rows_state), "answers");
+    rows_state *state = worker->state;
+    if (!state) return ATTN_OUT_OF_MEMORY;
+    if (!state->views) {
+        state->views = at_allocate(context, shared->count, sizeof *state->views, "answers");
+        if (!state->views) return ATTN_OUT_OF_MEMORY;
+        state->view_count = shared->count;
+    }
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < shared->count && status == ATTN_OK; i++)
+        status = look(context, at_row_answers_of(shared->answers[i]), &state->views[i]);
+    return status;
 }
 
 /* Calls `put` for every row of the batch with the place where it belongs. */
@@ -98,9 +140,9 @@ static void put_rows(const job *now, int number, const float *rows, int64_t stri
                      int averaged) {
     const at_head *head = now->heads[number];
     const at_batch *batch = now->work->batch;
-    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    at_row_answers *into = view_of(now, number);
     for (int64_t s = 0; s < batch->sequences; s++) {
-        const at_segment *segment = &now->work->segments.list[now->order[s]];
+        const at_segment *segment = &now->whole->segments.list[now->order[s]];
         int64_t count = head->per_row ? segment->count : 1, first = head->per_row ? batch->offsets[s] : s;
         for (int64_t r = 0; r < count; r++) {
             int64_t place = head->per_row ? segment->first + r : segment->example;
@@ -119,7 +161,7 @@ static attn_status add_to_mean(const job *now, int network, int number, const fl
                                int64_t count, int answered) {
     const at_head *head = now->heads[number];
     const at_row_kind *kind = head->kind->rows;
-    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    at_row_answers *into = view_of(now, number);
     attn_context *context = now->work->context;
     int64_t width = kind->width(at_row_head_of(head));
     attn_status status = at_grow(context, &into->mean, &into->mean_room, (count + 1) * width, sizeof(float),
@@ -156,7 +198,7 @@ static attn_status check_finite(attn_context *context, const float *rows, int64_
 /* A head that decodes the rows of a batch together. */
 static attn_status answer_together(const job *now, int network, int number, attn_variable *scores) {
     const at_head *head = now->heads[number];
-    at_row_answers *into = (at_row_answers *)(void *)now->answers[number];
+    at_row_answers *into = view_of(now, number);
     at_work *work = now->work;
     rows_state *state = work->state;
     attn_ragged rows = {work->batch->sequences, work->batch->offsets};
@@ -202,18 +244,38 @@ static attn_status answer_network(const job *now, int network) {
     return status;
 }
 
-static attn_status answer_batch(job *now, const at_encoded *encoded, int64_t number) {
-    at_work *work = now->work;
-    now->order = work->plan.order + work->plan.first[number];
-    int64_t count = work->plan.first[number + 1] - work->plan.first[number];
-    attn_status status =
-        now->forward->fill(now->forward, encoded, &work->segments, now->order, count, work->batch);
+static attn_status answer_batch(void *user, at_work *worker, int64_t number) {
+    const job *shared = user;
+    const at_plan *plan = &shared->whole->plan;
+    job own = *shared, *now = &own;
+    own.work = worker;
+    own.order = plan->order + plan->first[number];
+    attn_status status = now->forward->fill(now->forward, now->encoded, &now->whole->segments, now->order,
+                                            plan->first[number + 1] - plan->first[number], worker->batch);
     for (int n = 0; n < now->forward->networks && status == ATTN_OK; n++) status = answer_network(now, n);
-    for (int i = 0; i < now->count && status == ATTN_OK && now->forward->networks > 1; i++) {
-        const at_row_answers *into = at_row_answers_of(now->answers[i]);
-        put_rows(now, i, into->mean, now->heads[i]->kind->rows->width(at_row_head_of(now->heads[i])), NULL,
-                 1);
-    }
+    for (int i = 0; i < now->count && status == ATTN_OK && now->forward->networks > 1; i++)
+        put_rows(now, i, view_of(now, i)->mean,
+                 now->heads[i]->kind->rows->width(at_row_head_of(now->heads[i])), NULL, 1);
+    return status;
+}
+
+/* Each rank has the answers of its batches, and 0 elsewhere; then all have all. */
+static attn_status join_answers(at_work *work, at_row_answers *own) {
+    int64_t places = own->places, columns = own->spread.columns;
+    const struct {
+        void *numbers;
+        int64_t count;
+        size_t bytes;
+    } arrays[] = {{own->classes, places, sizeof *own->classes},
+                  {own->numbers, places, sizeof *own->numbers},
+                  {own->probabilities, places * own->labels, sizeof *own->probabilities},
+                  {own->spread.values, places * columns, sizeof *own->spread.values},
+                  {own->likelihood, places, sizeof *own->likelihood},
+                  {own->positive, places, sizeof *own->positive}};
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < 6 && status == ATTN_OK; i++)
+        if (arrays[i].numbers)
+            status = at_work_join(work, status, arrays[i].numbers, arrays[i].count, arrays[i].bytes);
     return status;
 }
 
@@ -228,18 +290,20 @@ static attn_status answer_all(at_head *const *heads, int count, const at_forward
                               probabilities, targets ? targets[i] : NULL, &answers[i]);
     for (int i = 0; i < count && status == ATTN_OK && !targets && forward->networks > 1; i++)
         status = at_spread_create(work->context, heads[i]->kind->rows, (at_row_answers *)(void *)answers[i]);
-    if (status == ATTN_OK && !work->state) {
-        work->state = at_allocate(work->context, 1, sizeof(rows_state), "answers");
-        if (!work->state) status = ATTN_OUT_OF_MEMORY;
-    }
     if (status == ATTN_OK)
         status = at_segments_make(work->context, encoded->examples, encoded->offsets, forward->longest,
                                   heads[0]->per_row, &work->segments);
     if (status == ATTN_OK)
         status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
-    job now = {heads, count, forward, work, answers, NULL};
-    for (int64_t b = 0; status == ATTN_OK && b < work->plan.batches; b++)
-        status = answer_batch(&now, encoded, b);
+    job shared = {heads, count, forward, encoded, work, work, answers, NULL};
+    at_tasks tasks = {.divisible = 1, .prepare = prepare, .run = answer_batch, .user = &shared};
+    if (status == ATTN_OK) {
+        tasks.count = work->plan.batches;
+        tasks.large = at_work_large(work);
+    }
+    status = at_work_run(forward, work, status, &tasks);
+    for (int i = 0; i < count && status == ATTN_OK; i++)
+        status = join_answers(work, (at_row_answers *)(void *)answers[i]);
     return status;
 }
 

@@ -86,14 +86,41 @@ attn_status at_sequence_share_targets(const at_targets *targets, attn_context *c
 int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets);
 
 /* Their answers (sequence_predict.c): the options that settings (may be NULL) mean, checked; answers without
- * any; one of `example`, added behind the others that it has: text is memory that is kept. */
+ * any. */
 attn_status at_sequence_options(attn_context *context, const at_encoded *encoded, const void *settings,
                                 attn_search_options *options);
 attn_status at_sequence_make_answers(const at_head *head, attn_context *context, int64_t examples,
                                      const attn_search_options *options, const void *settings,
                                      at_answers **answers);
-attn_status at_sequence_keep_answer(at_sequence_answers *answers, at_joined *text, int64_t example,
-                                    const int32_t *symbols, int64_t count, double score, int ended);
+/* What a worker has found in a call, in memory that it keeps. */
+typedef struct at_said {
+    int32_t *symbols;
+    int64_t symbol_count, symbol_room;
+    float *alignments;
+    int64_t alignment_count, alignment_room;
+} at_said;
+void at_said_free(attn_context *context, at_said *said);
+
+/* An answer: `count` symbols of what a worker said, from `first` on. */
+typedef struct at_found_answer {
+    double score;
+    const at_said *said;
+    int64_t first, count;
+    int64_t alignment; /* count x rows of the source, in said->alignments; -1: none */
+    int ended;
+} at_found_answer;
+
+/* What the workers find: every segment is an example. Nothing is answered to nothing. */
+typedef struct at_found_answers {
+    at_found_answer *list; /* [segments][n_best] */
+    int64_t *counts;       /* [segments] */
+} at_found_answers;
+attn_status at_found_create(attn_context *context, int64_t segments, int64_t n_best, at_found_answers *found);
+void at_found_free(attn_context *context, at_found_answers *found);
+/* sequence_found.c: the answers, of what the workers of all ranks found, and their texts; room for alignments
+ * that is 0 where none was found. It fails in all ranks or in none. */
+attn_status at_sequence_keep(at_work *work, const at_encoded *encoded, const at_found_answers *found,
+                             at_sequence_answers *answers);
 
 static inline at_sequence_head *at_sequence_of(const at_head *head) {
     return (at_sequence_head *)(uintptr_t)head;

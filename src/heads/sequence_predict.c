@@ -1,5 +1,5 @@
 /* sequence_predict.c: answers of their own length: sources in batches, which threads search for by themselves
- * (beam.c), then the text of the answers.
+ * (beam.c, work.h), then the text of the answers.
  *
  * The alignment of an answer is computed by running it through the decoder once more (teacher forcing).
  */
@@ -10,10 +10,9 @@
 
 #include "base/context.h"
 #include "base/memory.h"
-#include "base/parallel.h"
-#include "base/parts.h"
 #include "heads/beam.h"
 #include "heads/search.h"
+#include "heads/work.h"
 
 enum { ROWS_OF_BEAMS = 512, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
@@ -40,12 +39,9 @@ static const at_field fields[] = {
 };
 const at_fields at_sequence_setting_fields = {fields, 6, sizeof(attn_search_options), NULL, 0};
 
-/* What is kept from call to call. */
+/* What a worker keeps from call to call. */
 typedef struct sequence_state {
-    at_beam_worker *workers; /* [worker_count]: one for all threads together, then one for each */
-    int worker_count;
-    at_parts *parts;
-    at_joined text;
+    at_beam_worker beam;
     at_decoding decoding; /* of alignments */
     float *weights;
     int64_t weight_room;
@@ -53,10 +49,7 @@ typedef struct sequence_state {
 
 void at_sequence_free_state(attn_context *context, void *state) {
     sequence_state *own = state;
-    for (int i = 0; i < own->worker_count; i++) at_beam_free(&own->workers[i]);
-    at_parts_destroy(own->parts);
-    at_release(context, own->workers);
-    at_release(context, own->text.bytes);
+    at_beam_free(&own->beam);
     at_decoding_free(context, &own->decoding);
     at_release(context, own->weights);
     at_release(context, own);
@@ -65,140 +58,59 @@ void at_sequence_free_state(attn_context *context, void *state) {
 /* What one call works with. */
 typedef struct job {
     at_beam_job shared;
-    at_work *work;
-    sequence_state *state;
+    at_work *whole; /* has the segments and the plan */
     at_sequence_answers *answers;
 } job;
+
+static attn_status make_state(void *user, at_work *worker) {
+    (void)user;
+    if (!worker->state) worker->state = at_allocate(worker->context, 1, sizeof(sequence_state), "answers");
+    return worker->state ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
 
 /* ---- search ---- */
 
 /* Sources of a batch that are not empty; these stand before the others. */
-static int64_t filled_sources(const job *now, int64_t batch) {
-    const at_plan *plan = &now->work->plan;
-    int64_t first = plan->first[batch], end = plan->first[batch + 1];
-    while (end > first && now->work->segments.list[plan->order[end - 1]].count == 0) end--;
+static int64_t filled_sources(const at_work *work, int64_t batch) {
+    int64_t first = work->plan.first[batch], end = work->plan.first[batch + 1];
+    while (end > first && work->segments.list[work->plan.order[end - 1]].count == 0) end--;
     return end - first;
 }
 
-static attn_status answer_batch(job *now, at_beam_worker *worker, int64_t batch) {
-    int64_t count = filled_sources(now, batch);
-    if (!count) return ATTN_OK;
-    return at_beam_answer(worker, &now->shared, now->work->plan.order + now->work->plan.first[batch], count);
-}
-
-static void answer_task(void *argument, int64_t task, int thread) {
-    job *now = argument;
-    at_beam_worker *worker = &now->state->workers[thread + 1];
-    if (worker->status != ATTN_OK) return;
-    worker->status = answer_batch(now, worker, task + 1);
-    worker->failed = task + 1;
-}
-
-static attn_status make_workers(job *now, attn_context *context, int count) {
-    sequence_state *state = now->state;
-    if (state->worker_count < context->threads + 1) {
-        state->workers = at_allocate(context, context->threads + 1, sizeof *state->workers, "answers");
-        if (!state->workers) return ATTN_OUT_OF_MEMORY;
-        state->worker_count = context->threads + 1;
-    }
-    attn_status status = at_beam_prepare(&state->workers[0], context, &now->shared);
-    if (count > 1 && status == ATTN_OK && !state->parts) status = at_parts_create(context, &state->parts);
-    for (int i = 1; i < count && status == ATTN_OK; i++) {
-        attn_context *part = at_part(state->parts, i - 1);
-        status = at_beam_prepare(&state->workers[i], part, &now->shared);
-        if (status != ATTN_OK) at_fail(context, status, "%s", part->error);
-    }
-    return status;
-}
-
-/* The first batch is answered by all threads together, which also brings the weights into kernel order. Each
- * of the others is one thread's, so that threads do not wait for each other at every step. */
-static attn_status answer_batches(job *now) {
-    attn_context *context = now->work->context;
-    int64_t batches = now->work->plan.batches;
-    int apart = context->threads > 1 && batches > 2;
-    int count = apart ? context->threads + 1 : 1;
-    attn_status status = make_workers(now, context, count);
-    for (int64_t b = 0; b < (apart ? 1 : batches) && status == ATTN_OK; b++)
-        status = answer_batch(now, &now->state->workers[0], b);
-    if (!apart || status != ATTN_OK) return status;
-    at_parallel(context->pool, context->threads, batches - 1, answer_task, now);
-    const at_beam_worker *first = NULL;
-    for (int i = 1; i < count; i++) {
-        const at_beam_worker *worker = &now->state->workers[i];
-        if (worker->status != ATTN_OK && (!first || worker->failed < first->failed)) first = worker;
-    }
-    return first ? at_fail(context, first->status, "%s", first->context->error) : ATTN_OK;
-}
-
-attn_status at_sequence_keep_answer(at_sequence_answers *answers, at_joined *text, int64_t example,
-                                    const int32_t *said, int64_t count, double score, int ended) {
-    attn_context *context = answers->answers.context;
-    const at_symbols *symbols = at_sequence_of(answers->answers.head)->symbols;
-    const at_strings *strings = &symbols->vocabulary.strings;
-    attn_status status = at_grow(context, &answers->symbols, &answers->symbol_room,
-                                 answers->symbol_count + count, sizeof *answers->symbols, "answers");
-    text->count = text->started = 0;
-    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
-        answers->symbols[answers->symbol_count + i] = said[i];
-        status = at_symbols_append(symbols, context, at_string(strings, said[i]),
-                                   at_string_length(strings, said[i]), text);
-    }
-    at_joined_mend(text, 0, 1); /* bytes that are no text */
-    if (status == ATTN_OK)
-        status =
-            at_strings_add(context, &answers->texts, text->count ? text->bytes : "", (size_t)text->count);
+static attn_status prepare(void *user, at_work *worker) {
+    const job *now = user;
+    attn_status status = make_state(user, worker);
     if (status != ATTN_OK) return status;
-    int64_t place = answers->counts[example]++;
-    answers->list[example * answers->n_best + place] =
-        (at_hypothesis){score, answers->symbol_count, count, answers->texts.count - 1, -1, 0, ended};
-    answers->symbol_count += count;
-    return ATTN_OK;
+    return at_beam_prepare(&((sequence_state *)worker->state)->beam, worker->context, &now->shared);
 }
 
-/* Nothing is answered to nothing. */
-static attn_status keep_answers(job *now) {
-    const at_segments *segments = &now->work->segments;
-    at_joined *text = &now->state->text;
-    attn_status status = ATTN_OK;
-    for (int64_t s = 0; s < segments->count && status == ATTN_OK; s++) {
-        int64_t example = segments->list[s].example, count = now->shared.found_counts[s];
-        if (count == 0) status = at_sequence_keep_answer(now->answers, text, example, NULL, 0, 0, 1);
-        for (int64_t a = 0; a < count && status == ATTN_OK; a++) {
-            const at_found_answer *found = &now->shared.found[s * now->answers->n_best + a];
-            const int32_t *said = found->count ? found->worker->symbols + found->first : NULL;
-            status = at_sequence_keep_answer(now->answers, text, example, said, found->count, found->score,
-                                             found->ended);
-        }
-    }
-    return status;
+static attn_status answer_batch(void *user, at_work *worker, int64_t batch) {
+    const job *now = user;
+    int64_t count = filled_sources(now->whole, batch);
+    if (!count) return ATTN_OK;
+    return at_beam_answer(&((sequence_state *)worker->state)->beam, &now->shared,
+                          now->whole->plan.order + now->whole->plan.first[batch], count);
 }
 
 /* ---- alignment ---- */
 
 /* One answer of one example: the cross-attention of its last block, the mean over heads and networks. Rows
  * beyond the longest source were not seen: they have 0. */
-static attn_status align_answer(job *now, int64_t rows_of_source, at_hypothesis *one) {
-    at_sequence_answers *answers = now->answers;
+static attn_status align_answer(const job *now, at_work *work, const at_hypothesis *one) {
+    const at_sequence_answers *answers = now->answers;
     const at_head *head = answers->answers.head;
     const at_forward *forward = now->shared.forward;
-    sequence_state *state = now->state;
-    at_work *work = now->work;
+    sequence_state *state = work->state;
     int64_t keys = work->batch->rows, rows = one->count + 1, heads = head->config.decoder.heads, zero = 0;
     int64_t offsets[] = {one->first, one->first + one->count};
     if (one->count == 0) return ATTN_OK; /* it has none */
     attn_status status =
         at_decoding_make(work->context, answers->symbols, offsets, &zero, 1, &state->decoding);
     if (status == ATTN_OK)
-        status =
-            at_grow(work->context, &answers->alignments, &answers->alignment_room,
-                    answers->alignment_count + one->count * rows_of_source, sizeof(float), "an alignment");
-    if (status == ATTN_OK)
         status = at_grow(work->context, &state->weights, &state->weight_room, heads * rows * keys,
                          sizeof(float), "an alignment");
     if (status != ATTN_OK) return status;
-    float *into = answers->alignments + answers->alignment_count;
-    memset(into, 0, (size_t)(one->count * rows_of_source) * sizeof *into);
+    float *into = answers->alignments + one->alignment;
     for (int n = 0; n < forward->networks; n++) {
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *source = forward->rows(forward, n, work->tape, work->batch);
@@ -209,57 +121,63 @@ static attn_status align_answer(job *now, int64_t rows_of_source, at_hypothesis 
         for (int64_t h = 0; h < heads; h++) {
             const float *weights = state->weights + h * rows * keys;
             for (int64_t i = 0; i < one->count * keys; i++)
-                into[i / keys * rows_of_source + i % keys] += weights[i] / (float)(heads * forward->networks);
+                into[i / keys * one->rows + i % keys] += weights[i] / (float)(heads * forward->networks);
         }
     }
-    one->alignment = answers->alignment_count;
-    one->rows = rows_of_source;
-    answers->alignment_count += one->count * rows_of_source;
     return ATTN_OK;
 }
 
-static attn_status align_all(job *now) {
-    at_sequence_answers *answers = now->answers;
-    const at_encoded *encoded = now->shared.encoded;
-    at_work *work = now->work;
-    attn_status status = ATTN_OK;
-    for (int64_t s = 0; s < work->segments.count && status == ATTN_OK; s++) {
-        int64_t example = work->segments.list[s].example;
-        if (work->segments.list[s].count == 0) continue;
-        status = now->shared.forward->fill(now->shared.forward, encoded, &work->segments, &s, 1, work->batch);
-        for (int64_t a = 0; a < answers->counts[example] && status == ATTN_OK; a++)
-            status = align_answer(now, encoded->offsets[example + 1] - encoded->offsets[example],
-                                  &answers->list[example * answers->n_best + a]);
-    }
+/* Tasks are segments, the longest first. */
+static attn_status align_example(void *user, at_work *worker, int64_t task) {
+    const job *now = user;
+    const at_forward *forward = now->shared.forward;
+    const at_segments *segments = now->shared.segments;
+    const int64_t *order = now->whole->plan.order + task;
+    int64_t example = segments->list[*order].example;
+    if (segments->list[*order].count == 0) return ATTN_OK;
+    attn_status status = forward->fill(forward, now->shared.encoded, segments, order, 1, worker->batch);
+    for (int64_t a = 0; a < now->answers->counts[example] && status == ATTN_OK; a++)
+        status = align_answer(now, worker, &now->answers->list[example * now->answers->n_best + a]);
     return status;
+}
+
+static attn_status align_all(job *now) {
+    at_work *work = now->whole;
+    at_sequence_answers *answers = now->answers;
+    at_tasks tasks = {.count = work->segments.count,
+                      .divisible = 1,
+                      .prepare = make_state,
+                      .run = align_example,
+                      .user = now};
+    attn_status status = at_work_run(now->shared.forward, work, ATTN_OK, &tasks);
+    if (status != ATTN_OK) return status;
+    return at_work_join(work, status, answers->alignments, answers->alignment_count,
+                        sizeof *answers->alignments);
 }
 
 /* ---- all of it ---- */
 
-static attn_status search_all(job *now) {
+static attn_status plan_search(job *now, at_tasks *tasks) {
     at_beam_job *shared = &now->shared;
-    at_work *work = now->work;
+    at_work *work = now->whole;
     attn_context *context = work->context;
     const at_encoded *encoded = shared->encoded;
     attn_status status = at_segments_make(context, encoded->examples, encoded->offsets,
                                           shared->forward->longest, 0, &work->segments);
-    if (status != ATTN_OK) return status;
-    int64_t segments = work->segments.count, n_best = shared->options.n_best;
-    shared->found = at_allocate(context, segments * n_best, sizeof *shared->found, "answers");
-    shared->found_counts = at_allocate(context, segments, sizeof *shared->found_counts, "answers");
-    if (!shared->found || !shared->found_counts) return ATTN_OUT_OF_MEMORY;
+    if (status == ATTN_OK)
+        status = at_found_create(context, work->segments.count, shared->options.n_best, &shared->found);
     int64_t rows = ROWS_OF_BEAMS / shared->options.beam;
-    status = at_plan_make(context, &work->segments, rows < 1 ? 1 : rows, 0, 0, &work->plan);
+    if (status == ATTN_OK)
+        status = at_plan_make(context, &work->segments, rows < 1 ? 1 : rows, 0, 0, &work->plan);
     if (status != ATTN_OK) return status;
     shared->segments = &work->segments;
-    for (int64_t b = 0; b < work->plan.batches; b++) {
-        int64_t count = filled_sources(now, b);
+    tasks->large = at_work_large(work);
+    for (int64_t b = 0; b < work->plan.batches; b++) { /* the empty sources are in the last batches */
+        int64_t count = filled_sources(work, b);
         if (count > shared->largest) shared->largest = count;
+        if (count > 0) tasks->count = b + 1;
     }
-    if (shared->largest > 0) status = answer_batches(now);
-    if (status == ATTN_OK) status = keep_answers(now);
-    if (status == ATTN_OK && shared->options.alignment) status = align_all(now);
-    return status;
+    return ATTN_OK;
 }
 
 attn_status at_sequence_make_answers(const at_head *head, attn_context *context, int64_t examples,
@@ -309,22 +227,18 @@ attn_status at_sequence_options(attn_context *context, const at_encoded *encoded
 
 attn_status at_sequence_predict(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                                 const at_encoded *encoded, const void *settings, at_answers **answers) {
-    job now = {.shared = {.head = heads[0], .forward = forward, .encoded = encoded}, .work = work};
-    attn_context *context = work->context;
+    job now = {.shared = {.head = heads[0], .forward = forward, .encoded = encoded}, .whole = work};
+    at_tasks tasks = {.divisible = 1, .prepare = prepare, .run = answer_batch, .user = &now};
     (void)count;
-    attn_status status = at_sequence_options(context, encoded, settings, &now.shared.options);
-    if (status == ATTN_OK && !work->state) {
-        work->state = at_allocate(context, 1, sizeof(sequence_state), "answers");
-        if (!work->state) status = ATTN_OUT_OF_MEMORY;
-    }
+    attn_status status = at_sequence_options(work->context, encoded, settings, &now.shared.options);
     if (status == ATTN_OK)
-        status = at_sequence_make_answers(heads[0], context, encoded->examples, &now.shared.options, settings,
-                                          answers);
-    if (status != ATTN_OK) return status;
-    now.state = work->state;
+        status = at_sequence_make_answers(heads[0], work->context, encoded->examples, &now.shared.options,
+                                          settings, answers);
+    if (status == ATTN_OK) status = plan_search(&now, &tasks);
     now.answers = (at_sequence_answers *)(void *)*answers;
-    status = search_all(&now);
-    at_release(context, now.shared.found);
-    at_release(context, now.shared.found_counts);
+    status = at_work_run(forward, work, status, &tasks);
+    if (status == ATTN_OK) status = at_sequence_keep(work, encoded, &now.shared.found, now.answers);
+    if (status == ATTN_OK && now.shared.options.alignment) status = align_all(&now);
+    at_found_free(work->context, &now.shared.found);
     return status;
 }

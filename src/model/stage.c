@@ -3,6 +3,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "heads/work.h"
 #include "model/model.h"
 
 /* ---- learning ---- */
@@ -136,6 +137,7 @@ void at_work_borrow(attn_context *context, attn_tape *tape, at_batch *batch, at_
 
 void at_work_free(const at_stage *stage, at_work *work) {
     if (!work->context) return;
+    if (work->parts) at_workers_free(&stage->forward, stage->heads[0]->kind, work);
     if (!work->borrowed) attn_tape_destroy(work->tape);
     at_host_rows_free(work->context, &work->host);
     if (work->batch && !work->borrowed) stage->input->kind->free_batch(work->batch);
