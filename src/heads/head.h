@@ -170,6 +170,9 @@ typedef struct at_work {
     void *join_user;
 } at_work;
 
+/* work.c: frees workers that a work made itself (parts is set). kind: of the heads, whose state they have. */
+void at_workers_free(const at_forward *forward, const at_head_kind *kind, at_work *work);
+
 /* ---- a report ---- */
 
 /* report.c: heads add to it, output by output. */

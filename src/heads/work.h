@@ -32,7 +32,4 @@ int64_t at_work_large(const at_work *work);
 /* What the ranks have, put together: see at_work.join. A rank that failed before (status) makes all fail. */
 attn_status at_work_join(at_work *work, attn_status status, void *bytes, int64_t count, size_t element_bytes);
 
-/* Frees workers that the work made itself (parts is set). kind: of the heads, whose state they have. */
-void at_workers_free(const at_forward *forward, const at_head_kind *kind, at_work *work);
-
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/context.h"
 #include "base/memory.h"
-#include "heads/work.h"
 #include "model/model.h"
 
 /* ---- learning ---- */
