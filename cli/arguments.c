@@ -34,6 +34,13 @@ argument_flag argument_size(const char *name, int64_t *bytes, const char *help) 
         .name = name, .kind = ARGUMENT_SIZE, .target.integer = bytes, .value = "SIZE", .help = help};
 }
 
+argument_flag argument_size_or_all(const char *name, int64_t *bytes, const char *help) {
+    argument_flag flag = argument_size(name, bytes, help);
+    flag.value = "SIZE|all";
+    flag.all = true;
+    return flag;
+}
+
 argument_flag argument_number(const char *name, double *number, const char *value, const char *initial,
                               double minimum, double maximum, const char *help) {
     argument_flag flag = {.name = name, .kind = ARGUMENT_NUMBER, .target.number = number, .value = value};
@@ -165,12 +172,18 @@ static bool set_integer(const argument_list *list, const argument_flag *flag, co
 static bool set_size(const argument_list *list, const argument_flag *flag, const char *given) {
     static const char units[] = "KMGT";
     char *end = NULL;
+    if (flag->all && strcmp(given, "all") == 0) {
+        *flag->target.integer = INT64_MAX;
+        return true;
+    }
     errno = 0;
     long long value = strtoll(given, &end, 10);
     const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
     int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
     if (errno != 0 || end == given || end[unit != NULL] != '\0' || value < 1 || value > INT64_MAX >> shift)
-        return refuse(list, flag, given, ": must be a number of bytes like 500, 64K, 100M or 8G");
+        return refuse(list, flag, given,
+                      flag->all ? ": must be a number of bytes like 500, 64K, 100M or 8G, or all"
+                                : ": must be a number of bytes like 500, 64K, 100M or 8G");
     *flag->target.integer = (int64_t)value << shift;
     return true;
 }

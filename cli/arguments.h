@@ -18,10 +18,10 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
 typedef enum argument_kind {
     ARGUMENT_SWITCH,  /* target.on: true if given */
     ARGUMENT_INTEGER, /* target.integer, between lowest and highest */
-    ARGUMENT_SIZE,    /* target.integer, bytes: 500, 64K, 100M, 8G */
-    ARGUMENT_NUMBER,  /* target.number, between minimum and maximum */
-    ARGUMENT_CHOICE,  /* target.choice: the index in choices */
-    ARGUMENT_TEXT     /* target.text: points into the arguments */
+    ARGUMENT_SIZE,   /* target.integer, bytes: 500, 64K, 100M, 8G; INT64_MAX for all, where that is allowed */
+    ARGUMENT_NUMBER, /* target.number, between minimum and maximum */
+    ARGUMENT_CHOICE, /* target.choice: the index in choices */
+    ARGUMENT_TEXT    /* target.text: points into the arguments */
 } argument_kind;
 
 typedef struct argument_flag {
@@ -42,6 +42,7 @@ typedef struct argument_flag {
     int64_t lowest, highest;
     double minimum, maximum;
     const char *const *choices; /* ends with NULL */
+    bool all;                   /* SIZE: "all" is one, too */
     size_t limit; /* TEXT: 0, or so many values go to target.text[0], [1], ...: what follows and is no flag */
     bool repeated; /* then: only one value follows the flag, which may be given again */
 } argument_flag;
@@ -53,6 +54,7 @@ argument_flag argument_integer(const char *name, int64_t *integer, const char *v
                                int64_t lowest, int64_t highest, const char *help);
 /* A number of bytes, at least 1; the target keeps what it holds if it is not given. */
 argument_flag argument_size(const char *name, int64_t *bytes, const char *help);
+argument_flag argument_size_or_all(const char *name, int64_t *bytes, const char *help);
 argument_flag argument_number(const char *name, double *number, const char *value, const char *initial,
                               double minimum, double maximum, const char *help);
 argument_flag argument_choice(const char *name, int *choice, const char *value, const char *initial,

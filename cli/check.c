@@ -10,13 +10,13 @@
 #include "opening.h"
 #include "terminal.h"
 
-enum { SETTINGS = 16, OWN_FLAGS = 4, TASKS = 16 };
+enum { SETTINGS = 16, OWN_FLAGS = 5, TASKS = 16 };
 
 typedef struct check_arguments {
     const char *positional[2]; /* the second: the file of targets, or NULL */
     int task;                  /* 0: any */
     bool skip_bad, json;
-    int64_t limit;
+    int64_t limit, memory;
     const char *name[SETTINGS],
         *value[SETTINGS]; /* values of the configuration that say how files are read */
     int settings;
@@ -178,6 +178,7 @@ int command_check(int count, char **arguments) {
         argument_switch("skip-bad", &given.skip_bad, "wrong lines are no failure, only left out"),
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
+        argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
     };
     argument_list list = {
         .command = "check",
@@ -210,7 +211,8 @@ int command_check(int count, char **arguments) {
         arguments_complain("check", "", attn_last_create_error(), "", NULL);
         return EXIT_FAILED;
     }
-    int code = check(context, &given);
+    int code = opening_memory("check", context, given.memory);
+    if (code == EXIT_DONE) code = check(context, &given);
     attn_context_destroy(context);
     return code;
 }

@@ -136,6 +136,8 @@ static int begin(training_flags *training, const char *encoder, attn_context **c
         arguments_complain(training->command, "", attn_last_create_error(), "", NULL);
         return EXIT_FAILED;
     }
+    int code = opening_memory(training->command, *context, training->memory);
+    if (code != EXIT_DONE) return code;
     /* The same number of steps for all, unless patience is asked for. */
     if (attn_config_create(*context, config) != ATTN_OK ||
         attn_config_set(*config, "training.patience", "0") != ATTN_OK)

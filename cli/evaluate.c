@@ -26,7 +26,7 @@ typedef struct eval_arguments {
     const char *positional[POSITIONALS];
     bool json, confusion, per_class, skip_bad, raw;
     const char *format, *column, *text_column, *split, *split_column, *split_file;
-    int64_t threads, limit;
+    int64_t threads, limit, memory;
     opening_settings settings;
 } eval_arguments;
 
@@ -426,7 +426,7 @@ static int evaluate(attn_context *context, attn_model *model, const eval_argumen
 }
 
 int command_eval(int count, char **arguments) {
-    enum { OWN_FLAGS = 13 };
+    enum { OWN_FLAGS = 14 };
     eval_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
@@ -443,6 +443,7 @@ int command_eval(int count, char **arguments) {
         argument_text("split-file", &given.split_file, "FILE", "a file that says it, a word per example"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
+        argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);
@@ -482,7 +483,8 @@ int command_eval(int count, char **arguments) {
     attn_context *context;
     attn_model *model;
     if (!opening_model("eval", given.positional[MODEL], given.threads, &context, &model)) return EXIT_FAILED;
-    int code = evaluate(context, model, &given);
+    int code = opening_memory("eval", context, given.memory);
+    if (code == EXIT_DONE) code = evaluate(context, model, &given);
     opening_close(context, model);
     return code;
 }

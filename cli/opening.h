@@ -58,4 +58,11 @@ int opening_format(const char *command, const char *kind, const char *format);
 #define OPENING_LIMIT_HELP "what a file may expand to (default 4G, and 200 times its size)"
 void opening_limit(int64_t bytes, attn_reader_options *options);
 
+/* --memory: what data may take of it; 0: it was not given; INT64_MAX: all. EXIT_DONE, or it has said why not.
+ */
+#define OPENING_MEMORY "memory"
+#define OPENING_MEMORY_HELP                                                                                  \
+    "for data; what is more goes to a temporary file (default half of the machine's, all: no bound)"
+int opening_memory(const char *command, attn_context *context, int64_t bytes);
+
 #endif

@@ -18,7 +18,7 @@ typedef struct predict_arguments {
     const char *positional[2];
     bool json, plain, live;
     const char *format, *text_column, *prompt;
-    int64_t threads, limit, rate, chunk;
+    int64_t threads, limit, memory, rate, chunk;
     opening_settings settings;
 } predict_arguments;
 
@@ -324,7 +324,7 @@ static const char about[] =
     "that label frames and look only so far (--window in training).\n";
 
 int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 10 };
+    enum { OWN_FLAGS = 11 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
@@ -339,6 +339,7 @@ int command_predict(int count, char **arguments) {
                          "--live: rows answered together; fewer come sooner, at more work"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
+        argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);
@@ -373,7 +374,8 @@ int command_predict(int count, char **arguments) {
     prediction with = {0};
     if (!opening_model("predict", given.positional[0], given.threads, &with.context, &with.model))
         return EXIT_FAILED;
-    int code = predict(&with, &given);
+    int code = opening_memory("predict", with.context, given.memory);
+    if (code == EXIT_DONE) code = predict(&with, &given);
     attn_predictor_destroy(with.predictor);
     free(with.head);
     opening_close(with.context, with.model);

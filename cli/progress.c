@@ -122,6 +122,16 @@ static void draw_bar(progress *shown, const attn_training_state *state) {
     shown->bar_shown = true;
 }
 
+/* Where the data is, if not all of it is in memory. */
+static void print_data(const attn_context *context) {
+    attn_data_use use = attn_context_data(context);
+    if (use.in_files == 0) return;
+    fprintf(stderr, "data: %.1f MB in memory, %.1f MB in ", (double)use.in_memory / 1e6,
+            (double)use.in_files / 1e6);
+    text_print_error(stderr, use.folder);
+    fputc('\n', stderr);
+}
+
 static void print_ready(const progress *shown, const attn_training_state *state) {
     char units[32], parameters[32];
     progress_count((double)state->train_units, units);
@@ -139,6 +149,7 @@ static void print_ready(const progress *shown, const attn_training_state *state)
                 state->train_examples, units, state->dev_examples, held);
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
+    print_data(shown->context);
     if (state->splitter)
         fputs("a second network learns to split raw text into sentences and words\n", stderr);
     if (state->no_splitter != NULL)

@@ -7,6 +7,7 @@
 #include <attn/trainer.h>
 
 typedef struct progress {
+    const attn_context *context; /* NULL, or where the data is */
     bool quiet;
     bool terminal;  /* standard error is one */
     bool resume;    /* it was asked for */

@@ -118,7 +118,8 @@ static int run_training(attn_context *context, attn_config *config, const train_
     const training_flags *training = &given->training;
     attn_dataset *train = NULL, *dev = NULL;
     attn_trainer *trainer = NULL;
-    progress shown = {.quiet = training->quiet,
+    progress shown = {.context = context,
+                      .quiet = training->quiet,
                       .terminal = isatty(STDERR_FILENO) != 0,
                       .resume = given->resume,
                       .more = given->more != NULL};
@@ -306,7 +307,8 @@ int command_train(int count, char **arguments) {
         fprintf(stderr, "attn train: %s\n", attn_last_create_error());
         return EXIT_FAILED;
     }
-    int code = train_or_show(context, &given);
+    int code = opening_memory("train", context, training->memory);
+    if (code == EXIT_DONE) code = train_or_show(context, &given);
     attn_context_destroy(context);
     return code;
 }

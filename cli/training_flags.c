@@ -22,6 +22,7 @@ int training_flags_add(training_flags *given, argument_flag *flags) {
         argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
         argument_size(OPENING_LIMIT, &given->limit, OPENING_LIMIT_HELP),
+        argument_size_or_all(OPENING_MEMORY, &given->memory, OPENING_MEMORY_HELP),
         argument_integer("threads", &given->threads, "N", "0", 0, 1024, "0: all cores"),
         argument_switch("quiet", &given->quiet, "say nothing but errors"),
     };

@@ -13,7 +13,7 @@
 
 enum {
     TRAINING_SETTINGS = 64,                  /* room for flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 10, /* for all that training_flags_add adds */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 11, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_MOST_FILES = 32, /* of one set */
@@ -36,7 +36,7 @@ typedef struct training_flags {
     int settings;
     const char *config, *time, *vectors, *window, *split_file;
     const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
-    int64_t threads, limit;
+    int64_t threads, limit, memory;
     bool quiet, skip_bad;
 } training_flags;
 

@@ -77,6 +77,33 @@ ATTN_API const char *attn_context_isa(const attn_context *context);
 ATTN_API size_t attn_context_memory(const attn_context *context);
 ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
 
+/* Bounds the memory that data takes: datasets as they are read, and what is made of them for training or
+ * prediction (units, targets, the order of examples). Blocks of it from 1 MiB on (smaller ones where the
+ * bound is below 64 MiB) stay in memory up to three quarters of `bytes`; beyond that they are in temporary
+ * files without a name, which are mapped, and of which up to a quarter of `bytes` is resident at a time.
+ * Results are the same to the bit. Not bounded by it: networks, gradients, the state of optimisers, the
+ * working memory of operators, and the many small blocks.
+ *
+ * folder: of the temporary files; NULL: TMPDIR of the environment, else /var/tmp, or /tmp where that cannot
+ * be written or is kept in memory (tmpfs). Their room is reserved as they grow, so that a full disk is
+ * OUT_OF_MEMORY, with the folder in the text. bytes 0: no bound, as without the call.
+ *
+ * Once for a context, before data is read with it. A thread watches the resident size from the first
+ * temporary file on. Errors: INVALID_ARGUMENT (a second bound, a folder's name too long), OUT_OF_MEMORY,
+ * SYSTEM_ERROR. */
+ATTN_API attn_status attn_context_set_memory(attn_context *context, size_t bytes, const char *folder);
+
+/* What the large blocks of data take now; all 0 without a bound. */
+typedef struct attn_data_use {
+    size_t in_memory, in_files; /* bytes */
+    const char *folder;         /* of the files; valid as long as the context; "" without a bound */
+} attn_data_use;
+ATTN_API attn_data_use attn_context_data(const attn_context *context);
+
+/* Bytes of memory that this process may use: what the machine has, or less where it runs in a container
+ * (control group) with a limit of its own; 0: unknown. */
+ATTN_API size_t attn_machine_memory(void);
+
 ATTN_END_DECLS
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/spill.h"
 
 enum { MAX_THREADS = 1024 };
 
@@ -195,6 +196,7 @@ void attn_context_destroy(attn_context *context) {
     if (!context) return;
     attn_allocator allocator = context->allocator;
     at_pool_destroy(context->pool);
+    at_spill_destroy(context);
     if (context->memory) allocator.release(allocator.user, context->memory);
     allocator.release(allocator.user, context);
 }

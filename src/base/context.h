@@ -21,6 +21,7 @@ struct attn_context {
     const struct at_backend *backend; /* what its tensors live on (ops/backend.h); NULL: the CPU */
     unsigned char *memory;            /* one block, used afresh by every call */
     size_t memory_bytes;
+    struct at_spill *spill; /* NULL, or where large blocks of data come from (base/spill.h) */
     char error[512];
 };
 

@@ -45,6 +45,7 @@ attn_status at_parts_create(attn_context *whole, at_parts **parts) {
                              .threads = 1,
                              .isa = whole->isa,
                              .whole = whole,
+                             .spill = whole->spill,
                              .backend = whole->backend};
         list[i] = part;
     }

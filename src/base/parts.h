@@ -2,7 +2,8 @@
  *
  * A part is a context of one thread: what it runs stays in the worker that runs it. It has an error text and
  * working memory of its own, and takes parameters of the whole. Memory comes from the whole's allocator, one
- * call at a time. As long as tasks use parts, the whole itself is not used.
+ * call at a time, and from its store of large blocks. As long as tasks use parts, the whole itself is not
+ * used.
  */
 #ifndef AT_BASE_PARTS_H
 #define AT_BASE_PARTS_H
