@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/stored.h"
+#include "data/symbols/numbering.h"
 #include "tape/parameters.h"
 
 enum { MOST_SYMBOLS = 1000000 }; /* that target.longest can be */
@@ -75,20 +76,32 @@ const at_strings *at_head_shares(const at_head *head, const at_strings *answers)
     return head->kind->learn == at_sequence_learn && shared(head) ? answers : NULL;
 }
 
-static attn_status feed(const void *user, at_splitter *splitter) {
-    const at_labels *labels = user;
-    attn_status status = ATTN_OK;
-    for (int64_t i = 0; i < labels->places && status == ATTN_OK; i++)
-        status = at_split_text(splitter, at_string(labels->values, i), at_string_length(labels->values, i));
-    return status;
+/* The right answers, to be split. */
+static attn_status split_answer(const void *user, at_splitter *splitter, int64_t place) {
+    const at_strings *values = ((const at_labels *)user)->values;
+    return at_split_text(splitter, at_string(values, place), at_string_length(values, place));
+}
+
+static int64_t answer_place(const void *user, int64_t place) {
+    const at_strings *values = ((const at_labels *)user)->values;
+    return values->count ? values->offsets[place] : 0;
+}
+
+static at_text_list answers_of(const at_labels *labels) {
+    return (at_text_list){.user = labels,
+                          .count = labels->places,
+                          .numbered = labels->places,
+                          .split = split_answer,
+                          .place = answer_place};
 }
 
 attn_status at_sequence_learn(at_head *head, const at_labels *labels, int column) {
     at_sequence_head *own = at_sequence_of(head);
+    const at_text_list answers = answers_of(labels);
     (void)column;
     attn_status status = at_head_unbalanced(head);
     if (status == ATTN_OK) status = choose_symbols(own);
-    return status == ATTN_OK && own->symbols == &own->own ? at_symbols_learn(&own->own, feed, labels)
+    return status == ATTN_OK && own->symbols == &own->own ? at_symbols_learn(&own->own, &answers, NULL)
                                                           : status;
 }
 
@@ -112,28 +125,6 @@ attn_status at_sequence_load_tensors(at_head *head, const char *prefix, const at
 }
 
 /* ---- targets ---- */
-
-typedef struct finding {
-    const at_symbols *symbols;
-    at_sequence_targets *into;
-    char *lower;
-    int64_t lower_room;
-} finding;
-
-static attn_status find_unit(void *user, const char *unit, size_t length, int64_t token) {
-    finding *work = user;
-    at_sequence_targets *into = work->into;
-    attn_context *context = into->targets.context;
-    int64_t number;
-    (void)token;
-    attn_status status = at_grow(context, &into->ids, &into->id_room, into->count + 1, sizeof *into->ids,
-                                 "the symbols of answers");
-    if (status == ATTN_OK)
-        status =
-            at_symbols_find(work->symbols, context, unit, length, &work->lower, &work->lower_room, &number);
-    if (status == ATTN_OK) into->ids[into->count++] = (int32_t)number;
-    return status;
-}
 
 void at_sequence_free_targets(at_targets *targets) {
     at_sequence_targets *own = (at_sequence_targets *)(void *)targets;
@@ -160,20 +151,45 @@ attn_status at_sequence_share_targets(const at_targets *targets, attn_context *c
     return ATTN_OK;
 }
 
+/* From the numbers of different units to those of symbols. */
+static attn_status find_symbols(const at_symbols *symbols, attn_context *context, const at_strings *units,
+                                int32_t *map) {
+    char *lower = NULL;
+    int64_t room = 0, number = 0;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < units->count && status == ATTN_OK; i++) {
+        status = at_symbols_find(symbols, context, at_string(units, i), at_string_length(units, i), &lower,
+                                 &room, &number);
+        map[i] = (int32_t)number;
+    }
+    at_release(context, lower);
+    return status;
+}
+
 static attn_status fill_targets(const at_head *head, const at_labels *labels, at_sequence_targets *into) {
     attn_context *context = into->targets.context;
-    finding work = {.symbols = at_sequence_of(head)->symbols, .into = into};
-    at_splitter splitter = at_splitter_of(work.symbols, context, find_unit, &work);
-    attn_status status = at_grow(context, &into->offsets, &into->offset_room, labels->places + 1,
-                                 sizeof *into->offsets, "the symbols of answers");
-    if (status == ATTN_OK) into->offsets[0] = 0;
-    for (int64_t i = 0; i < labels->places && status == ATTN_OK; i++) {
-        status = at_split_text(&splitter, at_string(labels->values, i), at_string_length(labels->values, i));
-        into->offsets[i + 1] = into->count;
-        if (into->count - into->offsets[i] > into->longest) into->longest = into->count - into->offsets[i];
+    const at_symbols *symbols = at_sequence_of(head)->symbols;
+    const at_text_list answers = answers_of(labels);
+    at_numbered numbered = {.count = 0};
+    attn_status status = at_number_units(context, symbols, &answers, &numbered);
+    if (status != ATTN_OK) return status;
+    int32_t *map = at_allocate(context, numbered.units.strings.count, sizeof *map, "the symbols of answers");
+    status = map ? find_symbols(symbols, context, &numbered.units.strings, map) : ATTN_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < numbered.count && status == ATTN_OK; i++) numbered.ids[i] = map[numbered.ids[i]];
+    at_release(context, map);
+    if (status != ATTN_OK) {
+        at_numbered_free(context, &numbered);
+        return status;
     }
-    at_splitter_free(&splitter);
-    at_release(context, work.lower);
+    into->ids = numbered.ids;
+    into->id_room = numbered.room;
+    into->count = numbered.count;
+    into->offsets = numbered.offsets;
+    into->offset_room = numbered.offset_room;
+    at_vocabulary_free(context, &numbered.units);
+    for (int64_t i = 0; i < labels->places; i++)
+        if (into->offsets[i + 1] - into->offsets[i] > into->longest)
+            into->longest = into->offsets[i + 1] - into->offsets[i];
     into->examples = labels->places;
     into->targets.all_extra_rows = into->count + into->examples;
     return status;

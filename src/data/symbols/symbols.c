@@ -5,6 +5,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/symbols/numbering.h"
 #include "data/symbols/unicode.h"
 
 attn_status at_lower_case(attn_context *context, const char **word, size_t *length, char **buffer,
@@ -26,35 +27,36 @@ attn_status at_symbols_find(const at_symbols *symbols, attn_context *context, co
 
 /* ---- learning ---- */
 
-typedef struct counter {
-    attn_context *context;
-    int lowercase;
-    at_vocabulary counts;
-    char *lower;
-    int64_t lower_room;
-} counter;
-
-static attn_status count_unit(void *user, const char *unit, size_t length, int64_t token) {
-    counter *into = user;
+/* How often each of the units is there in lower case. */
+static attn_status count_lower(attn_context *context, const at_vocabulary *units, at_vocabulary *counts) {
+    char *lower = NULL;
+    int64_t room = 0;
     attn_status status = ATTN_OK;
-    (void)token;
-    if (into->lowercase)
-        status = at_lower_case(into->context, &unit, &length, &into->lower, &into->lower_room);
-    return status == ATTN_OK ? at_vocabulary_add(into->context, &into->counts, unit, length, 1, NULL)
-                             : status;
+    for (int64_t i = 0; i < units->strings.count && status == ATTN_OK; i++) {
+        const char *unit = at_string(&units->strings, i);
+        size_t length = at_string_length(&units->strings, i);
+        status = at_lower_case(context, &unit, &length, &lower, &room);
+        if (status == ATTN_OK)
+            status = at_vocabulary_add(context, counts, unit, length, units->counts[i], NULL);
+    }
+    at_release(context, lower);
+    return status;
 }
 
-/* How often each unit is there, in lower case if the options say so. */
-static attn_status count_units(const at_symbols *symbols, int learning, at_feed_function feed,
-                               const void *user, at_vocabulary *counts) {
-    counter into = {.context = symbols->context, .lowercase = symbols->options.lowercase};
-    at_splitter splitter = at_splitter_of(symbols, symbols->context, count_unit, &into);
-    splitter.learning = learning;
-    attn_status status = feed(user, &splitter);
-    at_splitter_free(&splitter);
-    at_release(symbols->context, into.lower);
-    if (status != ATTN_OK) at_vocabulary_free(symbols->context, &into.counts);
-    *counts = into.counts;
+/* Merges of the words' characters, then the words as their parts. */
+static attn_status learn_subwords(at_symbols *learned, const at_text_list *texts, at_numbered *units) {
+    attn_context *context = learned->context;
+    at_numbered words = {.count = 0};
+    at_vocabulary counts = {.slot_count = 0};
+    int lowercase = learned->options.lowercase;
+    attn_status status = at_number_texts(context, learned, texts, 1, &words);
+    if (status == ATTN_OK && lowercase) status = count_lower(context, &words.units, &counts);
+    if (status == ATTN_OK)
+        status = at_subwords_learn(context, lowercase ? &counts : &words.units, learned->options.subwords,
+                                   &learned->subwords);
+    if (status == ATTN_OK) status = at_number_subwords(context, learned, &words, texts->numbered, units);
+    at_vocabulary_free(context, &counts);
+    at_numbered_free(context, &words);
     return status;
 }
 
@@ -68,25 +70,26 @@ static attn_status add_all_bytes(attn_context *context, at_vocabulary *vocabular
     return status;
 }
 
-attn_status at_symbols_learn(at_symbols *symbols, at_feed_function feed, const void *user) {
+attn_status at_symbols_learn(at_symbols *symbols, const at_text_list *texts, at_numbered *numbered) {
     attn_context *context = symbols->context;
     at_vocabulary counts = {.slot_count = 0}, vocabulary = {.slot_count = 0};
     at_symbols learned = {.context = context, .options = symbols->options};
-    attn_status status = ATTN_OK;
-    if (symbols->options.unit == AT_UNIT_SUBWORDS) {
-        status = count_units(&learned, 1, feed, user, &counts);
-        if (status == ATTN_OK)
-            status = at_subwords_learn(context, &counts, symbols->options.subwords, &learned.subwords);
-        at_vocabulary_free(context, &counts);
-    }
-    if (status == ATTN_OK) status = count_units(&learned, 0, feed, user, &counts);
+    at_numbered units = {.count = 0};
+    at_text_list counted = *texts;
+    if (!numbered) counted.numbered = 0;
+    int lowercase = symbols->options.lowercase;
+    attn_status status = symbols->options.unit == AT_UNIT_SUBWORDS
+                             ? learn_subwords(&learned, &counted, &units)
+                             : at_number_texts(context, &learned, &counted, 0, &units);
+    if (status == ATTN_OK && lowercase) status = count_lower(context, &units.units, &counts);
     if (status == ATTN_OK)
-        status = at_vocabulary_sort(context, &counts, symbols->options.min_count, symbols->options.vocabulary,
-                                    &vocabulary);
+        status = at_vocabulary_sort(context, lowercase ? &counts : &units.units, symbols->options.min_count,
+                                    symbols->options.vocabulary, &vocabulary);
     at_vocabulary_free(context, &counts);
     if (status == ATTN_OK && symbols->options.unit == AT_UNIT_BYTES && symbols->options.exact)
         status = add_all_bytes(context, &vocabulary);
     if (status != ATTN_OK) {
+        at_numbered_free(context, &units);
         at_subwords_free(context, &learned.subwords);
         at_vocabulary_free(context, &vocabulary);
         return status;
@@ -94,6 +97,10 @@ attn_status at_symbols_learn(at_symbols *symbols, at_feed_function feed, const v
     at_symbols_free(symbols);
     symbols->vocabulary = vocabulary;
     symbols->subwords = learned.subwords;
+    if (numbered)
+        *numbered = units;
+    else
+        at_numbered_free(context, &units);
     return ATTN_OK;
 }
 

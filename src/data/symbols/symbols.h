@@ -53,7 +53,7 @@ typedef struct at_splitter {
     int pretokenized; /* as in the options, or more */
     int open;         /* the text goes on with what stands before it: no space is thought before it */
     int learning;     /* subwords are yet to be learned: units are words, each with the space before it */
-    at_strings words, pieces;
+    at_strings pieces;
     char *word;
     int64_t word_room;
 } at_splitter;
@@ -68,10 +68,19 @@ attn_status at_split_text(at_splitter *splitter, const char *text, size_t length
 
 /* ---- learning ---- */
 
-/* Puts all texts to learn from through a splitter; called once, or twice where subwords are learned. */
-typedef attn_status (*at_feed_function)(const void *user, at_splitter *splitter);
-/* Learns subwords and vocabulary. symbols->context and options are set. */
-attn_status at_symbols_learn(at_symbols *symbols, at_feed_function feed, const void *user);
+/* Texts that are looked at one by one, by several threads at once. */
+typedef struct at_text_list {
+    const void *user;
+    int64_t count;    /* how many there are */
+    int64_t numbered; /* the units of so many of them, the first ones, are numbered; the others count only */
+    attn_status (*split)(const void *user, at_splitter *splitter, int64_t text);
+    int64_t (*place)(const void *user, int64_t text); /* the bytes of all texts before this one, about */
+} at_text_list;
+
+struct at_numbered;
+/* Learns subwords and vocabulary. symbols->context and options are set. numbered: NULL, or the units of the
+ * texts, which are then at hand (data/symbols/numbering.h). */
+attn_status at_symbols_learn(at_symbols *symbols, const at_text_list *texts, struct at_numbered *numbered);
 void at_symbols_free(at_symbols *symbols);
 
 /* The number of a unit, -1 if it is not known. buffer and room: for lower case, grown through `context`. */

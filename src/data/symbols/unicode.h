@@ -44,5 +44,8 @@ int at_unicode_spaced(int32_t code_point);
  * symbols stand alone. With `at_spaces` it is split at white space only. Appends the words. */
 attn_status at_split_words(attn_context *context, const char *text, size_t length, int at_spaces,
                            at_strings *words);
+/* The same, one by one: the next word from *place on begins at *begin and ends at *place; 0: there is none.
+ */
+int at_next_word(const char *text, size_t length, int at_spaces, size_t *place, size_t *begin);
 
 #endif

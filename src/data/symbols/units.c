@@ -113,34 +113,21 @@ static attn_status add_gap(at_splitter *splitter, const char *gap, size_t length
     return status;
 }
 
-static size_t gap_length(const char *text, size_t length) {
-    size_t place = 0;
-    while (place < length) {
-        int32_t code_point;
-        size_t size = (size_t)at_unicode_next(text + place, length - place, &code_point);
-        if (!at_unicode_space(code_point)) break;
-        place += size;
-    }
-    return place;
-}
-
-/* Words (splitter->words are those of `raw`) and the white space between them. */
+/* Words and the white space between them. */
 static attn_status add_exact(at_splitter *splitter, const char *raw, size_t length) {
-    const at_strings *words = &splitter->words;
-    size_t place = 0;
+    size_t place = 0, end = 0, begin;
+    int64_t word = 0;
     attn_status status = ATTN_OK;
     int spaced = length > 0 && !splitter->open; /* as if a space stood before the text */
-    for (int64_t i = 0; i < words->count && status == ATTN_OK; i++) {
-        size_t gap = gap_length(raw + place, length - place), word_length = at_string_length(words, i);
-        status = add_gap(splitter, raw + place, gap, i, &spaced);
-        place += gap;
-        if (status == ATTN_OK) status = add_subwords(splitter, raw + place, word_length, spaced, i);
-        place += word_length;
+    for (; status == ATTN_OK && at_next_word(raw, length, splitter->pretokenized, &end, &begin); word++) {
+        status = add_gap(splitter, raw + place, begin - place, word, &spaced);
+        if (status == ATTN_OK) status = add_subwords(splitter, raw + begin, end - begin, spaced, word);
+        place = end;
         spaced = 0;
     }
     if (status == ATTN_OK && place < length) {
-        status = add_gap(splitter, raw + place, length - place, words->count, &spaced);
-        if (status == ATTN_OK && spaced) status = add_subwords(splitter, "", 0, 1, words->count);
+        status = add_gap(splitter, raw + place, length - place, word, &spaced);
+        if (status == ATTN_OK && spaced) status = add_subwords(splitter, "", 0, 1, word);
     }
     return status;
 }
@@ -149,34 +136,32 @@ static attn_status token_subwords(at_splitter *splitter, const char *token, size
     return length ? add_subwords(splitter, token, length, 1, number) : ATTN_OK;
 }
 
-static attn_status find_words(at_splitter *splitter, const char *text, size_t length, int at_spaces) {
-    at_strings_clear(&splitter->words);
-    return at_split_words(splitter->context, text, length, at_spaces, &splitter->words);
-}
-
 static attn_status text_subwords(at_splitter *splitter, const char *text, size_t length) {
-    attn_status status = find_words(splitter, text, length, splitter->pretokenized);
-    if (status == ATTN_OK && splitter->symbols->options.exact) return add_exact(splitter, text, length);
-    for (int64_t i = 0; i < splitter->words.count && status == ATTN_OK; i++)
-        status = add_subwords(splitter, at_string(&splitter->words, i), at_string_length(&splitter->words, i),
-                              1, i);
+    if (splitter->symbols->options.exact) return add_exact(splitter, text, length);
+    attn_status status = ATTN_OK;
+    size_t place = 0, begin;
+    for (int64_t word = 0;
+         status == ATTN_OK && at_next_word(text, length, splitter->pretokenized, &place, &begin); word++)
+        status = add_subwords(splitter, text + begin, place - begin, 1, word);
     return status;
 }
 
 /* ---- words, and symbols between spaces ---- */
 
-static attn_status give_words(at_splitter *splitter, attn_status status) {
-    for (int64_t i = 0; i < splitter->words.count && status == ATTN_OK; i++)
-        status = give(splitter, at_string(&splitter->words, i), at_string_length(&splitter->words, i), i);
+static attn_status give_words(at_splitter *splitter, const char *text, size_t length, int at_spaces) {
+    attn_status status = ATTN_OK;
+    size_t place = 0, begin;
+    for (int64_t word = 0; status == ATTN_OK && at_next_word(text, length, at_spaces, &place, &begin); word++)
+        status = give(splitter, text + begin, place - begin, word);
     return status;
 }
 
 static attn_status text_words(at_splitter *splitter, const char *text, size_t length) {
-    return give_words(splitter, find_words(splitter, text, length, splitter->pretokenized));
+    return give_words(splitter, text, length, splitter->pretokenized);
 }
 
 static attn_status text_symbols(at_splitter *splitter, const char *text, size_t length) {
-    return give_words(splitter, find_words(splitter, text, length, 1));
+    return give_words(splitter, text, length, 1);
 }
 
 /* ---- the table ---- */
@@ -204,7 +189,6 @@ at_splitter at_splitter_of(const at_symbols *symbols, attn_context *context, at_
 }
 
 void at_splitter_free(at_splitter *splitter) {
-    at_strings_free(splitter->context, &splitter->words);
     at_strings_free(splitter->context, &splitter->pieces);
     at_release(splitter->context, splitter->word);
     splitter->word = NULL;

@@ -16,14 +16,55 @@ uint64_t at_hash(const char *text, size_t length, uint64_t seed) {
     return at_splitmix64(hash ^ length);
 }
 
-static int64_t slot_of(const at_vocabulary *vocabulary, const char *text, size_t length) {
+/* Where strings stand in the table is seen nowhere outside, so that this one may depend on the machine: eight
+ * bytes at a time. */
+uint32_t at_vocabulary_hash(const char *text, size_t length) {
+    const uint64_t factor = UINT64_C(0x9fb21c651e98df25);
+    uint64_t hash = length, word = 0;
+    for (; length > 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        hash = (hash ^ word) * factor;
+        hash ^= hash >> 32;
+    }
+    if (length >= 4) {
+        uint32_t first, last; /* which overlap where there are fewer than 8 */
+        memcpy(&first, text, 4);
+        memcpy(&last, text + length - 4, 4);
+        word = ((uint64_t)first << 32) | last;
+    } else {
+        word = 0;
+        for (size_t i = 0; i < length; i++) word = word << 8 | (unsigned char)text[i];
+    }
+    hash = (hash ^ word) * factor;
+    hash = (hash ^ (hash >> 29)) * factor;
+    return (uint32_t)(hash >> 32);
+}
+
+/* Words are short: a call would cost more than the comparison. */
+static int same_bytes(const char *a, const char *b, size_t length) {
+    uint64_t x, y;
+    if (length < 8) {
+        for (size_t i = 0; i < length; i++)
+            if (a[i] != b[i]) return 0;
+        return 1;
+    }
+    for (size_t i = 0; i + 8 < length; i += 8) {
+        memcpy(&x, a + i, 8);
+        memcpy(&y, b + i, 8);
+        if (x != y) return 0;
+    }
+    memcpy(&x, a + length - 8, 8);
+    memcpy(&y, b + length - 8, 8);
+    return x == y;
+}
+
+static int64_t slot_of(const at_vocabulary *vocabulary, const char *text, size_t length, uint32_t hash) {
     int64_t mask = vocabulary->slot_count - 1;
-    int64_t slot = (int64_t)(at_hash(text, length, 0) & (uint64_t)mask);
-    for (;; slot = (slot + 1) & mask) {
-        int64_t number = (int64_t)vocabulary->slots[slot] - 1;
-        if (number < 0) return slot;
-        if (at_string_length(&vocabulary->strings, number) == length &&
-            (!length || !memcmp(at_string(&vocabulary->strings, number), text, length))) {
+    for (int64_t slot = (int64_t)hash & mask;; slot = (slot + 1) & mask) {
+        at_vocabulary_slot found = vocabulary->slots[slot];
+        if (!found.number) return slot;
+        if (found.hash == hash && at_string_length(&vocabulary->strings, found.number - 1) == length &&
+            same_bytes(at_string(&vocabulary->strings, found.number - 1), text, length)) {
             return slot;
         }
     }
@@ -31,48 +72,73 @@ static int64_t slot_of(const at_vocabulary *vocabulary, const char *text, size_t
 
 int64_t at_vocabulary_find(const at_vocabulary *vocabulary, const char *text, size_t length) {
     if (!vocabulary->slot_count) return -1;
-    return (int64_t)vocabulary->slots[slot_of(vocabulary, text, length)] - 1;
+    int64_t slot = slot_of(vocabulary, text, length, at_vocabulary_hash(text, length));
+    return (int64_t)vocabulary->slots[slot].number - 1;
 }
 
 /* Room for one more string with at most every second slot taken. */
 static attn_status make_room(attn_context *context, at_vocabulary *vocabulary) {
-    int64_t count = vocabulary->strings.count;
-    if (count >= INT32_MAX - 1) {
+    int64_t count = vocabulary->strings.count, old_count = vocabulary->slot_count;
+    if (2 * (count + 1) <= old_count) return ATTN_OK;
+    if (count >= INT32_MAX / 2) {
         return at_fail(context, ATTN_OVERFLOW, "a vocabulary of more than %" PRId64 " strings", count);
     }
-    if (2 * (count + 1) <= vocabulary->slot_count) return ATTN_OK;
-    int64_t old_slots = vocabulary->slot_count;
-    int64_t more = old_slots ? 2 * old_slots : 64;
-    int32_t *slots = at_allocate(context, more, sizeof *slots, "the slots of a vocabulary");
+    int64_t more = old_count ? 2 * old_count : 64, mask = more - 1;
+    at_vocabulary_slot *old = vocabulary->slots;
+    at_vocabulary_slot *slots = at_allocate(context, more, sizeof *slots, "the slots of a vocabulary");
     if (!slots) return ATTN_OUT_OF_MEMORY;
-    at_release(context, vocabulary->slots);
+    for (int64_t i = 0; i < old_count; i++) {
+        if (!old[i].number) continue;
+        int64_t slot = (int64_t)old[i].hash & mask;
+        while (slots[slot].number) slot = (slot + 1) & mask;
+        slots[slot] = old[i];
+    }
+    at_release(context, old);
     vocabulary->slots = slots;
     vocabulary->slot_count = more;
-    for (int64_t i = 0; i < count; i++) {
-        const char *text = at_string(&vocabulary->strings, i);
-        slots[slot_of(vocabulary, text, at_string_length(&vocabulary->strings, i))] = (int32_t)(i + 1);
-    }
     return ATTN_OK;
 }
 
-attn_status at_vocabulary_add(attn_context *context, at_vocabulary *vocabulary, const char *text,
-                              size_t length, int64_t times, int64_t *number) {
+void at_vocabulary_expect(const at_vocabulary *vocabulary, uint32_t hash) {
+#if defined(__GNUC__)
+    if (vocabulary->slot_count)
+        __builtin_prefetch(&vocabulary->slots[(int64_t)hash & (vocabulary->slot_count - 1)]);
+#else
+    (void)vocabulary;
+    (void)hash;
+#endif
+}
+
+attn_status at_vocabulary_add_hashed(attn_context *context, at_vocabulary *vocabulary, const char *text,
+                                     size_t length, uint32_t hash, int64_t times, int64_t *number) {
     attn_status status = make_room(context, vocabulary);
     if (status != ATTN_OK) return status;
-    int64_t slot = slot_of(vocabulary, text, length);
-    int64_t found = (int64_t)vocabulary->slots[slot] - 1;
+    int64_t slot = slot_of(vocabulary, text, length, hash);
+    int64_t found = (int64_t)vocabulary->slots[slot].number - 1;
     if (found < 0) {
         found = vocabulary->strings.count;
         status = at_grow(context, &vocabulary->counts, &vocabulary->count_room, found + 1,
                          sizeof *vocabulary->counts, "the counts of a vocabulary");
         if (status == ATTN_OK) status = at_strings_add(context, &vocabulary->strings, text, length);
         if (status != ATTN_OK) return status;
-        vocabulary->slots[slot] = (int32_t)(found + 1);
+        vocabulary->slots[slot] = (at_vocabulary_slot){hash, (int32_t)(found + 1)};
         vocabulary->counts[found] = 0;
     }
     vocabulary->counts[found] += times;
     if (number) *number = found;
     return ATTN_OK;
+}
+
+attn_status at_vocabulary_add(attn_context *context, at_vocabulary *vocabulary, const char *text,
+                              size_t length, int64_t times, int64_t *number) {
+    uint32_t hash = at_vocabulary_hash(text, length);
+    return at_vocabulary_add_hashed(context, vocabulary, text, length, hash, times, number);
+}
+
+void at_vocabulary_clear(at_vocabulary *vocabulary) {
+    if (vocabulary->slot_count)
+        memset(vocabulary->slots, 0, (size_t)vocabulary->slot_count * sizeof *vocabulary->slots);
+    at_strings_clear(&vocabulary->strings);
 }
 
 typedef struct entry {

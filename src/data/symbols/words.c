@@ -171,6 +171,8 @@ static code_kind classify_ascii(int32_t code_point) {
     return code_point == '_' ? WORD : SYMBOL;
 }
 
+static int is_plain_letter(char byte) { return ((unsigned char)byte | 0x20u) - 'a' < 26u; }
+
 static code_kind classify(int32_t code_point) {
     if (code_point < 0x80) return classify_ascii(code_point);
     if (code_point == 0x85 || code_point == 0x200B) return SPACE;
@@ -266,6 +268,14 @@ static int32_t skip_extenders(word_scanner *scanner) {
 /* Rules 3 and 4. The scanner stands at the first code point of a word. */
 static void skip_run(word_scanner *scanner) {
     for (;;) {
+        /* Of several ASCII letters side by side, only the last one matters. */
+        size_t place = scanner->place, end_of_text = scanner->length;
+        if (scanner->code_point < 0x80 && is_plain_letter(scanner->text[place])) {
+            while (place + 1 < end_of_text && is_plain_letter(scanner->text[place + 1])) place++;
+            scanner->place = place;
+            scanner->code_point = scanner->text[place];
+            scanner->kind = WORD;
+        }
         code_kind kind = scanner->kind;
         int32_t code_point = scanner->code_point;
         advance(scanner);
@@ -309,22 +319,28 @@ static void skip_word(word_scanner *scanner) {
     skip_extenders(scanner);
 }
 
+int at_next_word(const char *text, size_t length, int at_spaces, size_t *place, size_t *begin) {
+    word_scanner scanner = {.text = text, .length = length};
+    while (*place < length && text[*place] == ' ') ++*place;
+    look(&scanner, *place);
+    while (scanner.size && scanner.kind == SPACE) advance(&scanner);
+    if (!scanner.size) return 0;
+    *begin = scanner.place;
+    if (at_spaces) {
+        while (scanner.size && scanner.kind != SPACE) advance(&scanner);
+    } else {
+        skip_word(&scanner);
+    }
+    *place = scanner.place;
+    return 1;
+}
+
 attn_status at_split_words(attn_context *context, const char *text, size_t length, int at_spaces,
                            at_strings *words) {
     int64_t count = words->count;
-    word_scanner scanner = {.text = text, .length = length};
-    for (look(&scanner, 0); scanner.size;) {
-        if (scanner.kind == SPACE) {
-            advance(&scanner);
-            continue;
-        }
-        size_t begin = scanner.place;
-        if (at_spaces) {
-            while (scanner.size && scanner.kind != SPACE) advance(&scanner);
-        } else {
-            skip_word(&scanner);
-        }
-        attn_status status = at_strings_add(context, words, text + begin, scanner.place - begin);
+    size_t place = 0, begin;
+    while (at_next_word(text, length, at_spaces, &place, &begin)) {
+        attn_status status = at_strings_add(context, words, text + begin, place - begin);
         if (status != ATTN_OK) {
             words->count = count;
             return status;

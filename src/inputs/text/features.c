@@ -153,9 +153,9 @@ static int64_t most_of_unit(const at_text_values *values) {
     return lengths * (LONG_WORD + 2) + 3;
 }
 
-attn_status at_entry_features(at_lexicon *lexicon, const at_text_input *input, at_entry *entry) {
+attn_status at_entry_features(attn_context *context, const at_text_input *input, at_entry *entry,
+                              at_feature_list *list) {
     const at_text_values *values = &input->values;
-    attn_context *context = lexicon->context;
     if (values->buckets == 0) return ATTN_OK;
     if (at_text_features_count(input) > INT32_MAX) {
         return at_fail(context, ATTN_OVERFLOW, "%" PRId64 " units and %" PRId64 " buckets, at most %" PRId32,
@@ -163,27 +163,26 @@ attn_status at_entry_features(at_lexicon *lexicon, const at_text_input *input, a
     }
     /* lower: a mark, 4 bytes a byte, a mark or 0; shape: a byte a byte and 0 */
     int64_t length = entry->length;
-    attn_status status = at_grow(context, &lexicon->scratch, &lexicon->scratch_room, 5 * length + 4, 1,
-                                 "the features of a unit");
+    attn_status status =
+        at_grow(context, &list->scratch, &list->scratch_room, 5 * length + 4, 1, "the features of a unit");
     if (status == ATTN_OK)
-        status =
-            at_grow(context, &lexicon->features, &lexicon->feature_room,
-                    lexicon->feature_count + most_of_unit(values), sizeof *lexicon->features, "features");
+        status = at_grow(context, &list->ids, &list->room, list->count + most_of_unit(values),
+                         sizeof *list->ids, "features");
     if (status != ATTN_OK) return status;
     feature_writer writer = {.values = values,
                              .buckets = (uint64_t)values->buckets,
                              .first_bucket = input->symbols.vocabulary.strings.count,
-                             .ids = lexicon->features + lexicon->feature_count,
-                             .lower = lexicon->scratch,
-                             .shape = lexicon->scratch + 4 * length + 3};
+                             .ids = list->ids + list->count,
+                             .lower = list->scratch,
+                             .shape = list->scratch + 4 * length + 3};
     size_t lower_length = at_unicode_lower(entry->text, (size_t)length, writer.lower + 1);
     if (values->lowercase)
         entry->hash = at_hash(writer.lower + 1, lower_length, SEED_UNIT);
     else
         entry->hash = at_hash(entry->text, (size_t)length, SEED_UNIT);
     put_unit(&writer, entry, lower_length);
-    entry->feature_count = (int32_t)(writer.ids - (lexicon->features + lexicon->feature_count));
-    lexicon->feature_count += entry->feature_count;
+    entry->feature_count = (int32_t)(writer.ids - (list->ids + list->count));
+    list->count += entry->feature_count;
     return ATTN_OK;
 }
 
@@ -246,7 +245,7 @@ attn_status at_text_put_rows(const at_text_input *input, const at_text_encoded *
         const at_entry *entry = &lexicon->entries[rows.units[i]];
         *ids++ = entry->symbol < 0 ? 0 : entry->symbol;
         if (entry->feature_count) {
-            memcpy(ids, lexicon->features + entry->features, (size_t)entry->feature_count * sizeof *ids);
+            memcpy(ids, lexicon->features.ids + entry->features, (size_t)entry->feature_count * sizeof *ids);
             ids += entry->feature_count;
         }
         if (around) ids = put_context(input, &rows, i, ids);

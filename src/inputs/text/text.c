@@ -19,7 +19,7 @@
 #include "inputs/text/split.h"
 #include "tape/parameters.h"
 
-enum { MOST_VECTORS = 200000 /* files put frequent words first */, LARGE_LEXICON = 200000 };
+enum { MOST_VECTORS = 200000 }; /* files put frequent words first */
 
 static at_text_input *own(at_input *input) { return (at_text_input *)(void *)input; }
 static const at_text_encoded *rows_of(const at_encoded *encoded) {
@@ -62,6 +62,7 @@ static attn_status create(attn_context *context, const void *values, const at_in
 static void destroy(at_input *input) {
     at_text_input *text = own(input);
     at_symbols_free(&text->symbols);
+    at_numbered_free(input->context, &text->learned);
     at_strings_free(input->context, &text->expansions);
     at_vocabulary_free(input->context, &text->pretrained.words);
     at_release(input->context, text->pretrained.numbers);
@@ -76,45 +77,6 @@ static attn_status choose(const void *values, const attn_dataset *examples, at_s
 }
 
 /* ---- learning ---- */
-
-/* What follows a token of a sentence where the file marks spaces: a unit " ", for characters. */
-static int space_after(const attn_dataset *dataset, const at_symbols *symbols, int64_t example,
-                       int64_t token) {
-    const at_texts *texts = at_texts_of(dataset);
-    return symbols->options.unit == AT_UNIT_CHARS && texts->any_glued && !texts->glued[token] &&
-           token + 1 < dataset->offsets[example + 1];
-}
-
-static attn_status split_example(at_splitter *splitter, const attn_dataset *dataset, int64_t example) {
-    const at_texts *texts = at_texts_of(dataset);
-    const at_strings *tokens = &texts->tokens;
-    attn_status status = ATTN_OK;
-    for (int64_t t = dataset->offsets[example]; t < dataset->offsets[example + 1] && status == ATTN_OK; t++) {
-        int64_t number = t - dataset->offsets[example];
-        if (!texts->tokenized) {
-            status = at_split_text(splitter, at_string(tokens, t), at_string_length(tokens, t));
-            continue;
-        }
-        status = at_split_token(splitter, at_string(tokens, t), at_string_length(tokens, t), number);
-        if (status == ATTN_OK && space_after(dataset, splitter->symbols, example, t))
-            status = splitter->take(splitter->user, " ", 1, number);
-    }
-    return status;
-}
-
-static attn_status feed(const void *user, at_splitter *splitter) {
-    const at_learning *from = user;
-    const attn_dataset *dataset = from->examples;
-    int running = splitter->symbols->options.running;
-    attn_status status = running ? splitter->take(splitter->user, "\n", 1, 0) : ATTN_OK;
-    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
-        status = split_example(splitter, dataset, e);
-        if (status == ATTN_OK && running) status = splitter->take(splitter->user, "\n", 1, 0);
-    }
-    for (int64_t i = 0; from->answers && i < from->answers->count && status == ATTN_OK; i++)
-        status = at_split_text(splitter, at_string(from->answers, i), at_string_length(from->answers, i));
-    return status;
-}
 
 /* The vocabulary of vectors: "" without one first, then the words of the file, each once. */
 static attn_status read_vectors(at_text_input *input, const char *path) {
@@ -145,7 +107,7 @@ static attn_status read_vectors(at_text_input *input, const char *path) {
 
 static attn_status learn(at_input *input, const at_learning *from) {
     at_text_input *text = own(input);
-    attn_status status = at_symbols_learn(&text->symbols, feed, from);
+    attn_status status = at_text_learn_units(text, from);
     if (status == ATTN_OK)
         status =
             at_expansions_learn(input->context, &at_texts_of(from->examples)->expansions, &text->expansions);
@@ -198,129 +160,6 @@ static const char *vocabulary_unit(const at_input *input, int64_t index) {
     return at_string(&at_text_of(input)->symbols.vocabulary.strings, index);
 }
 
-/* ---- examples ---- */
-
-typedef struct encoding {
-    const at_text_input *input;
-    at_text_encoded *into;
-    int64_t *tokens, token_room; /* scheme bmes: the token of each row */
-} encoding;
-
-static attn_status add_row(void *user, const char *text, size_t length, int64_t token) {
-    encoding *work = user;
-    at_text_encoded *into = work->into;
-    at_encoded *encoded = &into->encoded;
-    attn_status status = at_grow(encoded->context, &into->units, &into->unit_room, encoded->rows + 1,
-                                 sizeof *into->units, "the rows of examples");
-    if (status == ATTN_OK)
-        status = at_lexicon_add(into->lexicon, work->input, text, length, &into->units[encoded->rows]);
-    if (status == ATTN_OK && work->input->values.scheme == AT_SCHEME_BMES) {
-        status = at_grow(encoded->context, &work->tokens, &work->token_room, encoded->rows + 1,
-                         sizeof *work->tokens, "the rows of examples");
-        if (status == ATTN_OK) work->tokens[encoded->rows] = token;
-    }
-    if (status == ATTN_OK) encoded->rows++;
-    return status;
-}
-
-static attn_status encode_rows(encoding *work, const attn_dataset *dataset,
-                               const at_encode_options *options) {
-    at_encoded *encoded = &work->into->encoded;
-    attn_status status = at_grow(encoded->context, &encoded->offsets, &encoded->offset_room,
-                                 dataset->examples + 1, sizeof *encoded->offsets, "the rows of examples");
-    if (status != ATTN_OK) return status;
-    at_splitter splitter = at_splitter_of(&work->input->symbols, encoded->context, add_row, work);
-    const at_text_settings *settings = options ? options->settings : NULL;
-    splitter.pretokenized |= settings && settings->pretokenized;
-    splitter.open = options && options->goes_on;
-    int running = work->input->input.use.running;
-    encoded->offsets[0] = 0;
-    if (running) status = add_row(work, "\n", 1, 0);
-    for (int64_t e = 0; e < dataset->examples && status == ATTN_OK; e++) {
-        status = split_example(&splitter, dataset, e);
-        splitter.open = 0;
-        if (status == ATTN_OK && running) status = add_row(work, "\n", 1, 0);
-        encoded->offsets[e + 1] = encoded->rows;
-    }
-    at_splitter_free(&splitter);
-    encoded->examples = dataset->examples;
-    const at_strings *tokens = &at_texts_of(dataset)->tokens;
-    if (tokens->count)
-        encoded->bytes = tokens->offsets[tokens->count]; /* a 0 byte ends each, as a line end would */
-    return status;
-}
-
-static void free_encoded(at_encoded *encoded) {
-    at_text_encoded *text = (at_text_encoded *)(void *)encoded;
-    attn_context *context = encoded->context;
-    at_lexicon_release(text->lexicon);
-    at_release(context, text->units);
-    at_release(context, encoded->offsets);
-    at_strings_free(context, &text->columns);
-    at_strings_free(context, &text->labels);
-    at_release(context, text->lines);
-    at_release(context, text);
-}
-
-/* Goes on with the lexicon of the call before, unless it has grown large. */
-static attn_status take_lexicon(attn_context *context, void **memo, at_lexicon **lexicon) {
-    at_lexicon *kept = memo ? *memo : NULL;
-    if (kept && kept->count > LARGE_LEXICON) {
-        at_lexicon_release(kept);
-        kept = NULL;
-    }
-    if (memo) *memo = kept;
-    attn_status status = kept ? ATTN_OK : at_lexicon_create(context, &kept);
-    if (status != ATTN_OK) return status;
-    if (memo) {
-        *memo = kept;
-        kept->references++;
-    }
-    *lexicon = kept;
-    return ATTN_OK;
-}
-
-static attn_status check_rows(const encoding *work, const attn_dataset *dataset) {
-    const at_text_input *input = work->input;
-    const at_texts *texts = at_texts_of(dataset);
-    attn_context *context = work->into->encoded.context;
-    if (input->input.use.running && texts->tokenized)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.300s: has sentences of tokens; running text is lines of text",
-                       attn_dataset_name(dataset));
-    return ATTN_OK;
-}
-
-static attn_status encode(const at_input *input, attn_context *context, void **memo,
-                          const attn_dataset *dataset, const at_encode_options *options,
-                          at_encoded **encoded) {
-    at_text_encoded *made = at_allocate(context, 1, sizeof *made, "encoded examples");
-    if (!made) return ATTN_OUT_OF_MEMORY;
-    made->encoded.context = context;
-    encoding work = {.input = at_text_of(input), .into = made};
-    attn_status status = check_rows(&work, dataset);
-    if (status == ATTN_OK) status = take_lexicon(context, memo, &made->lexicon);
-    if (status == ATTN_OK) status = encode_rows(&work, dataset, options);
-    made->encoded.labels = (at_labels){.name = attn_dataset_name(dataset),
-                                       .columns = &dataset->columns,
-                                       .values = &dataset->targets,
-                                       .lines = dataset->lines,
-                                       .first = dataset->per_row ? NULL : dataset->offsets,
-                                       .places = dataset->per_row ? dataset->rows : dataset->examples,
-                                       .per_row = dataset->per_row};
-    if (status == ATTN_OK && work.input->values.scheme == AT_SCHEME_BMES)
-        status = at_bmes_label(made, dataset, work.tokens);
-    if (status == ATTN_OK && work.input->values.scheme == AT_SCHEME_SPLIT)
-        status = at_split_label(made, dataset);
-    at_release(context, work.tokens);
-    if (status != ATTN_OK) {
-        free_encoded(&made->encoded);
-        return status;
-    }
-    *encoded = &made->encoded;
-    return ATTN_OK;
-}
-
 /* ---- running text ---- */
 
 static attn_status begin(const at_input *input, attn_context *context, at_encoded **encoded) {
@@ -332,13 +171,12 @@ static attn_status begin(const at_input *input, attn_context *context, at_encode
     if (status == ATTN_OK)
         *encoded = &made->encoded;
     else
-        free_encoded(&made->encoded);
+        at_text_free_encoded(&made->encoded);
     return status;
 }
 
 static attn_status extend(const at_input *input, at_encoded *encoded, const char *unit_text, size_t length) {
-    encoding work = {.input = at_text_of(input), .into = (at_text_encoded *)(void *)encoded};
-    return add_row(&work, unit_text, length, 0);
+    return at_text_add_row(at_text_of(input), (at_text_encoded *)(void *)encoded, unit_text, length);
 }
 
 static attn_status fill_tail(const at_input *input, const at_encoded *encoded, int64_t begins, int64_t first,
@@ -538,8 +376,8 @@ const at_input_kind at_text_kind = {
     .load = load,
     .vocabulary = vocabulary,
     .vocabulary_unit = vocabulary_unit,
-    .encode = encode,
-    .free_encoded = free_encoded,
+    .encode = at_text_encode,
+    .free_encoded = at_text_free_encoded,
     .free_memo = free_memo,
     .begin = begin,
     .extend = extend,

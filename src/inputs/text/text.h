@@ -14,6 +14,7 @@
 #ifndef AT_INPUTS_TEXT_TEXT_H
 #define AT_INPUTS_TEXT_TEXT_H
 
+#include "data/symbols/numbering.h"
 #include "inputs/input.h"
 #include "inputs/text/texts.h"
 
@@ -60,6 +61,9 @@ typedef struct at_text_input {
     at_symbols symbols;
     at_pretrained pretrained;
     at_strings expansions; /* scheme split: see split.h */
+    /* After it has learned: the units of the examples that it learned from, until those are encoded. */
+    at_numbered learned;
+    const attn_dataset *learned_from; /* NULL: there are none */
 } at_text_input;
 
 static inline const at_text_input *at_text_of(const at_input *input) {
@@ -81,6 +85,14 @@ typedef struct at_entry {
     uint64_t hash;         /* for n-grams of neighbouring units */
 } at_entry;
 
+/* Features that are being made. */
+typedef struct at_feature_list {
+    int32_t *ids;
+    int64_t count, room;
+    char *scratch;
+    int64_t scratch_room;
+} at_feature_list;
+
 /* Distinct units with all that depends on them alone. Counted references: encoded examples hold it, and a
  * predictor may go on with it. */
 typedef struct at_lexicon {
@@ -88,13 +100,11 @@ typedef struct at_lexicon {
     int64_t references;
     at_entry *entries;
     int64_t count, room;
-    int32_t *slots; /* open addressing: number + 1, 0 is free; a power of two of them */
+    int32_t *slots; /* open addressing: number + 1, 0 is free; a power of two of them, or none yet */
     int64_t slot_count;
-    int32_t *features;
-    int64_t feature_count, feature_room;
+    at_feature_list features;
     struct at_text_block *blocks; /* of texts */
-    char *scratch;
-    int64_t scratch_room;
+    at_strings texts;             /* of the entries that it was filled with */
 } at_lexicon;
 
 attn_status at_lexicon_create(attn_context *context, at_lexicon **lexicon);
@@ -103,9 +113,12 @@ void at_lexicon_release(at_lexicon *lexicon); /* one reference; NULL is allowed 
 attn_status at_lexicon_add(at_lexicon *lexicon, const at_text_input *input, const char *unit, size_t length,
                            int32_t *number);
 
-/* features.c: the hashed features of an entry that depend on it alone, appended to the lexicon's, and its
- * hash. */
-attn_status at_entry_features(at_lexicon *lexicon, const at_text_input *input, at_entry *entry);
+/* Fills an empty one with different units, in their order, on all threads; they are its own from then on. */
+attn_status at_lexicon_fill(at_lexicon *lexicon, const at_text_input *input, at_strings *units);
+
+/* features.c: the hashed features of an entry that depend on it alone, appended to the list, and its hash. */
+attn_status at_entry_features(attn_context *context, const at_text_input *input, at_entry *entry,
+                              at_feature_list *list);
 
 /* ---- examples and batches ---- */
 
@@ -126,6 +139,15 @@ typedef struct at_text_batch {
     int32_t *vectors;              /* [rows] the pretrained vector of each, if there are any */
     int64_t vector_room;
 } at_text_batch;
+
+/* encode.c: what a view learns of units, and datasets as their numbers. */
+attn_status at_text_learn_units(at_text_input *input, const at_learning *from);
+attn_status at_text_encode(const at_input *input, attn_context *context, void **memo,
+                           const attn_dataset *dataset, const at_encode_options *options,
+                           at_encoded **encoded);
+void at_text_free_encoded(at_encoded *encoded);
+attn_status at_text_add_row(const at_text_input *input, at_text_encoded *into, const char *unit,
+                            size_t length);
 
 /* features.c: the features of rows first .. first + count - 1 of a sequence that begins at row `begins` and
  * ends with them, appended to the batch. The first id of each row is the unit itself. */

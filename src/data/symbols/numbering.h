@@ -1,0 +1,43 @@
+/* numbering.h: the units of many texts as numbers, on all threads of a context.
+ *
+ * Texts are cut into ranges of about a megabyte. A worker splits those of a range and numbers their units
+ * in a table of its own, which stays in its cache; the ranges then enter the common list one after another.
+ * So the number of a unit is the order in which units first occur, for any number of threads and any ranges,
+ * and no more than a few ranges are in memory beside the result.
+ *
+ * Subwords take two steps: the words are numbered, then each different word is split once.
+ */
+#ifndef AT_DATA_SYMBOLS_NUMBERING_H
+#define AT_DATA_SYMBOLS_NUMBERING_H
+
+#include "data/symbols/symbols.h"
+
+typedef struct at_numbered {
+    at_vocabulary units; /* the different ones, in the order in which they first occur, with their counts */
+    int32_t *ids;        /* [count] the units of all texts that are numbered, one after another */
+    int64_t count, room;
+    int64_t *offsets, offset_room; /* [texts.numbered + 1] where the units of each text begin */
+} at_numbered;
+
+/* Units as the symbols have them; with `words`, of subwords: the words that those are parts of. *numbered is
+ * empty before, and on failure after. */
+attn_status at_number_texts(attn_context *context, const at_symbols *symbols, const at_text_list *texts,
+                            int words, at_numbered *numbered);
+/* From words to their subwords, of so many texts that were numbered. *units is empty before, and on failure
+ * after. */
+attn_status at_number_subwords(attn_context *context, const at_symbols *symbols, const at_numbered *words,
+                               int64_t texts, at_numbered *units);
+/* Both, for symbols that have been learned. */
+attn_status at_number_units(attn_context *context, const at_symbols *symbols, const at_text_list *texts,
+                            at_numbered *numbered);
+void at_numbered_free(attn_context *context, at_numbered *numbered);
+
+/* Calls run(user, part, worker, first, end) for ranges of at most `step` of `count` things, on all threads;
+ * `part` is the context to work with, `worker` is below the threads of the context. All ranges are run, in
+ * the order in which they are handed out (base/parallel.h); what the first says that fails is the result. */
+typedef attn_status (*at_range_function)(void *user, attn_context *part, int worker, int64_t first,
+                                         int64_t end);
+attn_status at_for_ranges(attn_context *context, int64_t count, int64_t step, at_range_function run,
+                          void *user);
+
+#endif
