@@ -209,13 +209,13 @@ attn_status at_shards_add(at_shards *shards, const int64_t *order, int64_t count
     int64_t runs = at_plan_cut(s->source.segments, order, count, pieces, s->cut);
     for (int64_t i = 0; i < runs; i++) {
         int64_t first = s->order_count + s->cut[i], length = s->cut[i + 1] - s->cut[i];
-        uint64_t part = at_splitmix64((uint64_t)i);
+        uint64_t part = i ? at_splitmix64((uint64_t)i) : 0;
         s->list[s->count++] =
             (shard){.first = first,
                     .count = length,
                     .units = at_segments_units(s->source.segments, s->order + first, length),
-                    .hiding = at_splitmix64(hiding_seed ^ part),
-                    .dropout = at_splitmix64(dropout_seed ^ part)};
+                    .hiding = hiding_seed ^ part,
+                    .dropout = dropout_seed ^ part};
     }
     s->order_count += count;
     s->units += units;
