@@ -55,8 +55,9 @@ struct at_shards {
     int64_t *queue, queue_room, queued;
     atomic_int *arrivals; /* [buckets][own shards]: at a node, by the first shard of its right half */
     int64_t arrival_room;
-    atomic_int *nodes_left;     /* [buckets]: nodes of this rank that are not complete */
-    at_gradients *own, **spare; /* the parameters' own; others that are free */
+    atomic_int *nodes_left;            /* [buckets]: nodes of this rank that are not complete */
+    at_gradients *sums[AT_TREE_NODES]; /* of this rank's nodes */
+    at_gradients *own, **spare;        /* the parameters' own; others that are free */
     int64_t spares, spare_room;
     pthread_mutex_t lock; /* of the spare ones, and of: */
     int64_t failed;       /* the first shard that failed; -1: none */
@@ -377,7 +378,7 @@ static int is_large(const at_shards *s, const shard *one) {
 /* What stands in s->count shards is given out: gradients for the first shard of each node of this rank, which
  * the sum over ranks reads, are taken now. */
 static attn_status prepare_run(at_shards *s) {
-    at_gradients *sums[AT_TREE_NODES];
+    at_gradients **sums = s->sums;
     at_tree_node nodes[AT_TREE_NODES];
     at_tree_run(s->count, s->rank, s->ranks, &s->first, &s->end);
     int64_t own = s->end - s->first, needed = own * s->buckets;

@@ -440,8 +440,14 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     int stop = 0;
     attn_status status = start(trainer, &stop);
     status = at_ranks_settle(trainer, status, &stop);
-    while (status == ATTN_OK && !stop && made->step < trainer->steps_total && !made->ended)
-        status = at_ranks_settle(trainer, run_on(trainer, &stop), &stop);
+    while (status == ATTN_OK && !stop && made->step < trainer->steps_total && !made->ended) {
+        int wanted = 0;
+        status = run_on(trainer, &wanted);
+        stop = wanted;
+        status = at_ranks_settle(trainer, status, &stop);
+        if (status == ATTN_OK && stop) /* that another rank wants to stop is heard of after the files */
+            status = at_ranks_settle(trainer, wanted ? ATTN_OK : save_last(trainer), &stop);
+    }
     if (status != ATTN_OK) return status;
     int finished = made->step >= trainer->steps_total;
     if (!finished && !made->ended && made->step > 0 && isnan(made->best_score))

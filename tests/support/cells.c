@@ -3,6 +3,7 @@
 #include "support/cells.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "support/check.h"
 #include "support/contexts.h"
 #include "support/training.h"
+#include "train/exchange.h"
 
 /* Steps: more than 20, so that weights are averaged (at_config_optimizer). */
 enum { TRAIN, DEV, SETS, TRAIN_EXAMPLES = 14, DEV_EXAMPLES = 5, STEPS = 24, STOP = 9 };
@@ -78,8 +80,15 @@ static attn_status set_reach(attn_config *config, const cell *one) {
 
 /* *config is made in any case; OK if there is such a cell. */
 static attn_status configure(attn_context *context, const cell *one, attn_config **config) {
-    static const char *const basis[] = {
-        "encoder.dropout", "0.1", "training.batch_units", "40", "training.evaluations", "3", NULL};
+    static const char *const basis[] = {"encoder.dropout",
+                                        "0.1",
+                                        "training.batch_units",
+                                        "40",
+                                        "training.shards",
+                                        "3",
+                                        "training.evaluations",
+                                        "3",
+                                        NULL};
     char text[32];
     *config = tiny_config_of(context, input_of(one), basis);
     snprintf(text, sizeof text, "%d", STEPS);
@@ -245,28 +254,94 @@ static int watch(void *user, const attn_training_state *state) {
     return to->stop_at > 0 && state->event == ATTN_TRAINING_STEP && state->step == to->stop_at;
 }
 
-static void train(const cell *one, int thread_count, const char *name, watcher *seen, int resume) {
-    attn_context *context = test_best_context(thread_count);
+/* One rank of a training: a thread of this process. */
+enum { MOST_RANKS = 4 };
+typedef struct rank {
+    attn_context *context;
     attn_config *config;
-    attn_trainer *trainer = NULL;
+    attn_dataset *data, *dev;
     attn_trainer_options options;
-    expect_ok(context, configure(context, one, &config));
-    attn_dataset *data = read_data(context, config, one, TRAIN), *dev = read_data(context, config, one, DEV);
-    attn_trainer_options_init(&options);
-    options.output = best_of(name);
-    options.resume = resume;
-    options.force = !resume;
-    options.keep_last = 1;
-    options.save_seconds = 1000;
-    options.watch = watch;
-    options.user = seen;
-    attn_status status = attn_trainer_create(config, data, dev, &options, &trainer);
-    if (status == ATTN_OK) status = attn_trainer_run(trainer);
-    if (status != ATTN_OK) fail_msg("%s: %s", name_of(one), attn_context_error(context));
+    watcher seen;
+    attn_status status;
+    pthread_t thread;
+} rank;
+
+static void open_rank(const cell *one, attn_context *context, const char *name, const watcher *seen,
+                      int resume, rank *into) {
+    into->context = context;
+    into->seen = *seen;
+    expect_ok(context, configure(context, one, &into->config));
+    into->data = read_data(context, into->config, one, TRAIN);
+    into->dev = read_data(context, into->config, one, DEV);
+    attn_trainer_options *options = &into->options;
+    attn_trainer_options_init(options);
+    options->output = best_of(name);
+    options->resume = resume;
+    options->force = !resume;
+    options->keep_last = 1;
+    options->save_seconds = 1000;
+    options->watch = watch;
+    options->user = &into->seen;
+}
+
+static void close_rank(rank *of) {
+    attn_dataset_destroy(of->data);
+    attn_dataset_destroy(of->dev);
+    attn_config_destroy(of->config);
+}
+
+static void *run_rank(void *argument) {
+    rank *of = argument;
+    attn_trainer *trainer = NULL;
+    of->status = attn_trainer_create(of->config, of->data, of->dev, &of->options, &trainer);
+    if (of->status == ATTN_OK) of->status = attn_trainer_run(trainer);
     attn_trainer_destroy(trainer);
-    attn_dataset_destroy(data);
-    attn_dataset_destroy(dev);
-    attn_config_destroy(config);
+    attn_exchange_close(of->options.exchange);
+    return NULL;
+}
+
+static void train(const cell *one, int thread_count, const char *name, watcher *seen, int resume) {
+    rank alone;
+    open_rank(one, test_best_context(thread_count), name, seen, resume, &alone);
+    run_rank(&alone);
+    if (alone.status != ATTN_OK) fail_msg("%s: %s", name_of(one), attn_context_error(alone.context));
+    *seen = alone.seen;
+    close_rank(&alone);
+}
+
+/* Only rank 1 asks for a stop: all have to. */
+static void train_in_ranks(const cell *one, int ranks, int thread_count, const char *name, watcher *seen,
+                           int resume) {
+    rank list[MOST_RANKS];
+    attn_context *contexts[MOST_RANKS];
+    attn_exchange *exchanges[MOST_RANKS];
+    attn_context_options options;
+    attn_context_options_init(&options);
+    options.threads = thread_count;
+    assert_true(ranks <= MOST_RANKS);
+    for (int r = 0; r < ranks; r++) {
+        watcher quiet = *seen;
+        if (r != 1) quiet.stop_at = 0;
+        assert_int_equal(attn_context_create(&options, &contexts[r]), ATTN_OK);
+        open_rank(one, contexts[r], name, &quiet, resume, &list[r]);
+    }
+    expect_ok(contexts[0], at_exchange_threads(contexts, ranks, exchanges));
+    for (int r = 0; r < ranks; r++) {
+        list[r].options.exchange = exchanges[r];
+        assert_int_equal(pthread_create(&list[r].thread, NULL, run_rank, &list[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) assert_int_equal(pthread_join(list[r].thread, NULL), 0);
+    for (int r = 0; r < ranks; r++) {
+        if (list[r].status != ATTN_OK)
+            fail_msg("%s: rank %d: %s", name_of(one), r, attn_context_error(list[r].context));
+        assert_int_equal(list[r].seen.steps, list[0].seen.steps);
+        assert_int_equal(list[r].seen.end, list[0].seen.end);
+    }
+    *seen = list[0].seen;
+    for (int r = 0; r < ranks; r++) {
+        close_rank(&list[r]);
+        attn_context_destroy(contexts[r]);
+    }
 }
 
 static void expect_same(const cell *one, const char *what, const char *name) {
@@ -283,8 +358,12 @@ static void check_runs(const cell *one) {
     assert_int_equal(seen.end, ATTN_TRAINING_FINISHED);
     train(one, others, "threads", &seen, 0);
     expect_same(one, "another number of threads", "threads");
+    train(one, 7, "threads", &seen, 0);
+    expect_same(one, "seven threads", "threads");
+    train_in_ranks(one, 4, 1, "ranks", &seen, 0);
+    expect_same(one, "four ranks", "ranks");
     seen.stop_at = STOP;
-    train(one, these, "parts", &seen, 0);
+    train_in_ranks(one, 2, these, "parts", &seen, 0);
     assert_int_equal(seen.steps, STOP);
     assert_int_equal(seen.end, ATTN_TRAINING_STOPPED);
     if (same_files(last_of("whole"), last_of("parts"))) fail_msg("%s: was not stopped", name_of(one));
