@@ -84,6 +84,26 @@ static void sort_by_length(const at_segments *segments, int64_t *order, int64_t 
     for (int64_t i = 0; i < count; i++) order[i] = scratch[i].segment;
 }
 
+/* All segments in order of length, equal ones by their numbers, without comparing them: there may be many,
+ * and qsort may take as much memory again. places: room for a number for each length. */
+static void order_by_length(const at_segments *segments, int64_t longest, int64_t *order, int64_t *places) {
+    memset(places, 0, (size_t)(longest + 1) * sizeof *places);
+    for (int64_t i = 0; i < segments->count; i++) places[length_of(&segments->list[i])]++;
+    for (int64_t length = longest, before = 0; length >= 0; length--) {
+        int64_t count = places[length];
+        places[length] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < segments->count; i++) order[places[length_of(&segments->list[i])]++] = i;
+}
+
+static int64_t longest_of(const at_segments *segments) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < segments->count; i++)
+        if (length_of(&segments->list[i]) > longest) longest = length_of(&segments->list[i]);
+    return longest;
+}
+
 /* Sorts runs of segments that together have about `units` units. */
 static void sort_buckets(const at_segments *segments, int64_t *order, int64_t units, sortable *scratch) {
     int64_t begin = 0, held = 0;
@@ -148,7 +168,11 @@ attn_status at_plan_make(attn_context *context, const at_segments *segments, int
         shuffle(plan->order, count, at_splitmix64(seed));
         sort_buckets(segments, plan->order, BATCHES_A_BUCKET * rows_per_batch, plan->scratch);
     } else {
-        sort_by_length(segments, plan->order, count, plan->scratch);
+        int64_t longest = longest_of(segments);
+        if (longest < 3 * count)
+            order_by_length(segments, longest, plan->order, plan->scratch);
+        else
+            sort_by_length(segments, plan->order, count, plan->scratch);
     }
     plan->batches = cut(segments, plan->order, rows_per_batch, plan->first);
     if (shuffled) shuffle_batches(plan, at_splitmix64(~seed), plan->scratch);
