@@ -139,7 +139,7 @@ static size_t resident_files(int statistics, size_t page) {
 
 /* Looks so often that what can be read from the system's cache in between is a part of the window. */
 static struct timespec next_look(const at_spill *spill) {
-    const double bytes_a_second = 8e9, least = 1e-3, most = 20e-3;
+    const double bytes_a_second = 4e9, least = 1e-3, most = 20e-3;
     double seconds = (double)spill->window / bytes_a_second;
     seconds = seconds < least ? least : seconds > most ? most : seconds;
     struct timespec now;
