@@ -22,6 +22,7 @@
 
 #include <attn/context.h>
 #include <attn/dataset.h>
+#include <attn/exchange.h>
 #include <attn/export.h>
 #include <attn/model.h>
 #include <attn/status.h>
@@ -41,6 +42,11 @@ ATTN_API void attn_predictor_destroy(attn_predictor *predictor); /* NULL is allo
 /* The text of the last failed call, as attn_context_error. */
 ATTN_API const char *attn_predictor_error(const attn_predictor *predictor);
 ATTN_API attn_context *attn_predictor_context(const attn_predictor *predictor);
+
+/* From now on the ranks of an exchange (NULL: this process alone) answer together: each gives its predictor
+ * the same datasets in the same order, runs a part of the batches, and has the answers of all afterwards. The
+ * exchange must outlive the predictor. */
+ATTN_API attn_status attn_predictor_join(attn_predictor *predictor, attn_exchange *exchange);
 
 /* ---- settings ----
  *
@@ -216,6 +222,10 @@ typedef struct attn_write_options {
                           then written byte for byte as it stands there */
     size_t length;
     int plain; /* the answers alone, a line each, whatever the format of the data has room for */
+    /* Where the dataset was selected from a larger one, and its answers are to stand among the others': the
+     * number of its first example there, and how many there are; 0, 0: it is whole. A header is written with
+     * example 0. */
+    int64_t first, whole;
 } attn_write_options;
 ATTN_API void attn_write_options_init(attn_write_options *options);
 

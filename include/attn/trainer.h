@@ -67,6 +67,8 @@ typedef struct attn_training_state {
     const char *no_splitter;      /* NULL, or why none can be trained */
     int64_t train_rows, dev_rows; /* where rows are split, those with targets, else 0; dev_rows 0: the same */
     const char *row;              /* what a row is called */
+    int ranks;                    /* that train together; units_per_second is that of all of them */
+    double exchange_share;        /* of the time of training that this rank spent in the exchange: 0 .. 1 */
 } attn_training_state;
 
 typedef struct attn_trainer_options {

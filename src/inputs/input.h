@@ -105,6 +105,9 @@ struct at_cells {
     int per_row; /* answers stand with rows, else with examples (whose row is 0) */
     int nested;  /* an example of the data was split into several, whose answers are a list of JSON */
     int parts;   /* rows are parts of pieces, which are the answer */
+    /* The number of the first example among all of those whose answers stand together, and how many those
+     * are. A header belongs to example 0. */
+    int64_t first, whole;
     /* All answers of an example as a value of JSON; their probabilities, 0 if there are none. */
     void (*put_json)(const at_cells *cells, int output, int64_t example, at_writer *writer);
     int (*put_json_probability)(const at_cells *cells, int output, int64_t example, at_writer *writer);

@@ -100,6 +100,17 @@ attn_context *attn_predictor_context(const attn_predictor *predictor) {
     return predictor ? predictor->context : NULL;
 }
 
+void at_predictor_share(attn_predictor *predictor, int rank, int ranks,
+                        attn_status (*join)(void *user, void *bytes, size_t count), void *user) {
+    at_work *works[] = {&predictor->work, &predictor->split_work};
+    for (int i = 0; i < 2; i++) {
+        works[i]->rank = rank;
+        works[i]->ranks = ranks;
+        works[i]->join = join;
+        works[i]->join_user = user;
+    }
+}
+
 /* ---- settings ---- */
 
 /* Tables of settings, whosever they are: heads first, then inputs. `models`: in the words of a task. */

@@ -33,6 +33,10 @@ attn_status at_predictor_split(attn_predictor *predictor, const attn_dataset *ra
 /* The answers of a prediction as a kind of input sees them that writes them. */
 void at_predictor_cells(const attn_predictor *predictor, const at_writing *now, at_cells *cells);
 
+/* Batches are shared by `ranks` of them, of which this is `rank`: see at_work. */
+void at_predictor_share(attn_predictor *predictor, int rank, int ranks,
+                        attn_status (*join)(void *user, void *bytes, size_t count), void *user);
+
 /* Whether a setting that is true or false is on; 0 if models like this one do not have it. */
 int at_setting_on(const attn_predictor *predictor, const char *name);
 

@@ -148,6 +148,7 @@ void at_predictor_cells(const attn_predictor *predictor, const at_writing *now, 
                         .put_probability = cell_probability,
                         .probability = cell_number,
                         .encoded = prediction->encoded,
+                        .whole = now->dataset ? now->dataset->examples : 1,
                         .json = now->json,
                         .more = attn_prediction_hypotheses(prediction, 0) > 1 ||
                                 at_setting_on(predictor, "alignment"),
@@ -169,6 +170,10 @@ static attn_status fill_in(const at_writing *now, const attn_write_options *opti
     *filled = 0;
     if (!kind->fill_in || head->running || (now->json && !kind->fills_json) || options->plain) return ATTN_OK;
     at_predictor_cells(predictor, now, &cells);
+    if (options->whole > 0) {
+        cells.first = options->first;
+        cells.whole = options->whole;
+    }
     if (prediction->split && now->dataset != prediction->split) {
         cells.nested = 1;
         cells.put_json = nested_json;

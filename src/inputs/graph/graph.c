@@ -25,14 +25,14 @@ static attn_status create(attn_context *context, const void *values, const at_in
 static void put_place(const attn_dataset *dataset, const at_cells *cells, int64_t example, int64_t row,
                       at_writer *writer) {
     const char *id = attn_dataset_id(dataset, example);
-    if (dataset->examples > 1 || !cells->per_row) {
+    if (cells->whole > 1 || !cells->per_row) {
         if (id && *id)
             at_put_text(writer, id);
         else
-            at_print(writer, "%lld", (long long)example);
+            at_print(writer, "%lld", (long long)(cells->first + example));
     }
     if (!cells->per_row) return;
-    if (dataset->examples > 1) at_put_char(writer, '\t');
+    if (cells->whole > 1) at_put_char(writer, '\t');
     const char *name = dataset->kind->row_name(dataset->content, dataset->offsets[example] + row);
     if (name)
         at_put_text(writer, name);
@@ -40,11 +40,11 @@ static void put_place(const attn_dataset *dataset, const at_cells *cells, int64_
         at_print(writer, "%lld", (long long)row);
 }
 
-static void put_header(const attn_dataset *dataset, const at_cells *cells, at_writer *writer) {
+static void put_header(const at_cells *cells, at_writer *writer) {
     if (!cells->per_row)
         at_put_text(writer, "graph");
     else
-        at_print(writer, "%s", dataset->examples > 1 ? "graph\tnode" : "node");
+        at_print(writer, "%s", cells->whole > 1 ? "graph\tnode" : "node");
     for (int o = 0; o < cells->outputs; o++) {
         at_put_char(writer, '\t');
         at_put_text(writer, cells->name(cells, o));
@@ -61,7 +61,7 @@ static attn_status fill_in(const attn_dataset *dataset, const void *settings, co
     (void)settings;
     (void)lines;
     (void)length;
-    put_header(dataset, cells, writer);
+    if (cells->first == 0) put_header(cells, writer);
     for (int64_t e = 0; e < dataset->examples; e++) {
         int64_t rows = cells->per_row ? dataset->offsets[e + 1] - dataset->offsets[e] : 1;
         for (int64_t row = 0; row < rows; row++) {

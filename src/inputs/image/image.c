@@ -258,7 +258,7 @@ static attn_status fill_in(const attn_dataset *dataset, const void *settings, co
         if (id && *id)
             at_put_text(writer, id);
         else
-            at_print(writer, "%" PRId64, e);
+            at_print(writer, "%" PRId64, cells->first + e);
         for (int o = 0; o < cells->outputs; o++) {
             at_put_char(writer, '\t');
             cells->put(cells, o, e, 0, writer);

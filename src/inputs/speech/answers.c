@@ -24,7 +24,7 @@ static void put_name(const answers *now, int64_t example) {
     if (id && *id)
         at_put_text(now->writer, id);
     else
-        at_print(now->writer, "%lld", (long long)example);
+        at_print(now->writer, "%lld", (long long)(now->cells->first + example));
 }
 
 /* ---- of recordings ---- */
