@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "evaluate_raw.h"
 #include "opening.h"
+#include "ranks.h"
 #include "text.h"
 
 enum {
@@ -24,9 +25,9 @@ enum {
 enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
 typedef struct eval_arguments {
     const char *positional[POSITIONALS];
-    bool json, confusion, per_class, skip_bad, raw;
-    const char *format, *column, *text_column, *split, *split_column, *split_file;
-    int64_t threads, limit, memory;
+    bool json, confusion, per_class, skip_bad, raw, scatter;
+    const char *format, *column, *text_column, *split, *split_column, *split_file, *shard;
+    int64_t threads, limit, memory, part, parts; /* 0 of 1: all examples */
     opening_settings settings;
 } eval_arguments;
 
@@ -263,6 +264,7 @@ static void print_title(const attn_dataset *dataset, const eval_arguments *given
     printf(": %" PRId64 " examples", attn_dataset_examples(dataset));
     if (attn_dataset_skipped(dataset) > 0)
         printf(", %" PRId64 " bad ones left out", attn_dataset_skipped(dataset));
+    if (given->parts > 1) printf(" (part %" PRId64 " of %" PRId64 ")", given->part + 1, given->parts);
     fputc('\n', stdout);
 }
 
@@ -297,7 +299,7 @@ static bool print_report(const attn_report *report, const attn_model *model, con
 }
 
 /* *misused: it has said what is wrong with the arguments. */
-static attn_status read_examples(attn_context *context, const attn_model *model, const eval_arguments *given,
+static attn_status read_examples(attn_context *context, const attn_model *model, eval_arguments *given,
                                  attn_dataset **dataset, bool *misused) {
     attn_reader_options options;
     attn_model_reader_options(model, &options);
@@ -313,6 +315,10 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
         options.split_column = given->split_column;
         options.split = NULL;
     }
+    int code = opening_files(given->positional + FILE_ONE, 2);
+    if (code == EXIT_DONE) code = opening_files(&given->split_file, 1);
+    *misused = code != EXIT_DONE; /* it has been said */
+    if (code != EXIT_DONE) return ATTN_SYSTEM_ERROR;
     options.split_file = given->split_file;
     if (given->split != NULL && strcmp(given->split, "all") == 0) /* whatever it would say */
         options.split = options.split_column = options.split_file = NULL;
@@ -325,7 +331,7 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
         return ATTN_INVALID_ARGUMENT;
     }
     const char *const files[] = {one, two};
-    int code = opening_take_input("eval", files, two != NULL ? 2 : 1);
+    code = opening_take_input("eval", files, two != NULL ? 2 : 1);
     *misused = code != EXIT_DONE;
     if (code != EXIT_DONE) return ATTN_INVALID_ARGUMENT;
     return opening_read(context, files, two != NULL ? 2 : 1, &options, dataset);
@@ -347,15 +353,16 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
     attn_report *report = NULL;
     if ((given->raw ? attn_report_create_raw : attn_report_create)(predictor, dataset, &report) != ATTN_OK)
         return opening_fail("eval", attn_predictor_context(predictor));
-    int code = given->raw ? EXIT_DONE : check_flags(report, model, given);
+    int code = ranks_settle(given->raw ? EXIT_DONE : check_flags(report, model, given), NULL);
     bool whole = true;
     if (code == EXIT_DONE && given->json) {
         const char *json = attn_report_json(report);
         whole = json != NULL;
-        if (whole && part != NULL)
-            printf("{\"split\": \"%s\", %s\n", part, json + 1); /* the object goes on after its brace */
-        else if (whole)
-            puts(json);
+        if (whole) fputc('{', stdout);
+        if (whole && given->parts > 1)
+            printf("\"shard\": \"%" PRId64 "/%" PRId64 "\", ", given->part + 1, given->parts);
+        if (whole && part != NULL) printf("\"split\": \"%s\", ", part);
+        if (whole) puts(json + 1); /* the object goes on after its brace */
     } else if (code == EXIT_DONE && given->raw) {
         print_title(dataset, given);
         evaluate_print_raw(report, model);
@@ -405,29 +412,62 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
     return EXIT_DONE;
 }
 
-static int evaluate(attn_context *context, attn_model *model, const eval_arguments *given) {
-    attn_dataset *dataset = NULL, *whole = NULL;
+/* --shard: some of the examples; *all is what they were selected from. EXIT_DONE, or it has said why not. */
+static int take_shard(attn_context *context, const eval_arguments *given, attn_dataset **dataset,
+                      attn_dataset **all) {
+    if (given->parts == 1) return EXIT_DONE;
+    int64_t count = attn_dataset_examples(*dataset);
+    int64_t first = ranks_part_begin(count, given->part, given->parts);
+    int64_t end = ranks_part_begin(count, given->part + 1, given->parts);
+    if (first == end) {
+        fprintf(stderr, "attn eval: part %" PRId64 " of %" PRId64 " has no examples: there are %" PRId64 "\n",
+                given->part + 1, given->parts, count);
+        return EXIT_FAILED;
+    }
+    int64_t *numbers = malloc((size_t)(end - first) * sizeof *numbers);
+    if (numbers == NULL) {
+        fputs("attn eval: out of memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    for (int64_t i = first; i < end; i++) numbers[i - first] = i;
+    *all = *dataset;
+    *dataset = NULL;
+    attn_status status = attn_dataset_select(*all, numbers, end - first, dataset);
+    free(numbers);
+    return status == ATTN_OK ? EXIT_DONE : opening_fail("eval", context);
+}
+
+static int evaluate(attn_context *context, attn_model *model, eval_arguments *given) {
+    attn_dataset *dataset = NULL, *whole = NULL, *all = NULL;
     attn_predictor *predictor = NULL;
     const char *part = NULL;
-    if (attn_predictor_create(model, context, &predictor) != ATTN_OK) return opening_fail("eval", context);
-    int code = opening_set("eval", &given->settings, predictor, model);
+    int code = attn_predictor_create(model, context, &predictor) == ATTN_OK ? EXIT_DONE
+                                                                            : opening_fail("eval", context);
+    if (code == EXIT_DONE) code = opening_set("eval", &given->settings, predictor, model);
+    code = ranks_settle(code, NULL);
     if (code == EXIT_DONE) {
         bool misused = false;
         if (read_examples(context, model, given, &dataset, &misused) == ATTN_OK)
             code = take_part(context, model, given, &dataset, &whole, &part);
         else
             code = misused ? EXIT_MISUSED : opening_fail("eval", context);
-        if (code == EXIT_DONE) code = report_on(predictor, model, dataset, part, given);
+        if (code == EXIT_DONE) code = take_shard(context, given, &dataset, &all);
+        code = ranks_settle(code, RANKS_REMEDY);
+    }
+    if (code == EXIT_DONE) {
+        attn_predictor_join(predictor, ranks_exchange());
+        code = report_on(predictor, model, dataset, part, given);
     }
     attn_dataset_destroy(dataset);
+    attn_dataset_destroy(all);
     attn_dataset_destroy(whole);
     attn_predictor_destroy(predictor);
     return code;
 }
 
-int command_eval(int count, char **arguments) {
-    enum { OWN_FLAGS = 14 };
-    eval_arguments given = {.json = false};
+static int eval_command(int count, char **arguments) {
+    enum { OWN_FLAGS = 16 };
+    eval_arguments given = {.parts = 1};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "everything as one JSON object"),
         argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
@@ -442,6 +482,8 @@ int command_eval(int count, char **arguments) {
                       "the column that says it, if not as in training"),
         argument_text("split-file", &given.split_file, "FILE", "a file that says it, a word per example"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
+        argument_text("shard", &given.shard, "I/N", RANKS_SHARD_HELP),
+        argument_switch("scatter", &given.scatter, RANKS_SCATTER_HELP),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
         argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
@@ -480,11 +522,22 @@ int command_eval(int count, char **arguments) {
         fputs("attn eval: --raw has no table of classes: not with --per-class or --confusion\n", stderr);
         return EXIT_MISUSED;
     }
+    if (given.shard != NULL && !ranks_read_shard(given.shard, &given.part, &given.parts)) {
+        fputs("attn eval: " RANKS_SHARD_FORM "\n", stderr);
+        return EXIT_MISUSED;
+    }
     attn_context *context;
     attn_model *model;
+    if (ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    ranks_scatter(given.scatter);
     if (!opening_model("eval", given.positional[MODEL], given.threads, &context, &model)) return EXIT_FAILED;
     int code = opening_memory("eval", context, given.memory);
     if (code == EXIT_DONE) code = evaluate(context, model, &given);
     opening_close(context, model);
     return code;
+}
+
+int command_eval(int count, char **arguments) {
+    ranks_begin("eval");
+    return ranks_end(eval_command(count, arguments));
 }

@@ -15,7 +15,7 @@ enum { PIECE = 1 << 19, READ_AT_ONCE = 1 << 16 };
 
 void input_open(input *from, const char *path) {
     struct stat state;
-    *from = (input){.descriptor = STDIN_FILENO, .piece = PIECE, .line = 1};
+    *from = (input){.descriptor = STDIN_FILENO, .piece = PIECE, .line = 1, .target = -1, .until = -1};
     if (path != NULL && strcmp(path, "-") != 0) from->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (from->descriptor < 0 || fstat(from->descriptor, &state) != 0) {
         from->error = errno;
@@ -37,13 +37,19 @@ static bool is_blank(const char *line, size_t length) {
     return true;
 }
 
+/* An example may end here. */
+static void note_end(input *from, size_t end) {
+    from->complete = end;
+    from->reached = from->target >= 0 && from->place + (int64_t)end >= from->target;
+}
+
 /* Looks at the rows that have come to their end, as a reader of quoted fields sees them. */
 static void scan_rows(input *from) {
     enum { FIELD, PLAIN, QUOTED, CLOSED };
-    if (from->line == 1 && from->scanned == 0 && from->end >= 3 &&
+    if (from->place == 0 && from->scanned == 0 && from->end >= 3 &&
         memcmp(from->bytes, "\xef\xbb\xbf", 3) == 0)
         from->scanned = 3;
-    for (; from->scanned < from->end; from->scanned++) {
+    for (; from->scanned < from->end && !from->reached; from->scanned++) {
         char byte = from->bytes[from->scanned];
         if (byte == '"' && from->state != PLAIN)
             from->state = from->state == QUOTED ? CLOSED : QUOTED;
@@ -53,18 +59,18 @@ static void scan_rows(input *from) {
             from->state = FIELD;
         else
             from->state = byte == '\r' && from->state == CLOSED ? CLOSED : PLAIN;
-        if (byte == '\n' && from->state == FIELD) from->complete = from->scanned + 1;
+        if (byte == '\n' && from->state == FIELD) note_end(from, from->scanned + 1);
     }
 }
 
 /* Looks at the lines that have come to their end. */
 static void scan_lines(input *from) {
-    for (;;) {
+    while (!from->reached) {
         const char *line = from->bytes + from->scanned;
         const char *feed = from->scanned < from->end ? memchr(line, '\n', from->end - from->scanned) : NULL;
         if (feed == NULL) break;
         from->scanned = (size_t)(feed - from->bytes) + 1;
-        if (!from->blocks || is_blank(line, (size_t)(feed - line))) from->complete = from->scanned;
+        if (!from->blocks || is_blank(line, (size_t)(feed - line))) note_end(from, from->scanned);
     }
 }
 
@@ -73,7 +79,14 @@ static void scan(input *from) {
         scan_rows(from);
     else
         scan_lines(from);
-    if (from->ended) from->complete = from->end;
+    if (from->ended && !from->reached) note_end(from, from->end);
+}
+
+/* Goes on looking, up to the first end at or after a place in the whole input; -1: as far as there is. */
+static void aim(input *from, int64_t target) {
+    from->target = target;
+    from->reached = target >= 0 && from->place + (int64_t)from->complete >= target;
+    if (from->bytes != NULL) scan(from);
 }
 
 void input_set_examples(input *from, bool blocks, char quotes) {
@@ -87,6 +100,7 @@ void input_set_examples(input *from, bool blocks, char quotes) {
 /* Makes room for one more reading at the end. */
 static bool make_room(input *from) {
     if (from->begin > 0) {
+        from->place += (int64_t)from->begin;
         memmove(from->bytes, from->bytes + from->begin, from->end - from->begin);
         from->end -= from->begin;
         from->scanned -= from->begin;
@@ -145,6 +159,46 @@ size_t input_peek(input *from) {
     }
 }
 
+size_t input_first(input *from, size_t least) {
+    aim(from, from->place + (int64_t)(from->begin + least));
+    while (!from->reached && read_more(from)) continue;
+    size_t length = from->complete - from->begin;
+    from->state = 0;
+    from->scanned = from->complete = from->begin;
+    aim(from, -1);
+    return length;
+}
+
+int64_t input_size(input *from) {
+    struct stat state;
+    if (from->live && !input_read_all(from)) return -1;
+    if (from->ended || fstat(from->descriptor, &state) != 0) return from->place + (int64_t)from->end;
+    off_t at = lseek(from->descriptor, 0, SEEK_CUR); /* of what is still to be read */
+    return from->place + (int64_t)from->end +
+           (at >= 0 && state.st_size > at ? (int64_t)(state.st_size - at) : 0);
+}
+
+/* Passes over what is complete. */
+static void pass(input *from) {
+    for (; from->begin < from->complete; from->begin++) from->line += from->bytes[from->begin] == '\n';
+    from->taken = from->begin;
+}
+
+void input_take_part(input *from, int64_t part, int64_t parts) {
+    int64_t size = input_size(from);
+    if (size < 0) return;
+    int64_t begin = size / parts * part + size % parts * part / parts;
+    if (part + 1 < parts) from->until = size / parts * (part + 1) + size % parts * (part + 1) / parts;
+    from->state = 0;
+    from->scanned = from->complete = from->begin;
+    aim(from, begin);
+    do {
+        pass(from);
+    } while (!from->reached && read_more(from));
+    pass(from);
+    aim(from, from->until);
+}
+
 bool input_read_all(input *from) {
     while (read_more(from)) continue;
     return from->error == 0;
@@ -165,11 +219,20 @@ void input_replace(input *from, const char *bytes, size_t length) {
     from->live = false;
 }
 
+/* Where the next piece is to end, whatever it is for. */
+static int64_t next_target(const input *from) {
+    int64_t cut = from->cut > 0 ? from->place + (int64_t)from->begin + from->cut : -1;
+    return cut >= 0 && (from->until < 0 || cut < from->until) ? cut : from->until;
+}
+
 bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line) {
     for (; from->begin < from->taken; from->begin++) from->line += from->bytes[from->begin] == '\n';
-    while (!from->ended && from->error == 0) {
+    if (from->cut > 0 || from->until >= 0) aim(from, next_target(from));
+    while (!from->ended && from->error == 0 && !from->reached) {
         size_t ready = from->complete - from->begin;
-        if (!whole && ready > 0 && (ready >= from->piece || (from->live && !more_is_there(from)))) break;
+        if (!whole && ready > 0 && from->cut == 0 &&
+            (ready >= from->piece || (from->live && !more_is_there(from))))
+            break;
         read_more(from);
     }
     if (from->complete == from->begin) return false;

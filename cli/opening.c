@@ -5,33 +5,45 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "input.h"
+#include "ranks.h"
 
 int opening_fail(const char *command, const attn_context *context) {
-    arguments_complain(command, "", attn_context_error(context), "", NULL);
+    const char *text = attn_context_error(context);
+    arguments_complain(command, "", *text != '\0' ? text : ranks_error(), "", NULL);
     return EXIT_FAILED;
 }
 
-bool opening_model(const char *command, const char *path, int64_t threads, attn_context **context,
-                   attn_model **model) {
+/* A context, and the model in it; false, when it has said why not: what was made stays. */
+static bool load(const char *command, const char *path, int64_t threads, attn_context **context,
+                 attn_model **model) {
     attn_context_options options;
     attn_context_options_init(&options);
-    options.threads = (int)threads;
-    *context = NULL;
-    *model = NULL;
-    if (opening_is_input(path)) {
-        fprintf(stderr, "attn %s: a model is a file, and not read from standard input (-)\n", command);
-        return false;
-    }
+    options.threads = ranks_threads(threads);
     if (attn_context_create(&options, context) != ATTN_OK) {
         arguments_complain(command, "", attn_last_create_error(), "", NULL);
         return false;
     }
     if (attn_model_load(*context, path, model) == ATTN_OK) return true;
     opening_fail(command, *context);
-    attn_context_destroy(*context);
+    return false;
+}
+
+bool opening_model(const char *command, const char *path, int64_t threads, attn_context **context,
+                   attn_model **model) {
+    *context = NULL;
+    *model = NULL;
+    if (opening_is_input(path)) {
+        fprintf(stderr, "attn %s: a model is a file, and not read from standard input (-)\n", command);
+        return false;
+    }
+    if (ranks_file(&path) != EXIT_DONE) return false;
+    bool loaded = load(command, path, threads, context, model);
+    if (ranks_settle(loaded ? EXIT_DONE : EXIT_FAILED, RANKS_REMEDY) == EXIT_DONE) return true;
+    opening_close(*context, *model);
     return false;
 }
 
@@ -91,6 +103,18 @@ static input taken; /* standard input */
 bool opening_is_input(const char *path) { return strcmp(path, "-") == 0; }
 const char *opening_name(const char *path) { return opening_is_input(path) ? "standard input" : path; }
 
+/* A launcher gives standard input to rank 0, which has read it: the others get it from there. */
+static int share_input(void) {
+    int64_t count = taken.error == 0 ? (int64_t)taken.end : -1;
+    if (ranks_broadcast(&count, sizeof count) != EXIT_DONE) return EXIT_FAILED;
+    if (count < 0) return ranks_settle(EXIT_FAILED, NULL);
+    if (ranks_rank() > 0) taken = (input){.bytes = malloc((size_t)count + 1), .end = (size_t)count};
+    int code = taken.bytes != NULL || count == 0 ? EXIT_DONE : EXIT_FAILED;
+    if (code != EXIT_DONE) arguments_complain(ranks_command(), "", "out of memory", "", NULL);
+    code = ranks_settle(code, NULL);
+    return code == EXIT_DONE && count > 0 ? ranks_broadcast(taken.bytes, (size_t)count) : code;
+}
+
 int opening_take_input(const char *command, const char *const *paths, int count) {
     int times = 0;
     for (int i = 0; i < count; i++) times += paths[i] != NULL && opening_is_input(paths[i]);
@@ -100,10 +124,20 @@ int opening_take_input(const char *command, const char *const *paths, int count)
         return EXIT_MISUSED;
     }
     if (times == 0 || taken.bytes != NULL) return EXIT_DONE;
-    input_open(&taken, NULL);
-    if (taken.error == 0 && input_read_all(&taken)) return EXIT_DONE;
-    fprintf(stderr, "attn %s: cannot read standard input: %s\n", command, strerror(taken.error));
-    return EXIT_FAILED;
+    if (ranks_rank() == 0) {
+        input_open(&taken, NULL);
+        if (taken.error == 0) input_read_all(&taken);
+        if (taken.error != 0)
+            fprintf(stderr, "attn %s: cannot read standard input: %s\n", command, strerror(taken.error));
+    }
+    if (ranks_count() > 1) return share_input();
+    return taken.error == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+int opening_files(const char **paths, int count) {
+    int code = EXIT_DONE;
+    for (int i = 0; i < count && code == EXIT_DONE; i++) code = ranks_file(&paths[i]);
+    return code;
 }
 
 attn_status opening_read(attn_context *context, const char *const *paths, int count,
@@ -112,9 +146,12 @@ attn_status opening_read(attn_context *context, const char *const *paths, int co
     if (count > OPENING_FILES) count = OPENING_FILES;
     for (int i = 0; i < count; i++) {
         files[i] = (attn_file){.name = opening_name(paths[i])};
-        if (!opening_is_input(paths[i])) continue;
-        files[i].bytes = taken.bytes != NULL ? taken.bytes : "";
-        files[i].count = taken.end;
+        if (opening_is_input(paths[i])) {
+            files[i].bytes = taken.bytes != NULL ? taken.bytes : "";
+            files[i].count = taken.end;
+        } else {
+            files[i].bytes = ranks_bytes(paths[i], &files[i].count, &files[i].name);
+        }
     }
     return attn_dataset_read_files(context, files, count, options, dataset);
 }

@@ -43,6 +43,9 @@ const char *opening_name(const char *path);
 /* Reads standard input as a whole, if it is among the files; EXIT_DONE, or it has said why not: it cannot be
  * read, or stands there twice. It stays until the program ends. */
 int opening_take_input(const char *command, const char *const *paths, int count);
+/* With --scatter: receives the files, if rank 0 reads them for all; the paths become those of what was
+ * received. EXIT_DONE, or it has said why not. */
+int opening_files(const char **paths, int count);
 /* Reads files as one set of examples (attn_dataset_read_files); "-" is what was taken. */
 enum { OPENING_FILES = 64 };
 attn_status opening_read(attn_context *context, const char *const *paths, int count,

@@ -10,28 +10,18 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "input.h"
 #include "live.h"
 #include "opening.h"
+#include "predict.h"
+#include "ranks.h"
 
 typedef struct predict_arguments {
     const char *positional[2];
-    bool json, plain, live;
-    const char *format, *text_column, *prompt;
+    bool json, plain, live, scatter;
+    const char *format, *text_column, *prompt, *shard;
     int64_t threads, limit, memory, rate, chunk;
     opening_settings settings;
 } predict_arguments;
-
-typedef struct prediction {
-    attn_context *context;
-    attn_model *model;
-    attn_predictor *predictor;
-    attn_reader_options options;
-    attn_write_options write;
-    const char *name; /* of the input, in errors */
-    bool told;        /* by which rule raw text is split */
-    char *head;       /* NULL, or the first row of the input, which says what columns there are */
-} prediction;
 
 /* ---- examples ---- */
 
@@ -47,7 +37,7 @@ static attn_status answer(prediction *with, const attn_dataset *dataset, const c
     with->write.lines = lines;
     with->write.length = length;
     attn_status status = attn_predictor_write(with->predictor, dataset, &with->write, &text, &written);
-    if (status == ATTN_OK) fwrite(text, 1, written, stdout);
+    if (status == ATTN_OK) fwrite(text, 1, written, with->to);
     return status;
 }
 
@@ -66,14 +56,33 @@ static bool keep_head(prediction *with, const attn_dataset *dataset, const char 
     return true;
 }
 
-/* What was read, if it was: what stands before a bad line is answered. The dataset is destroyed. False, when
- * it has said why. */
-static bool answer_read(prediction *with, attn_status status, attn_dataset *dataset, const char *bytes,
-                        size_t length) {
+/* The part of a dataset that is asked for. */
+static attn_status answer_part(prediction *with, const attn_dataset *dataset) {
+    int64_t whole = attn_dataset_examples(dataset), first = ranks_part_begin(whole, with->part, with->parts);
+    int64_t count = ranks_part_begin(whole, with->part + 1, with->parts) - first;
+    if (count == 0) return ATTN_OK;
+    int64_t *numbers = malloc((size_t)count * sizeof *numbers);
+    attn_dataset *selected = NULL;
+    for (int64_t i = 0; numbers != NULL && i < count; i++) numbers[i] = first + i;
+    attn_status status =
+        numbers != NULL ? attn_dataset_select(dataset, numbers, count, &selected) : ATTN_OUT_OF_MEMORY;
+    with->write.first = first;
+    with->write.whole = whole;
+    if (status == ATTN_OK) status = answer(with, selected, NULL, 0);
+    attn_dataset_destroy(selected);
+    free(numbers);
+    return status;
+}
+
+bool predict_dataset(prediction *with, attn_status status, attn_dataset *dataset, const char *bytes,
+                     size_t length) {
     bool stopped = attn_dataset_stopped(dataset) != ATTN_OK;
     if (stopped) length = attn_dataset_consumed(dataset);
-    if (status == ATTN_OK) status = answer(with, dataset, bytes, length);
-    if (status != ATTN_OK || stopped) fflush(stdout);
+    if (status == ATTN_OK && with->parts > 1 && !with->options.piece)
+        status = answer_part(with, dataset);
+    else if (status == ATTN_OK)
+        status = answer(with, dataset, bytes, length);
+    if (status != ATTN_OK || stopped) fflush(with->to);
     if (status != ATTN_OK)
         opening_fail("predict", with->context);
     else if (stopped)
@@ -82,19 +91,19 @@ static bool answer_read(prediction *with, attn_status status, attn_dataset *data
     return status == ATTN_OK && !stopped;
 }
 
-static bool answer_piece(prediction *with, const char *bytes, size_t length, int64_t line) {
+bool predict_piece(prediction *with, const char *bytes, size_t length, int64_t line) {
     attn_dataset *dataset = NULL;
     attn_status status =
         attn_dataset_parse(with->context, with->name, line, bytes, length, &with->options, &dataset);
     bool kept = status != ATTN_OK || keep_head(with, dataset, bytes);
-    return answer_read(with, status, dataset, bytes, length) && kept;
+    return predict_dataset(with, status, dataset, bytes, length) && kept;
 }
 
 /* ---- streams ---- */
 
-static int fail_input(const prediction *with, const input *from) {
+int predict_fail_input(const prediction *with, const input *from) {
     char reason[160];
-    fflush(stdout);
+    fflush(with->to);
     snprintf(reason, sizeof reason, ": %s", strerror(from->error));
     arguments_complain("predict", "cannot read ", with->name, reason, NULL);
     return EXIT_FAILED;
@@ -102,7 +111,7 @@ static int fail_input(const prediction *with, const input *from) {
 
 /* The format, and where its examples end, from the first line that is neither blank nor a comment, and no
  * more: of what is typed no more may be there. */
-static int find_examples(prediction *with, input *from) {
+int predict_find_examples(prediction *with, input *from) {
     size_t length = input_peek(from);
     const char *bytes = length > 0 ? from->bytes + from->begin : "";
     if (with->options.format == ATTN_FORMAT_AUTO)
@@ -113,17 +122,45 @@ static int find_examples(prediction *with, input *from) {
     return pieces;
 }
 
+bool predict_find_head(prediction *with, input *from) {
+    attn_dataset *dataset = NULL;
+    size_t length = input_first(from, input_peek(from));
+    if (length == 0 || !with->options.piece) return true;
+    attn_status status =
+        attn_dataset_parse(with->context, with->name, 1, from->bytes, length, &with->options, &dataset);
+    bool kept = status == ATTN_OK && keep_head(with, dataset, from->bytes);
+    if (status != ATTN_OK) opening_fail("predict", with->context);
+    attn_dataset_destroy(dataset);
+    return kept;
+}
+
+void predict_forget_head(prediction *with) {
+    free(with->head);
+    with->head = NULL;
+    with->options.head = NULL;
+}
+
+/* --shard: the part of the input that is asked for, alone. */
+static bool take_part(prediction *with, input *from) {
+    if (with->parts == 1 || !with->options.piece) return true;
+    if (with->part > 0 && !predict_find_head(with, from)) return false;
+    input_take_part(from, with->part, with->parts);
+    if (from->place + (int64_t)from->begin == 0) predict_forget_head(with); /* it is in this part */
+    return true;
+}
+
 static int predict_stream(prediction *with, input *from) {
     const char *bytes;
     size_t length;
     int64_t line;
-    int pieces = find_examples(with, from);
+    int pieces = predict_find_examples(with, from);
+    if (!take_part(with, from)) return EXIT_FAILED;
     while (input_next(from, pieces < 0, &bytes, &length, &line)) {
-        bool good = answer_piece(with, bytes, length, line);
+        bool good = predict_piece(with, bytes, length, line);
         if (from->live && fflush(stdout) != 0) return EXIT_FAILED; /* main says why */
         if (!good || ferror(stdout)) return EXIT_FAILED;
     }
-    return from->error == 0 ? EXIT_DONE : fail_input(with, from);
+    return from->error == 0 ? EXIT_DONE : predict_fail_input(with, from);
 }
 
 /* What is compressed is expanded as a whole before it is read: a gzip file is whole only with its end. */
@@ -146,19 +183,23 @@ static int predict_whole(prediction *with, const char *path) {
     attn_dataset *dataset = NULL;
     with->name = path;
     attn_status status = attn_dataset_read(with->context, path, &with->options, &dataset);
-    return answer_read(with, status, dataset, NULL, 0) ? EXIT_DONE : EXIT_FAILED;
+    return predict_dataset(with, status, dataset, NULL, 0) ? EXIT_DONE : EXIT_FAILED;
+}
+
+int predict_open(prediction *with, const char *path, input *from) {
+    with->name = path != NULL ? path : "standard input";
+    input_open(from, path);
+    from->limit = with->options.expanded_limit;
+    if (from->error == 0 && input_begins_with(from, "\x1f\x8b") && !expand(with, from)) return EXIT_FAILED;
+    return from->error == 0 ? EXIT_DONE : predict_fail_input(with, from);
 }
 
 static int predict_input(prediction *with, const char *path) {
     input from;
-    int code = EXIT_DONE;
     if (path != NULL && strcmp(path, "-") == 0) path = NULL;
+    if (ranks_count() > 1) return predict_by_ranks(with, path);
     if (path != NULL && attn_reader_pieces(&with->options) < 0) return predict_whole(with, path);
-    with->name = path != NULL ? path : "standard input";
-    input_open(&from, path);
-    from.limit = with->options.expanded_limit;
-    if (from.error == 0 && input_begins_with(&from, "\x1f\x8b") && !expand(with, &from)) code = EXIT_FAILED;
-    if (code == EXIT_DONE && from.error != 0) code = fail_input(with, &from);
+    int code = predict_open(with, path, &from);
     if (code == EXIT_DONE) code = predict_stream(with, &from);
     input_close(&from);
     return code;
@@ -237,46 +278,57 @@ static int predict_prompt(prediction *with, const predict_arguments *given) {
 
 /* ---- recordings as they come ---- */
 
-/* Whether the input is one; then *code is how it went. */
-static bool predict_live(prediction *with, const predict_arguments *given, int *code) {
-    live_options options = {.path = given->positional[1],
-                            .rate = given->rate,
-                            .chunk = given->chunk,
-                            .json = given->json,
-                            .terminal = isatty(STDOUT_FILENO) != 0};
-    *code = EXIT_MISUSED;
-    if (given->live) {
-        if (given->plain || given->prompt != NULL)
-            fputs("attn predict: --live goes with neither --plain nor --prompt\n", stderr);
-        else
-            *code = live_pipe(with->context, with->predictor, &options);
-        return true;
-    }
-    if (given->rate > 0 || given->chunk > 0) {
-        fputs("attn predict: --rate and --chunk go with --live\n", stderr);
-        return true;
-    }
-    bool file = options.path != NULL && !given->json && !given->plain && given->format == NULL;
-    if (!file || !attn_stream_takes(with->predictor, options.path)) return false;
-    *code = live_file(with->context, with->predictor, &options);
-    return true;
+static live_options live_of(const predict_arguments *given) {
+    return (live_options){.path = given->positional[1],
+                          .rate = given->rate,
+                          .chunk = given->chunk,
+                          .json = given->json,
+                          .terminal = isatty(STDOUT_FILENO) != 0};
+}
+
+/* Whether the input is a recording that is answered as it is read; rank 0 knows. */
+static bool is_recording(const prediction *with, const predict_arguments *given) {
+    const char *path = given->positional[1];
+    bool file = path != NULL && !given->json && !given->plain && given->format == NULL;
+    int32_t recording = file && ranks_rank() == 0 && attn_stream_takes(with->predictor, path);
+    return ranks_broadcast(&recording, sizeof recording) == EXIT_DONE && recording;
+}
+
+/* What is one example is answered by one: rank 0, or the last part, as if there were others before it. */
+static int predict_one(prediction *with, const predict_arguments *given) {
+    live_options options = live_of(given);
+    if (ranks_rank() > 0 || with->part + 1 < with->parts) return EXIT_DONE;
+    if (given->prompt != NULL) return predict_prompt(with, given);
+    return given->live ? live_pipe(with->context, with->predictor, &options)
+                       : live_file(with->context, with->predictor, &options);
 }
 
 /* ---- the whole ---- */
 
-static int predict(prediction *with, const predict_arguments *given) {
+/* What flags do not go together; NULL: nothing is wrong. */
+static const char *find_problem(const predict_arguments *given) {
+    if (given->json && given->plain) return "--json or --plain, not both";
+    if (given->live && (given->plain || given->prompt != NULL))
+        return "--live goes with neither --plain nor --prompt";
+    if (!given->live && (given->rate > 0 || given->chunk > 0)) return "--rate and --chunk go with --live";
+    if (given->prompt != NULL && given->positional[1] != NULL)
+        return "--prompt or a file of prompts, not both";
+    if (given->shard != NULL && (given->live || given->prompt != NULL))
+        return "--shard takes a part of a file: not with --live or --prompt";
+    if (given->shard != NULL && attn_exchange_launched() > 1)
+        return "the ranks of a launcher share the file by themselves: no --shard";
+    return NULL;
+}
+
+/* A predictor with all that was asked for. EXIT_DONE, or it has said why not. */
+static int prepare(prediction *with, const predict_arguments *given) {
+    attn_sampling_options options;
     if (attn_predictor_create(with->model, with->context, &with->predictor) != ATTN_OK)
         return opening_fail("predict", with->context);
     int code = opening_set("predict", &given->settings, with->predictor, with->model);
     if (code != EXIT_DONE) return code;
-    if (predict_live(with, given, &code)) return code;
-    attn_sampling_options options;
     if (given->prompt != NULL && attn_predictor_sampling(with->predictor, &options) != ATTN_OK)
         return opening_refuse("predict", "--prompt", "models that continue text", with->model);
-    if (given->prompt != NULL && given->positional[1] != NULL) {
-        fputs("attn predict: --prompt or a file of prompts, not both\n", stderr);
-        return EXIT_MISUSED;
-    }
     attn_model_reader_options(with->model, &with->options);
     if (given->format != NULL) {
         int format = opening_format("predict", with->options.input, given->format);
@@ -290,8 +342,17 @@ static int predict(prediction *with, const predict_arguments *given) {
     attn_write_options_init(&with->write);
     with->write.json = given->json;
     with->write.plain = given->plain;
-    with->write.terminal = isatty(STDOUT_FILENO) != 0;
-    return given->prompt != NULL ? predict_prompt(with, given) : predict_input(with, given->positional[1]);
+    /* Open MPI gives its processes a terminal, whatever their output goes to. */
+    with->write.terminal = isatty(STDOUT_FILENO) != 0 && ranks_count() == 1;
+    return EXIT_DONE;
+}
+
+static int predict(prediction *with, const predict_arguments *given) {
+    int code = ranks_settle(prepare(with, given), RANKS_REMEDY);
+    if (code != EXIT_DONE) return code;
+    if (given->prompt != NULL || given->live || is_recording(with, given))
+        return ranks_settle(predict_one(with, given), NULL);
+    return predict_input(with, given->positional[1]);
 }
 
 static const char about[] =
@@ -323,8 +384,8 @@ static const char about[] =
     "one channel as they are) and prints what is decided as soon as it is: for models\n"
     "that label frames and look only so far (--window in training).\n";
 
-int command_predict(int count, char **arguments) {
-    enum { OWN_FLAGS = 11 };
+static int predict_command(int count, char **arguments) {
+    enum { OWN_FLAGS = 13 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_switch("json", &given.json, "one JSON object an example"),
@@ -337,6 +398,8 @@ int command_predict(int count, char **arguments) {
                          "of samples without a header; 0: that of the model"),
         argument_integer("chunk", &given.chunk, "N", "0", 0, 1000000,
                          "--live: rows answered together; fewer come sooner, at more work"),
+        argument_text("shard", &given.shard, "I/N", RANKS_SHARD_HELP),
+        argument_switch("scatter", &given.scatter, "with mpirun: rank 0 reads the model for all"),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
@@ -363,15 +426,20 @@ int command_predict(int count, char **arguments) {
     };
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
-    if (given.json && given.plain) {
-        fputs("attn predict: --json or --plain, not both\n", stderr);
+    const char *problem = find_problem(&given);
+    prediction with = {.to = stdout, .parts = 1};
+    if (problem == NULL && given.shard != NULL && !ranks_read_shard(given.shard, &with.part, &with.parts))
+        problem = RANKS_SHARD_FORM;
+    if (problem != NULL) {
+        fprintf(stderr, "attn predict: %s\n", problem);
         return EXIT_MISUSED;
     }
     if (list.positional_count < 1) {
         fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
         return EXIT_MISUSED;
     }
-    prediction with = {0};
+    if (ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    ranks_scatter(given.scatter);
     if (!opening_model("predict", given.positional[0], given.threads, &with.context, &with.model))
         return EXIT_FAILED;
     int code = opening_memory("predict", with.context, given.memory);
@@ -380,4 +448,9 @@ int command_predict(int count, char **arguments) {
     free(with.head);
     opening_close(with.context, with.model);
     return code;
+}
+
+int command_predict(int count, char **arguments) {
+    ranks_begin("predict");
+    return ranks_end(predict_command(count, arguments));
 }

@@ -19,6 +19,10 @@ static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
 static volatile sig_atomic_t wakes = -1; /* where a byte is written at a signal; -1: nowhere */
 
+static bool by_user_signal; /* SIGUSR1 asks for a stop, too */
+
+void progress_stop_by_user_signal(void) { by_user_signal = true; }
+
 static void on_interrupt(int number) {
     int before = errno;
     interrupted = number;
@@ -34,6 +38,7 @@ void progress_handle_interrupts(void (*handler)(int number)) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (by_user_signal) sigaction(SIGUSR1, &action, NULL);
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
 }
@@ -88,15 +93,19 @@ static void clear_bar(progress *shown) {
 
 /* What of the numbers fits into so many columns: the rate goes first, then lr, then the loss. */
 static void print_numbers(const attn_training_state *state, int columns, char *line, size_t room) {
-    char rate[32], left[32], loss[32], step_size[32];
+    char rate[64], left[32], loss[32], step_size[32];
     progress_count(state->units_per_second, rate);
+    strcat(rate, " rows/s");
+    if (state->ranks > 1)
+        snprintf(rate + strlen(rate), sizeof rate - strlen(rate), ", %.0f%% exchange",
+                 100 * state->exchange_share);
     progress_duration(state->seconds_left, left);
     snprintf(loss, sizeof loss, "  loss %.4f", state->loss);
     snprintf(step_size, sizeof step_size, "  lr %.1e", state->learning_rate);
     for (int parts = 3; parts >= 0; parts--) {
-        int length = snprintf(line, room, "epoch %.1f/%.1f%s%s%s%s%s  %s left", state->epoch,
+        int length = snprintf(line, room, "epoch %.1f/%.1f%s%s%s%s  %s left", state->epoch,
                               state->epochs_total, parts > 0 ? loss : "", parts > 1 ? step_size : "",
-                              parts > 2 ? "  " : "", parts > 2 ? rate : "", parts > 2 ? " rows/s" : "", left);
+                              parts > 2 ? "  " : "", parts > 2 ? rate : "", left);
         if (length <= columns) return;
     }
 }
@@ -149,6 +158,7 @@ static void print_ready(const progress *shown, const attn_training_state *state)
                 state->train_examples, units, state->dev_examples, held);
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
+    if (state->ranks > 1) fprintf(stderr, "%d ranks share every step\n", state->ranks);
     print_data(shown->context);
     if (state->splitter)
         fputs("a second network learns to split raw text into sentences and words\n", stderr);

@@ -21,6 +21,9 @@ typedef struct progress {
 void progress_handle_interrupts(void (*handler)(int number));
 /* They ask for a stop after the step from now on; a second one ends the program at once. */
 void progress_catch_interrupts(void);
+/* So does SIGUSR1, in a process of a launcher: launchers pass it on as it is, while they end the processes
+ * soon after Ctrl-C. */
+void progress_stop_by_user_signal(void);
 /* The signal that asked for a stop; 0: none has. */
 int progress_interrupted(void);
 /* A descriptor that can be read from as soon as one has, for poll; -1: there is none. */

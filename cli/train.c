@@ -11,12 +11,13 @@
 #include "commands.h"
 #include "opening.h"
 #include "progress.h"
+#include "ranks.h"
 #include "training_flags.h"
 
 typedef struct train_arguments {
     training_flags training;
     const char *output, *save_every, *start, *more;
-    bool dump, list, resume, force, keep_last;
+    bool dump, list, resume, force, keep_last, fast_sum;
 } train_arguments;
 
 static int fail(const attn_context *context) { return opening_fail("train", context); }
@@ -87,6 +88,8 @@ static void set_options(const train_arguments *given, progress *shown, attn_trai
     options->force = given->force;
     options->keep_last = given->keep_last;
     options->start = given->start;
+    options->exchange = ranks_exchange();
+    options->fast_sum = given->fast_sum;
     options->watch = progress_watch;
     options->user = shown;
     if (training->time != NULL) options->seconds = training_duration(training->time);
@@ -114,21 +117,19 @@ static int check_files(attn_context *context, const train_arguments *given) {
     return EXIT_FAILED;
 }
 
-static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
+/* Trains with what was read. */
+static int train_on(attn_context *context, attn_config *config, const train_arguments *given,
+                    const attn_dataset *train, const attn_dataset *dev) {
     const training_flags *training = &given->training;
-    attn_dataset *train = NULL, *dev = NULL;
     attn_trainer *trainer = NULL;
     progress shown = {.context = context,
-                      .quiet = training->quiet,
+                      .quiet = training->quiet || ranks_rank() > 0,
                       .terminal = isatty(STDERR_FILENO) != 0,
                       .resume = given->resume,
                       .more = given->more != NULL};
     attn_trainer_options options;
     set_options(given, &shown, &options);
-    attn_status status = training_read(context, config, training, &training->train, &train);
-    if (status == ATTN_OK && training->dev.path[0] != NULL)
-        status = training_read(context, config, training, &training->dev, &dev);
-    if (status == ATTN_OK) status = attn_trainer_create(config, train, dev, &options, &trainer);
+    attn_status status = attn_trainer_create(config, train, dev, &options, &trainer);
     if (status == ATTN_OK) {
         progress_catch_interrupts();
         status = attn_trainer_run(trainer);
@@ -140,11 +141,24 @@ static int run_training(attn_context *context, attn_config *config, const train_
         fprintf(stderr, "the model is in %s\n", given->output);
     }
     attn_trainer_destroy(trainer);
-    attn_dataset_destroy(train);
-    attn_dataset_destroy(dev);
     if (status != ATTN_OK) return EXIT_FAILED;
     /* As a shell says it of a program that a signal ends: what was to follow does not. */
-    return progress_interrupted() != 0 ? 128 + progress_interrupted() : EXIT_DONE;
+    int stopped = ranks_largest(progress_interrupted());
+    return stopped != 0 ? 128 + stopped : EXIT_DONE;
+}
+
+static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
+    const training_flags *training = &given->training;
+    attn_dataset *train = NULL, *dev = NULL;
+    attn_status status = training_read(context, config, training, &training->train, &train);
+    if (status == ATTN_OK && training->dev.path[0] != NULL)
+        status = training_read(context, config, training, &training->dev, &dev);
+    if (status != ATTN_OK) fail(context);
+    int code = ranks_settle(status == ATTN_OK ? EXIT_DONE : EXIT_FAILED, RANKS_REMEDY);
+    if (code == EXIT_DONE) code = train_on(context, config, given, train, dev);
+    attn_dataset_destroy(train);
+    attn_dataset_destroy(dev);
+    return code;
 }
 
 /* What --more and --start exclude, and how --more is written; NULL: nothing is wrong. */
@@ -187,30 +201,58 @@ static const char *base_of(attn_context *context, const train_arguments *given, 
     return base;
 }
 
-/* Trains, or shows the configuration that it would train with. */
-static int train_or_show(attn_context *context, train_arguments *given) {
-    attn_config *config;
+/* The configuration, from flags and files. EXIT_DONE, or it has said why not. */
+static int configure(attn_context *context, train_arguments *given, attn_config *config) {
     char last[4096];
     extra more;
-    bool only_shown = given->list || given->dump;
-    int code = only_shown ? EXIT_DONE : check_files(context, given);
-    if (code != EXIT_DONE) return code;
-    if (attn_config_create(context, &config) != ATTN_OK) return fail(context);
     given->training.base = base_of(context, given, last, sizeof last);
-    code = training_configure(context, &given->training, config);
+    int code = training_configure(context, &given->training, config);
     if (code == EXIT_DONE && given->more != NULL && read_more(given->more, &more) &&
         set_more(config, &more) != ATTN_OK)
         code = fail(context);
-    if (code == EXIT_DONE && given->list) {
-        list_config(config);
-    } else if (code == EXIT_DONE && given->dump) {
-        const char *text = attn_config_print(config);
-        if (text != NULL)
-            fputs(text, stdout);
-        else
-            code = fail(context);
+    return code;
+}
+
+/* Other ranks need none of the files that it comes from: they get that of rank 0. */
+static int share_config(attn_context *context, attn_config *config) {
+    const char *text = ranks_rank() == 0 ? attn_config_print(config) : "";
+    int64_t count = text != NULL ? (int64_t)strlen(text) : -1;
+    int code = ranks_broadcast(&count, sizeof count);
+    if (code != EXIT_DONE) return code;
+    char *copied = count >= 0 ? malloc((size_t)count + 1) : NULL;
+    if (copied == NULL) fputs("attn train: out of memory\n", stderr);
+    code = ranks_settle(copied != NULL ? EXIT_DONE : EXIT_FAILED, NULL);
+    if (code == EXIT_DONE && ranks_rank() == 0) memcpy(copied, text, (size_t)count);
+    if (code == EXIT_DONE) code = ranks_broadcast(copied, (size_t)count);
+    if (code == EXIT_DONE && ranks_rank() > 0 &&
+        attn_config_parse(config, "the configuration of rank 0", copied, (size_t)count) != ATTN_OK)
+        code = fail(context);
+    free(copied);
+    return ranks_settle(code, NULL);
+}
+
+static int show(attn_context *context, const train_arguments *given, attn_config *config) {
+    const char *text = given->list ? "" : attn_config_print(config);
+    if (text == NULL) return fail(context);
+    if (given->list) list_config(config);
+    fputs(text, stdout);
+    return EXIT_DONE;
+}
+
+/* Trains, or shows the configuration that it would train with. */
+static int train_or_show(attn_context *context, train_arguments *given) {
+    attn_config *config;
+    bool only_shown = given->list || given->dump, first = ranks_rank() == 0; /* who writes the files */
+    int code = ranks_settle(only_shown || !first ? EXIT_DONE : check_files(context, given), NULL);
+    if (code != EXIT_DONE) return code;
+    if (attn_config_create(context, &config) != ATTN_OK) return fail(context);
+    code = ranks_settle(first ? configure(context, given, config) : EXIT_DONE, NULL);
+    if (code == EXIT_DONE && ranks_count() > 1) code = share_config(context, config);
+    if (code == EXIT_DONE && only_shown) {
+        code = show(context, given, config);
     } else if (code == EXIT_DONE) {
-        code = training_take_input(&given->training);
+        code = ranks_settle(training_take_input(&given->training), NULL);
+        if (code == EXIT_DONE) code = ranks_file(&given->start);
         if (code == EXIT_DONE) code = run_training(context, config, given);
     }
     attn_config_destroy(config);
@@ -246,8 +288,8 @@ static bool name_outputs(int count, char **arguments) {
     return true;
 }
 
-int command_train(int count, char **arguments) {
-    enum { OWN_FLAGS = 11 };
+static int train_command(int count, char **arguments) {
+    enum { OWN_FLAGS = 13 };
     train_arguments given = {.training.command = "train"};
     training_flags *training = &given.training;
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
@@ -265,6 +307,10 @@ int command_train(int count, char **arguments) {
                       "attention, rnn, cnn, fc, mean (default attention)"),
         argument_text("seed", &training->seed, "N",
                       "another start of the network, another order of the data (default 1)"),
+        argument_switch("scatter", &training->scatter, RANKS_SCATTER_HELP),
+        argument_switch("fast-sum", &given.fast_sum,
+                        "with mpirun: add gradients in any order; bits then depend on the number of ranks "
+                        "(without it: the same bytes as one process)"),
         argument_switch("dump-config", &given.dump, "print the whole configuration and end"),
         argument_switch("list-config", &given.list, "list all that --config can say, as a Markdown table"),
     };
@@ -299,10 +345,12 @@ int command_train(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;
+    if (!given.dump && !given.list && ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    ranks_scatter(training->scatter);
     attn_context *context;
     attn_context_options options;
     attn_context_options_init(&options);
-    options.threads = (int)training->threads;
+    options.threads = ranks_threads(training->threads);
     if (attn_context_create(&options, &context) != ATTN_OK) {
         fprintf(stderr, "attn train: %s\n", attn_last_create_error());
         return EXIT_FAILED;
@@ -311,4 +359,9 @@ int command_train(int count, char **arguments) {
     if (code == EXIT_DONE) code = train_or_show(context, &given);
     attn_context_destroy(context);
     return code;
+}
+
+int command_train(int count, char **arguments) {
+    ranks_begin("train");
+    return ranks_end(train_command(count, arguments));
 }

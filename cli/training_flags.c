@@ -138,13 +138,19 @@ static int count_files(const training_files *files) {
     return count;
 }
 
-int training_take_input(const training_flags *given) {
-    const training_files *sets[] = {&given->train, &given->dev, &given->test};
+int training_take_input(training_flags *given) {
+    training_files *sets[] = {&given->train, &given->dev, &given->test};
     const char *all[3 * TRAINING_MOST_FILES];
-    int count = 0;
+    int count = 0, code = EXIT_DONE;
     for (int s = 0; s < 3; s++)
         for (int i = 0; sets[s]->path[i] != NULL; i++) all[count++] = sets[s]->path[i];
-    return opening_take_input(given->command, all, count);
+    if (given->scatter) {
+        for (int s = 0; s < 3 && code == EXIT_DONE; s++)
+            code = opening_files(sets[s]->path, count_files(sets[s]));
+        if (code == EXIT_DONE) code = opening_files(&given->vectors, 1);
+        if (code == EXIT_DONE) code = opening_files(&given->split_file, 1);
+    }
+    return code == EXIT_DONE ? opening_take_input(given->command, all, count) : code;
 }
 
 const char *training_flags_problem(training_flags *given, const argument_list *list) {

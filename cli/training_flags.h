@@ -38,6 +38,7 @@ typedef struct training_flags {
     const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
     int64_t threads, limit, memory;
     bool quiet, skip_bad;
+    bool scatter; /* rank 0 reads the files for all ranks; only of commands that have it */
 } training_flags;
 
 /* Puts at most TRAINING_FLAGS rows there; how many. */
@@ -58,8 +59,9 @@ int training_configure(attn_context *context, const training_flags *given, attn_
 /* The kind of input: what is typed, else what the file's name tells. */
 const char *training_input(const training_flags *given);
 
-/* Reads standard input, if it is among the files. EXIT_DONE, or it has said why not. */
-int training_take_input(const training_flags *given);
+/* Reads standard input, if it is among the files, and with --scatter receives what rank 0 reads for all.
+ * EXIT_DONE, or it has said why not. */
+int training_take_input(training_flags *given);
 
 /* Reads a set of examples as its task wants it, and says what was left out. */
 attn_status training_read(attn_context *context, attn_config *config, const training_flags *given,
