@@ -158,7 +158,8 @@ static void print_ready(const progress *shown, const attn_training_state *state)
                 state->train_examples, units, state->dev_examples, held);
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
-    if (state->ranks > 1) fprintf(stderr, "%d ranks share every step\n", state->ranks);
+    if (state->ranks > 1)
+        fprintf(stderr, "%d ranks share every step; threads of rank 0: %d\n", state->ranks, shown->threads);
     print_data(shown->context);
     if (state->splitter)
         fputs("a second network learns to split raw text into sentences and words\n", stderr);

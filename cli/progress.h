@@ -12,6 +12,7 @@ typedef struct progress {
     bool terminal;  /* standard error is one */
     bool resume;    /* it was asked for */
     bool more;      /* so was that */
+    int threads;    /* of this process */
     bool stepped;   /* something was done */
     double told_at; /* when the bar or a line was last written */
     bool bar_shown;

@@ -126,6 +126,7 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
                       .quiet = training->quiet || ranks_rank() > 0,
                       .terminal = isatty(STDERR_FILENO) != 0,
                       .resume = given->resume,
+                      .threads = attn_context_threads(context),
                       .more = given->more != NULL};
     attn_trainer_options options;
     set_options(given, &shown, &options);

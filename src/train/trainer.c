@@ -304,6 +304,9 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
     state->learning_rate = attn_optimizer_learning_rate(main->optimizer);
     state->units_per_second =
         trainer->trained_seconds > 0 ? (double)trainer->trained_rows / trainer->trained_seconds : 0;
+    state->ranks = attn_exchange_ranks(trainer->options.exchange);
+    state->exchange_share =
+        trainer->trained_seconds > 0 ? trainer->exchange_seconds / trainer->trained_seconds : 0;
     state->seconds = at_seconds() - trainer->began;
     int64_t done = made->step - state->resumed_from, left = trainer->steps_total - made->step;
     state->seconds_left = done > 0 ? (double)left * state->seconds / (double)done : 0;
@@ -401,7 +404,7 @@ static attn_status start(attn_trainer *trainer, int *stop) {
         trainer->values.steps = trainer->steps_total;
     }
     trainer->trained_rows = 0;
-    trainer->trained_seconds = 0;
+    trainer->trained_seconds = trainer->exchange_seconds = 0;
     if (status == ATTN_OK) status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen) {
         if (at_rank_writes(trainer)) status = at_checkpoint_read(trainer);
@@ -421,10 +424,12 @@ static attn_status start(attn_trainer *trainer, int *stop) {
 
 /* One step, and what is due after it. */
 static attn_status run_on(attn_trainer *trainer, int *stop) {
-    double before = at_seconds();
+    const attn_exchange *exchange = trainer->options.exchange;
+    double before = at_seconds(), exchanged = attn_exchange_seconds(exchange);
     attn_status status = at_trainer_step(trainer);
     if (status != ATTN_OK) return status;
     trainer->trained_seconds += at_seconds() - before;
+    trainer->exchange_seconds += attn_exchange_seconds(exchange) - exchanged;
     *stop = tell(trainer, ATTN_TRAINING_STEP);
     int due = evaluation_due(trainer);
     if (due) status = evaluate_and_save(trainer, 1);

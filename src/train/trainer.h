@@ -92,7 +92,7 @@ struct attn_trainer {
     int choice_count;
     const char *metric; /* the name of the first */
 
-    double began, saved_at, trained_seconds;
+    double began, saved_at, trained_seconds, exchange_seconds;
     int64_t trained_rows;
     attn_training_state state;
 };
