@@ -8,6 +8,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "train/join.h"
 #include "train/trainer.h"
 
 enum { FOR_PLANS = 1, FOR_HIDING = 2, FOR_DROPOUT = 3 };
@@ -87,8 +88,8 @@ static attn_status lend_workers(at_course *course) {
     at_work_borrow(course->stage->context, trainer->tape, course->rows, &course->work);
     course->work.rank = attn_exchange_rank(trainer->options.exchange);
     course->work.ranks = attn_exchange_ranks(trainer->options.exchange);
-    course->work.join = at_ranks_join;
-    course->work.join_user = trainer;
+    course->work.join = at_join_bytes;
+    course->work.join_user = trainer->options.exchange;
     if (!workers) return ATTN_OK;
     int threads = trainer->context->threads;
     course->workers = at_allocate(trainer->context, threads, sizeof *course->workers, "workers");

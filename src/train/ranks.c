@@ -62,24 +62,6 @@ attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop
     return worst > 1 ? at_exchange_settle(exchange, trainer->context, status) : ATTN_OK;
 }
 
-attn_status at_ranks_join(void *user, void *bytes, size_t count) {
-    enum { JOINED = 1 << 18 }; /* bytes at once */
-    const attn_trainer *trainer = user;
-    attn_exchange *exchange = trainer->options.exchange;
-    int ranks = attn_exchange_ranks(exchange);
-    unsigned char *all = at_allocate(trainer->context, ranks, JOINED, "what ranks join");
-    attn_status status = all ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    for (size_t first = 0; first < count && status == ATTN_OK; first += JOINED) {
-        size_t part = count - first < JOINED ? count - first : JOINED;
-        unsigned char *into = (unsigned char *)bytes + first;
-        status = attn_exchange_share(exchange, into, part, all);
-        for (int r = 0; r < ranks && status == ATTN_OK; r++)
-            for (size_t i = 0; i < part; i++) into[i] |= all[(size_t)r * part + i];
-    }
-    at_release(trainer->context, all);
-    return status;
-}
-
 attn_status at_ranks_number(attn_trainer *trainer, int64_t *number) {
     return attn_exchange_broadcast(trainer->options.exchange, 0, number, sizeof *number);
 }

@@ -183,8 +183,6 @@ attn_status at_ranks_number(attn_trainer *trainer, int64_t *number); /* becomes 
 attn_status at_ranks_send(attn_trainer *trainer);
 /* If one fails, all do, with its text; if one stops, all do. */
 attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop);
-/* at_work.join, of a trainer. */
-attn_status at_ranks_join(void *user, void *bytes, size_t count);
 
 /* start.c: a model to begin from. Its vocabulary and labels, into the stage, which is empty; its weights,
  * into the network that was made; and how good it is, as the best so far. */
