@@ -3,8 +3,9 @@
  * A network of tags: an embedding of 5,000 words, an encoder, a linear map to
  * 17 tags and their cross-entropy; a step is forward, backward and AdamW. The
  * sentences have the lengths of English news and web text: 512 quantiles of
- * those of UD English EWT (train), in order of length, cut into batches. What
- * is timed is a pass over all batches.
+ * those of UD English EWT (train), in order of length, cut into batches, which
+ * workers take in shards, as in training. What is timed is a pass over all
+ * batches.
  *
  * Work, in operations a step, with n rows and P numbers in the weights that
  * rows are multiplied with: 6 P n (forward, and two products backward), and for
@@ -17,6 +18,7 @@
 #include "bench.h"
 
 enum { WORDS = 5000, TAGS = 17, SENTENCES = 512, LONGEST = 89 };
+enum { SHARD_ROWS = 128, MOST_SHARDS = 64, MOST_BATCH = 64 }; /* as in training */
 
 /* How many of the 512 sentences have 1, 2, 3, ... words. */
 static const unsigned char histogram[LONGEST] = {
@@ -46,7 +48,7 @@ typedef struct train_case {
     const train_shape *shape;
     attn_context *context;
     attn_parameters *parameters;
-    attn_tape *tape;
+    attn_workers *workers;
     attn_embedding *embedding;
     attn_encoder *encoder;
     attn_linear *output;
@@ -54,6 +56,8 @@ typedef struct train_case {
     int64_t sentences, *offsets;
     int32_t *words, *tags;
     uint64_t step;
+    int64_t first, count;                         /* sentences of the batch */
+    int64_t shards, shard_first[MOST_SHARDS + 1]; /* and of its shards */
 } train_case;
 
 /* Lengths of all sentences as offsets, and words and tags. */
@@ -101,7 +105,7 @@ static attn_encoder_options encoder_of(const train_shape *shape) {
 
 static void destroy_case(train_case *made) {
     attn_optimizer_destroy(made->optimizer);
-    attn_tape_destroy(made->tape);
+    attn_workers_destroy(made->workers);
     attn_parameters_destroy(made->parameters);
     free(made->offsets);
     free(made->words);
@@ -116,7 +120,6 @@ static bool create_case(const bench *run, const train_shape *shape, attn_context
     if (!done) fputs("attn bench: out of memory for the sentences\n", stderr);
     if (done)
         done = bench_ok(context, attn_parameters_create(context, (uint64_t)run->seed, &made->parameters));
-    if (done) done = bench_ok(context, attn_tape_create(context, &made->tape));
     if (done) {
         attn_encoder_options options = encoder_of(shape);
         made->embedding = attn_embedding_create(made->parameters, "words", WORDS, shape->columns);
@@ -129,30 +132,51 @@ static bool create_case(const bench *run, const train_shape *shape, attn_context
     attn_optimizer_options options;
     attn_optimizer_options_init(&options);
     if (done) done = bench_ok(context, attn_optimizer_create(made->parameters, &options, &made->optimizer));
+    if (done) done = bench_ok(context, attn_workers_create(made->parameters, &made->workers));
     if (!done) destroy_case(made);
     return done;
 }
 
-/* Forward, backward and the optimiser's step on one batch. */
-static attn_status train_step(train_case *with, int64_t first, int64_t count) {
-    attn_tape *tape = with->tape;
+/* Sentences of a batch that make shards of about the same number of rows. */
+static void cut_shards(train_case *with) {
+    int64_t begin = with->offsets[with->first], end = with->offsets[with->first + with->count], pieces = 1;
+    while (2 * pieces <= MOST_SHARDS && end - begin >= 2 * pieces * SHARD_ROWS) pieces *= 2;
+    with->shards = 0;
+    for (int64_t b = with->first, last = -1; b < with->first + with->count; b++) {
+        int64_t middle = (with->offsets[b] + with->offsets[b + 1]) / 2 - begin;
+        int64_t shard = middle * pieces / (end - begin);
+        if (shard > last) with->shard_first[with->shards++] = b;
+        last = shard;
+    }
+    with->shard_first[with->shards] = with->first + with->count;
+}
+
+/* The part of the batch's loss that the sentences of a shard have. */
+static attn_variable *record_shard(void *argument, attn_tape *tape, int64_t shard) {
+    const train_case *with = argument;
+    int64_t first = with->shard_first[shard], count = with->shard_first[shard + 1] - first;
     int64_t start = with->offsets[first], rows = with->offsets[first + count] - start;
-    int64_t offsets[65];
+    int64_t all = with->offsets[with->first + with->count] - with->offsets[with->first];
+    int64_t offsets[MOST_BATCH + 1];
     for (int64_t b = 0; b <= count; b++) offsets[b] = with->offsets[first + b] - start;
     attn_places places;
     attn_places_init(&places);
     places.batch = (attn_ragged){count, offsets};
-    attn_tape_begin(tape, ATTN_TAPE_TRAIN, ++with->step);
     attn_variable *x = attn_embedding_apply(tape, with->embedding, with->words + start, rows);
     x = attn_encoder_apply(tape, with->encoder, x, &places);
     x = attn_linear_apply(tape, with->output, x);
     attn_variable *loss = attn_tape_cross_entropy(tape, x, with->tags + start, NULL);
-    attn_status status = attn_tape_backward(tape, loss, NULL);
-    if (status != ATTN_OK) {
-        fprintf(stderr, "attn bench: %s\n", attn_tape_error(tape));
-        return status;
-    }
-    return attn_optimizer_step(with->optimizer);
+    return attn_tape_scale(tape, loss, (float)rows / (float)all);
+}
+
+/* Forward, backward and the optimiser's step on one batch. */
+static attn_status train_step(train_case *with, int64_t first, int64_t count) {
+    with->first = first;
+    with->count = count;
+    cut_shards(with);
+    attn_status status =
+        attn_workers_run(with->workers, with->shards, ++with->step, record_shard, with, NULL);
+    return status == ATTN_OK ? attn_optimizer_step(with->optimizer) : status;
 }
 
 static attn_status train_pass(void *argument) {

@@ -26,5 +26,6 @@
 #include <attn/stream.h>
 #include <attn/text.h>
 #include <attn/trainer.h>
+#include <attn/workers.h>
 
 #endif

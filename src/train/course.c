@@ -84,8 +84,8 @@ attn_status at_course_prepare(at_course *course, const char *vectors) {
 /* Evaluations run on the same workers as training: there is one tape and one batch for each. */
 static attn_status lend_workers(at_course *course) {
     attn_trainer *trainer = course->trainer;
-    at_worker *workers = at_shards_workers(course->shards);
-    at_work_borrow(course->stage->context, trainer->tape, course->rows, &course->work);
+    at_shard_worker *workers = at_shards_workers(course->shards);
+    at_work_borrow(course->stage->context, trainer->tapes.whole, course->rows, &course->work);
     course->work.rank = attn_exchange_rank(trainer->options.exchange);
     course->work.ranks = attn_exchange_ranks(trainer->options.exchange);
     course->work.join = at_join_bytes;
@@ -102,14 +102,14 @@ static attn_status lend_workers(at_course *course) {
 
 static attn_status make_shards(at_course *course) {
     attn_trainer *trainer = course->trainer;
-    at_shard_source source = {.stage = course->stage,
-                              .encoded = course->train.encoded,
-                              .segments = &course->segments,
-                              .whole = {trainer->context, trainer->tape, course->rows, course->train.targets},
-                              .parts = trainer->parts,
-                              .tapes = trainer->tapes,
-                              .exchange = trainer->options.exchange,
-                              .fast_sum = trainer->options.fast_sum};
+    at_shard_source source = {
+        .stage = course->stage,
+        .encoded = course->train.encoded,
+        .segments = &course->segments,
+        .whole = {trainer->context, trainer->tapes.whole, course->rows, course->train.targets},
+        .tapes = &trainer->tapes,
+        .exchange = trainer->options.exchange,
+        .fast_sum = trainer->options.fast_sum};
     attn_status status = at_shards_create(&source, &course->shards);
     return status == ATTN_OK ? lend_workers(course) : status;
 }

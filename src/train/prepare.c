@@ -207,20 +207,6 @@ static int64_t labelled_rows(const attn_dataset *dataset) {
     return count;
 }
 
-/* One for all threads together, and one for each of them. */
-static attn_status make_tapes(attn_trainer *trainer) {
-    attn_context *context = trainer->context;
-    attn_status status = attn_tape_create(context, &trainer->tape);
-    if (status != ATTN_OK || context->threads == 1) return status;
-    status = at_parts_create(context, &trainer->parts);
-    if (status != ATTN_OK) return status;
-    trainer->tapes = at_allocate(context, context->threads, sizeof *trainer->tapes, "tapes");
-    if (!trainer->tapes) return ATTN_OUT_OF_MEMORY;
-    for (int t = 0; t < context->threads && status == ATTN_OK; t++)
-        status = attn_tape_create(at_part(trainer->parts, t), &trainer->tapes[t]);
-    return status;
-}
-
 attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
     at_config values;
     at_course *main = at_main_course(trainer);
@@ -239,7 +225,7 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     if (status != ATTN_OK) return status;
     at_stage *stage = main->stage = at_main_stage(trainer->model);
     status = at_start_open(trainer);
-    if (status == ATTN_OK) status = make_tapes(trainer);
+    if (status == ATTN_OK) status = at_tapes_create(trainer->context, &trainer->tapes);
     if (status == ATTN_OK) status = at_course_prepare(main, trainer->options.vectors);
     if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status == ATTN_OK) status = add_splitter(trainer, &values);

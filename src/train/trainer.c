@@ -139,10 +139,7 @@ void attn_trainer_destroy(attn_trainer *trainer) {
     destroy_network(trainer);
     for (int i = 0; i < AT_STAGES; i++) at_course_free(&trainer->courses[i]);
     attn_model_destroy(trainer->model);
-    attn_tape_destroy(trainer->tape);
-    for (int t = 0; trainer->tapes && t < context->threads; t++) attn_tape_destroy(trainer->tapes[t]);
-    at_release(context, trainer->tapes);
-    at_parts_destroy(trainer->parts);
+    at_tapes_free(context, &trainer->tapes);
     at_output_close(context, &trainer->files);
     attn_config_destroy(trainer->config);
     at_release(context, trainer);

@@ -82,9 +82,7 @@ struct attn_trainer {
     attn_model *model;
     at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of
                                      the splitter */
-    attn_tape *tape;
-    at_parts *parts;   /* a context for each thread; NULL: there is one thread */
-    attn_tape **tapes; /* and their tapes */
+    at_tapes tapes;
     int64_t steps_total;
 
     at_progress_made made;
