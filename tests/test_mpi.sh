@@ -3,7 +3,7 @@
 # this machine; a rank that gives up or is killed ends the job; a module that is missing or of another MPI is
 # an error. Neither the program nor the library links MPI. A watchdog ends what hangs.
 set -euo pipefail
-: "${BUILD_DIR:?}" "${ATTN_PROGRAM:?}"
+: "${BUILD_DIR:?}" "${SOURCE_DIR:?}" "${ATTN_PROGRAM:?}"
 ranks=$BUILD_DIR/tests/mpi_ranks
 module=$BUILD_DIR/libattn-mpi.so
 
@@ -51,6 +51,8 @@ for count in 2 3 4; do
     [ "$status" -eq 0 ] || fail "$count ranks: exit code $status"
     [ "$(grep -c "of $count: fine 18$" "$folder/out")" -eq "$count" ] || fail "$count ranks: not all are fine"
 done
+ATTN_MPI=$BUILD_DIR/tests/libmpi_pieces.so launch 3 check # messages in many pieces
+[ "$(grep -c "of 3: fine 18$" "$folder/out")" -eq 3 ] || fail "in pieces: not all are fine"
 launch 1 check
 if [ "$status" -ne 0 ] || ! grep -qx alone "$folder/out"; then fail "one rank is not alone"; fi
 
@@ -60,10 +62,20 @@ launch 3 abort 1 7
 launch 3 kill 2
 [ "$status" -ne 0 ] || fail "a killed rank: exit code 0"
 
-# No module; a file that is none; ranks that MPI does not see, as under the launcher of another MPI.
+# No module; one of another version; ranks that MPI does not see, as under the launcher of another MPI.
 ATTN_MPI=/nowhere/libattn-mpi.so launch 2 check
 if [ "$status" -eq 0 ] || ! grep -q '/nowhere/libattn-mpi.so.*libopenmpi-dev' "$folder/err"; then
     fail "a missing module: exit code $status"
+fi
+cat >"$folder/other.c" <<'CODE'
+#include "train/exchange.h"
+int at_exchange_module(at_exchange_calls *calls, char *text);
+int at_exchange_module(at_exchange_calls *calls, char *text) { return text[0] + (calls->version = 99) - 99; }
+CODE
+"${CC:-cc}" -shared -fPIC -I"$SOURCE_DIR/src" -I"$SOURCE_DIR/include" "$folder/other.c" -o "$folder/other.so"
+ATTN_MPI=$folder/other.so launch 2 check
+if [ "$status" -eq 0 ] || ! grep -q 'another version of attn (module 99, attn 1)' "$folder/err"; then
+    fail "a module of another version: exit code $status"
 fi
 status=0
 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 timeout 120 "$ranks" check >"$folder/out" 2>"$folder/err" || status=$?

@@ -1,11 +1,10 @@
 /* mpi.c: the exchange between ranks by MPI, as a shared object of its own (libattn-mpi.so).
  *
  * It is loaded under a launcher only (train/exchange_open.c) and needs MPI and nothing else; the library does
- * not link it. Every call starts what does not block and then looks whether it is done: at first again and
- * again, then with short sleeps in between, since the core that MPI's own waiting would burn is needed for
- * the walk back.
+ * not link it. Every call starts what does not block and then looks whether it is done, with short sleeps
+ * in between: the core that MPI's own waiting would burn is needed for the walk back.
  */
-#define _POSIX_C_SOURCE 200809L /* nanosleep, clock_gettime */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,10 @@
 
 #include "train/exchange.h"
 
-enum { PIECE = 1 << 30, TAG = 1 };    /* bytes, or numbers, of one message at most: counts are ints */
-static const double patience = 50e-6; /* seconds of looking without a sleep */
+#ifndef AT_PIECE /* a test makes them small */
+#define AT_PIECE (1 << 30)
+#endif
+enum { PIECE = AT_PIECE, TAG = 1 }; /* bytes, or numbers, of one message at most: counts are ints */
 
 typedef struct state {
     MPI_Comm ranks;
@@ -32,27 +33,21 @@ static int fail(int error, const char *what, char *text) {
     return 1;
 }
 
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Returns when all requests are done: MPI works on all of them while one is looked at. */
+/* Returns when all requests are done: MPI works on all of them while one is looked at. A sleep takes some 60
+ * microseconds at first; it grows with the time that was waited, up to a millisecond. */
 static int finish(MPI_Request *requests, int count, const char *what, char *text) {
-    double began = 0.0;
+    enum { LOOKS = 16, SHORTEST = 10000, GROWTH = 1500, LONGEST = 1000000 }; /* nanoseconds */
     int looks = 0;
+    long sleeps = 0;
     for (int at = 0; at < count;) {
         int done = 0, error = MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE);
         if (error != MPI_SUCCESS) return fail(error, what, text);
         if (done) {
             at++;
-            began = 0.0;
-        } else if (++looks % 16 == 0) {
-            double now = seconds();
-            if (began == 0.0) began = now;
-            if (now - began < patience) continue;
-            struct timespec pause = {0, 10000};
+            sleeps = 0;
+        } else if (++looks % LOOKS == 0) {
+            long wanted = sleeps++ * GROWTH;
+            struct timespec pause = {0, wanted < SHORTEST ? SHORTEST : wanted < LONGEST ? wanted : LONGEST};
             nanosleep(&pause, NULL);
         }
     }
