@@ -34,7 +34,7 @@ static void *wait_for_all(void *argument) {
 }
 
 static void open_ranks(int ranks, rank_thread *threads) {
-    attn_context *contexts[MOST_RANKS];
+    attn_context *contexts[MOST_RANKS] = {NULL};
     attn_exchange *exchanges[MOST_RANKS];
     for (int r = 0; r < ranks; r++) assert_non_null(contexts[r] = reducing_context(NULL));
     assert_int_equal(at_exchange_threads(contexts, ranks, exchanges), ATTN_OK);

@@ -30,7 +30,7 @@ static void *run_rank(void *argument) {
 static void check_case(const reducing_case *c, int ranks) {
     static reducing_result alone;
     static rank_thread threads[MOST_RANKS];
-    attn_context *contexts[MOST_RANKS];
+    attn_context *contexts[MOST_RANKS] = {NULL};
     attn_exchange *exchanges[MOST_RANKS];
     pthread_t ids[MOST_RANKS];
     reducing_alone(c, &alone);
@@ -148,7 +148,7 @@ static void *quit_or_wait(void *argument) {
 static void test_quit(void **state) {
     (void)state;
     quitting ranks[2];
-    attn_context *contexts[2];
+    attn_context *contexts[2] = {NULL};
     attn_exchange *exchanges[2];
     pthread_t ids[2];
     for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
