@@ -16,7 +16,7 @@ fail() {
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-: >"$folder/out" >"$folder/err"
+touch "$folder/out" "$folder/err"
 
 for file in "$ATTN_PROGRAM" "$ranks" "$BUILD_DIR"/libattn.so; do
     if [ -e "$file" ] && readelf -d "$file" | grep NEEDED | grep -qiE 'mpi|pmi'; then
@@ -30,12 +30,8 @@ fi
 readelf -d "$module" | grep NEEDED | grep -qi mpi || fail "$module does not link MPI"
 if readelf -d "$module" | grep NEEDED | grep -q libattn; then fail "$module links the library"; fi
 
-# Open MPI: more ranks than cores, also as root, wherever they may run. MPICH knows none of it, and needs none.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # MPI's own
-export TMPDIR=$folder # sockets and shared memory: a long path would be too long for them
-unset ATTN_MPI
+# shellcheck source=tests/support/launcher.sh
+. "$SOURCE_DIR/tests/support/launcher.sh"
 
 launch() { # launch RANKS WORD...: leaves out, err and status; 124 is the watchdog's
     local count=$1

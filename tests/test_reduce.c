@@ -113,6 +113,63 @@ static void test_backend(void **state) {
     assert_int_equal(test_protected_bytes(), 0);
 }
 
+/* ---- what travels ---- */
+
+typedef struct sparse_rank {
+    attn_context *context;
+    attn_exchange *exchange;
+    attn_status status;
+    int64_t sent;
+} sparse_rank;
+
+/* A table of 10,000 rows of which each rank writes three, and a weight that nobody touches. */
+static void *add_few_rows(void *argument) {
+    sparse_rank *rank = argument;
+    attn_parameters *set = NULL;
+    at_reduce *reduce = NULL;
+    at_gradients *own = NULL;
+    attn_parameter_options options;
+    const int64_t table[2] = {10000, 64}, weight[2] = {500, 500};
+    int64_t rows[3] = {7, 4000 + attn_exchange_rank(rank->exchange), 9999};
+    attn_parameter_options_init(&options);
+    options.kind = ATTN_PARAMETER_EMBEDDING;
+    attn_parameters_create(rank->context, 1, &set);
+    attn_parameter *parameter = attn_parameters_add(set, "table", 2, table, &options);
+    attn_parameters_add(set, "weight", 2, weight, NULL);
+    at_gradients_create(rank->context, set, 1, &own);
+    at_reduce_create(rank->context, rank->exchange, set, 0, &reduce);
+    at_slot_for_rows(rank->context, parameter, at_gradients_slot(own, 0), rows, 3);
+    rank->status = at_reduce_begin(reduce, 2, &own);
+    if (rank->status == ATTN_OK) rank->status = at_reduce_wait(reduce);
+    rank->sent = attn_exchange_sent(rank->exchange);
+    at_reduce_destroy(reduce);
+    at_gradients_destroy(own);
+    attn_parameters_destroy(set);
+    return NULL;
+}
+
+static void test_what_travels(void **state) {
+    (void)state;
+    sparse_rank ranks[2];
+    attn_context *contexts[2] = {NULL};
+    attn_exchange *exchanges[2];
+    pthread_t ids[2];
+    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
+    assert_int_equal(at_exchange_threads(contexts, 2, exchanges), ATTN_OK);
+    for (int r = 0; r < 2; r++) {
+        ranks[r] = (sparse_rank){contexts[r], exchanges[r], ATTN_OK, 0};
+        assert_int_equal(pthread_create(&ids[r], NULL, add_few_rows, &ranks[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) pthread_join(ids[r], NULL);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(ranks[r].status, ATTN_OK);
+        /* two states, a bit a row, half of four rows there and half of them back */
+        assert_int_equal(ranks[r].sent, 2 + 157 * 8 + 2 * 2 * 64 * 4);
+        attn_exchange_close(exchanges[r]);
+        attn_context_destroy(contexts[r]);
+    }
+}
+
 /* ---- a rank that gives up ---- */
 
 typedef struct quitting {
@@ -168,8 +225,9 @@ static void test_quit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),    cmocka_unit_test(test_many_shards),
-                                       cmocka_unit_test(test_large),   cmocka_unit_test(test_fast),
-                                       cmocka_unit_test(test_backend), cmocka_unit_test(test_quit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),        cmocka_unit_test(test_many_shards),
+                                       cmocka_unit_test(test_large),       cmocka_unit_test(test_fast),
+                                       cmocka_unit_test(test_backend),     cmocka_unit_test(test_quit),
+                                       cmocka_unit_test(test_what_travels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
