@@ -102,12 +102,14 @@ static int speed(attn_context *context, attn_exchange *exchange, int64_t numbers
                 fprintf(stderr, "%s\n", attn_context_error(context));
                 attn_exchange_abort(exchange, 1);
             }
-            if (attn_exchange_rank(exchange) == 0)
-                printf(
-                    "%lld numbers, %d ranks, %s, beside %3.0f ms of work: %.2f ms, %.2f GB/s; %.2f ms of a "
-                    "core\n",
-                    (long long)numbers, attn_exchange_ranks(exchange), fast ? "fast" : "in order",
-                    1e3 * walked, 1e3 * best, 4e-9 * (double)numbers / best, 1e3 * (busy - walked));
+            if (attn_exchange_rank(exchange) != 0) continue;
+            printf("%lld numbers, %d ranks, %s: ", (long long)numbers, attn_exchange_ranks(exchange),
+                   fast ? "fast" : "in order");
+            if (walked > 0.0)
+                printf("%.2f ms after a walk back of %.0f ms\n", 1e3 * best, 1e3 * walked);
+            else
+                printf("%.2f ms, %.2f GB/s; %.2f ms of a core\n", 1e3 * best, 4e-9 * (double)numbers / best,
+                       1e3 * busy);
         }
     }
     return 0;
