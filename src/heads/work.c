@@ -12,7 +12,7 @@
 
 enum {
     LARGE_ROWS = 8192, /* of a batch: every thread would hold one, and its products keep all threads busy */
-    FEW_ROUNDS = 4,
+    FEW_ROUNDS = 16,   /* where a thread that is idle in the last one counts */
     RANKS_AT_ONCE = 128
 };
 
