@@ -735,14 +735,15 @@ static double *scores_of(attn_model *model, const char *text, int64_t *rows, int
     *rows = encoded->rows - 1;
     *said = calloc((size_t)*rows + 1, sizeof **said);
     assert_non_null(*said);
-    memcpy(*said, ((const at_next_targets *)(const void *)targets[0])->symbols,
-           (size_t)(*rows + 1) * sizeof **said);
-    assert_int_equal((*said)[*rows], -1);
     at_segment whole = {0, 0, *rows, 0};
     at_segments segments = {&whole, 1, 1};
     int64_t zero = 0, symbols = attn_model_symbols(model);
     expect_ok(context, stage->forward.create_batch(&stage->forward, context, &batch));
     expect_ok(context, stage->forward.fill(&stage->forward, encoded, &segments, &zero, 1, batch));
+    expect_ok(context, head->kind->gather(head, targets[0], &segments, &zero, 1, batch));
+    memcpy(*said, ((const at_next_targets *)(const void *)targets[0])->batch_symbols,
+           (size_t)*rows * sizeof **said);
+    (*said)[*rows] = -1; /* nothing comes after the last */
     expect_ok(context, attn_tape_create(context, &tape));
     attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *x = at_sequence_scores(head, head->layers[0], tape, at_stage_rows(stage, 0, tape, batch));

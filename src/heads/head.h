@@ -130,7 +130,8 @@ struct at_forward {
     attn_status (*fill)(const at_forward *forward, const at_encoded *encoded, const at_segments *segments,
                         const int64_t *order, int64_t count, at_batch *batch);
     void (*free_batch)(const at_forward *forward, at_batch *batch);
-    attn_status (*symbols)(const at_forward *forward, const at_encoded *encoded, int32_t *ids);
+    void (*symbols)(const at_forward *forward, const at_encoded *encoded, int64_t first, int64_t count,
+                    int32_t *ids);
     const char *(*row_name)(const at_encoded *encoded, int64_t row);
     /* NULL, or metrics that only the input knows (of words that labels of characters make). */
     attn_status (*measure)(const at_forward *forward, const at_encoded *encoded, const at_strings *labels,

@@ -46,7 +46,6 @@ static void free_targets(at_targets *targets) {
     at_next_targets *own = (at_next_targets *)(void *)targets;
     attn_context *context = targets->context;
     at_release(context, own->batch_symbols);
-    if (!targets->shared) at_release(context, own->symbols);
     at_release(context, own);
 }
 
@@ -69,17 +68,8 @@ static attn_status targets(const at_head *head, const at_forward *forward, attn_
     at_next_targets *made = at_allocate(context, 1, sizeof *made, "targets");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->targets.context = context;
-    int64_t count = encoded->rows;
-    made->symbols = at_allocate(context, count + 1, sizeof *made->symbols, "running text");
-    attn_status status =
-        made->symbols ? forward->symbols(forward, encoded, made->symbols) : ATTN_OUT_OF_MEMORY;
-    if (status != ATTN_OK) {
-        free_targets(&made->targets);
-        return status;
-    }
-    for (int64_t u = 0; u + 1 < count; u++)
-        made->symbols[u] = made->symbols[u + 1] < 0 ? 0 : made->symbols[u + 1];
-    if (count > 0) made->symbols[count - 1] = -1;
+    made->forward = forward;
+    made->encoded = encoded;
     *targets = &made->targets;
     return ATTN_OK;
 }
@@ -114,33 +104,35 @@ attn_status at_next_segments(const at_head *head, const at_forward *forward, con
     return status;
 }
 
+/* The symbols that follow the rows of some segments; unknown ones are 0. */
+static void find_symbols(const at_forward *forward, const at_encoded *encoded, const at_segments *segments,
+                         const int64_t *order, int64_t count, int32_t *into) {
+    for (int64_t s = 0; s < count; s++) {
+        const at_segment *segment = &segments->list[order[s]];
+        forward->symbols(forward, encoded, segment->first + 1, segment->count, into);
+        for (int64_t i = 0; i < segment->count; i++)
+            if (into[i] < 0) into[i] = 0;
+        into += segment->count;
+    }
+}
+
 static attn_status gather(const at_head *head, at_targets *targets, const at_segments *segments,
                           const int64_t *order, int64_t count, const at_batch *batch) {
     at_next_targets *own = (at_next_targets *)(void *)targets;
     (void)head;
     attn_status status = at_grow(targets->context, &own->batch_symbols, &own->batch_room, batch->rows,
                                  sizeof *own->batch_symbols, "the targets of a batch");
-    if (status != ATTN_OK) return status;
-    int32_t *into = own->batch_symbols;
-    for (int64_t s = 0; s < count; s++) {
-        const at_segment *segment = &segments->list[order[s]];
-        memcpy(into, own->symbols + segment->first, (size_t)segment->count * sizeof *into);
-        into += segment->count;
-    }
-    return ATTN_OK;
+    if (status == ATTN_OK)
+        find_symbols(own->forward, own->encoded, segments, order, count, own->batch_symbols);
+    return status;
 }
 
+/* Every row has a target. */
 static double weight(const at_head *head, const at_targets *targets, const at_segments *segments,
                      const int64_t *order, int64_t count) {
-    const at_next_targets *own = (const at_next_targets *)(const void *)targets;
-    int64_t known = 0;
     (void)head;
-    for (int64_t s = 0; s < count; s++) {
-        const at_segment *segment = &segments->list[order[s]];
-        for (int64_t i = segment->first; i < segment->first + segment->count; i++)
-            known += own->symbols[i] >= 0;
-    }
-    return (double)known;
+    (void)targets;
+    return (double)at_segments_rows(segments, order, count);
 }
 
 /* ---- the layer ---- */
@@ -192,8 +184,7 @@ typedef struct measuring {
     const at_forward *forward;
     const at_encoded *encoded;
     const at_work *whole; /* has the segments and the plan */
-    const int32_t *symbols;
-    surprise *batches; /* [batches] */
+    surprise *batches;    /* [batches] */
 } measuring;
 
 static int64_t characters(const char *unit) {
@@ -205,9 +196,8 @@ static int64_t characters(const char *unit) {
 /* Adds the networks' probabilities of the symbols that follow the rows of a batch to `likelihood`, which is
  * 0.
  */
-static attn_status add_likelihood(const measuring *now, at_work *work, const int64_t *order,
+static attn_status add_likelihood(const measuring *now, at_work *work, const int32_t *symbols,
                                   double *likelihood) {
-    const at_segment *segments = now->whole->segments.list;
     const int networks = now->forward->networks;
     for (int n = 0; n < networks; n++) {
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
@@ -219,14 +209,8 @@ static attn_status add_likelihood(const measuring *now, at_work *work, const int
         status = at_host_rows_of(scores, &work->host);
         if (status != ATTN_OK) return status;
         const float *row = work->host.data;
-        double *into = likelihood;
-        for (int64_t s = 0; s < work->batch->sequences; s++) {
-            const at_segment *segment = &segments[order[s]];
-            for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
-                *into++ += exp((double)row[now->symbols[u]]) / networks;
-                row += work->host.stride;
-            }
-        }
+        for (int64_t r = 0; r < work->batch->rows; r++, row += work->host.stride)
+            likelihood[r] += exp((double)row[symbols[r]]) / networks;
     }
     return ATTN_OK;
 }
@@ -242,17 +226,20 @@ static attn_status measure_batch(void *user, at_work *worker, int64_t number) {
     if (status != ATTN_OK) return status;
     int64_t rows = worker->batch->rows;
     surprise sum = {0, 0};
-    for (int64_t s = 0; s < count; s++) {
+    int32_t *symbols = at_allocate(worker->context, rows, sizeof *symbols, "running text");
+    if (!symbols) return ATTN_OUT_OF_MEMORY;
+    find_symbols(now->forward, now->encoded, &now->whole->segments, order, count, symbols);
+    for (int64_t s = 0, r = 0; s < count; s++) {
         const at_segment *segment = &now->whole->segments.list[order[s]];
         for (int64_t u = segment->first; u < segment->first + segment->count; u++) {
-            if (now->symbols[u] != 0) continue;
+            if (symbols[r++] != 0) continue;
             sum.loss +=
                 UNSEEN_BITS * log(2.0) * (double)characters(now->forward->row_name(now->encoded, u + 1));
             sum.unknown++;
         }
     }
     double *likelihood = at_allocate(worker->context, rows, sizeof *likelihood, "running text");
-    status = likelihood ? add_likelihood(now, worker, order, likelihood) : ATTN_OUT_OF_MEMORY;
+    status = likelihood ? add_likelihood(now, worker, symbols, likelihood) : ATTN_OUT_OF_MEMORY;
     for (int64_t r = 0; r < rows && status == ATTN_OK; r++) {
         if (likelihood[r] != likelihood[r])
             status = at_fail(worker->context, ATTN_NOT_FINITE,
@@ -260,6 +247,7 @@ static attn_status measure_batch(void *user, at_work *worker, int64_t number) {
         sum.loss -= log(likelihood[r] > 1e-300 ? likelihood[r] : 1e-300);
     }
     at_release(worker->context, likelihood);
+    at_release(worker->context, symbols);
     now->batches[number] = sum;
     return status;
 }
@@ -267,8 +255,7 @@ static attn_status measure_batch(void *user, at_work *worker, int64_t number) {
 /* Sums of batches are added in their order, whoever computed them. */
 static attn_status measure(const at_head *head, const at_forward *forward, at_work *work,
                            const at_encoded *encoded, const at_targets *targets, surprise *sum) {
-    measuring now = {head, forward, encoded, work, ((const at_next_targets *)(const void *)targets)->symbols,
-                     NULL};
+    measuring now = {head, forward, encoded, work, NULL};
     at_tasks tasks = {.divisible = 1, .run = measure_batch, .user = &now};
     attn_status status = at_next_segments(head, forward, encoded, targets, &work->segments);
     if (status == ATTN_OK)

@@ -6,9 +6,10 @@
 
 typedef struct at_next_targets {
     at_targets targets;
-    int32_t
-        *symbols; /* [rows]: what is to be predicted after each row; the last has -1, unknown ones are 0 */
-    int32_t *batch_symbols;
+    const at_forward
+        *forward; /* what is to be predicted after a row is the symbol of the next: it is asked for */
+    const at_encoded *encoded; /* batch by batch, since a list of all would be as long as the text */
+    int32_t *batch_symbols;    /* unknown ones are 0 */
     int64_t batch_room;
 } at_next_targets;
 

@@ -233,7 +233,9 @@ struct at_input_kind {
     void (*free_encoded)(at_encoded *encoded);
     void (*free_memo)(attn_context *context, void *memo);
     const char *(*row_name)(const at_encoded *encoded, int64_t row);
-    attn_status (*symbols)(const at_input *input, const at_encoded *encoded, int32_t *ids); /* -1: unknown */
+    /* Of rows first .. first + count - 1; -1: unknown. */
+    void (*symbols)(const at_input *input, const at_encoded *encoded, int64_t first, int64_t count,
+                    int32_t *ids);
     attn_status (*create_batch)(attn_context *context, at_batch **batch);
     /* The segments order[0 .. count - 1]. seed: NULL, or of what training hides or changes at random. */
     attn_status (*fill)(const at_input *input, const at_encoded *encoded, const at_segments *segments,

@@ -244,9 +244,10 @@ static void free_batch(const at_forward *forward, at_batch *batch) {
     ((const at_stage *)forward->user)->input->kind->free_batch(batch);
 }
 
-static attn_status symbols(const at_forward *forward, const at_encoded *encoded, int32_t *ids) {
+static void symbols(const at_forward *forward, const at_encoded *encoded, int64_t first, int64_t count,
+                    int32_t *ids) {
     const at_input *input = ((const at_stage *)forward->user)->input;
-    return input->kind->symbols(input, encoded, ids);
+    input->kind->symbols(input, encoded, first, count, ids);
 }
 
 typedef struct measuring {

@@ -207,11 +207,11 @@ static const char *row_name(const at_encoded *encoded, int64_t row) {
     return rows_of(encoded)->lexicon->entries[rows_of(encoded)->units[row]].text;
 }
 
-static attn_status symbols(const at_input *input, const at_encoded *encoded, int32_t *ids) {
+static void symbols(const at_input *input, const at_encoded *encoded, int64_t first, int64_t count,
+                    int32_t *ids) {
+    const at_text_encoded *text = rows_of(encoded);
     (void)input;
-    for (int64_t row = 0; row < encoded->rows; row++)
-        ids[row] = rows_of(encoded)->lexicon->entries[rows_of(encoded)->units[row]].symbol;
-    return ATTN_OK;
+    for (int64_t i = 0; i < count; i++) ids[i] = text->lexicon->entries[text->units[first + i]].symbol;
 }
 
 /* ---- the layer ---- */
