@@ -121,6 +121,11 @@ typedef struct attn_reader_options {
     const char *split;      /* how to draw it: "random", "random:7" (another draw), or what the kind of input
                                has (molecules: "scaffold") */
     const char *split_file; /* a file with a word per example (per node, where nodes have targets) */
+
+    /* NULL, or told some times a second how far reading of a large file has come: so many of its bytes, of
+     * so many (0: not known). It is called by the thread that reads. NULL after init. */
+    void (*progress)(void *user, const char *name, int64_t done, int64_t total);
+    void *progress_user;
 } attn_reader_options;
 ATTN_API void attn_reader_options_init(attn_reader_options *options);
 

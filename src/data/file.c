@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/context.h"
@@ -64,6 +65,7 @@ typedef struct expander {
     z_stream stream;
     int in_member, second; /* within a member; after the first */
     int64_t used, judged;  /* bytes of the file; of what came out */
+    int64_t total;         /* that came out, whether it is still there or not */
 } expander;
 
 static attn_status expander_begin(expander *made) {
@@ -83,7 +85,7 @@ static attn_status fail_expansion(const expander *made, int result) {
 static attn_status judge(expander *made) {
     const at_expansion *allowed = made->allowed;
     at_bytes *expanded = made->expanded;
-    attn_status status = at_check_expansion(made->context, made->name, allowed, made->used, expanded->count);
+    attn_status status = at_check_expansion(made->context, made->name, allowed, made->used, made->total);
     if (status == ATTN_OK && allowed->judge && expanded->count >= AT_JUDGED_FROM) {
         status = allowed->judge(allowed->user, expanded->data, (size_t)expanded->count, (size_t)made->judged);
         made->judged = expanded->count;
@@ -107,6 +109,7 @@ static attn_status expand_once(expander *made, const char *bytes, size_t count, 
     *more = result == Z_OK && (stream->avail_in > 0 || stream->avail_out == 0);
     made->used += (int64_t)*taken;
     expanded->count += PIECE - stream->avail_out;
+    made->total += PIECE - stream->avail_out;
     if (result == Z_STREAM_END) made->in_member = 0;
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) /* BUF: it wants more */
         return fail_expansion(made, result);
@@ -140,12 +143,16 @@ static attn_status expander_add(expander *made, const char *bytes, size_t count)
     return status;
 }
 
+static attn_status check_whole(const expander *made) {
+    if (!made->in_member) return ATTN_OK;
+    return at_fail(made->context, ATTN_INVALID_ARGUMENT,
+                   "%s: the gzip data is cut off after %" PRId64 " bytes: the file is not whole", made->name,
+                   made->used);
+}
+
 /* All that there is has been added, unless it has failed. */
 static attn_status expander_end(expander *made, attn_status status) {
-    if (status == ATTN_OK && made->in_member)
-        status = at_fail(made->context, ATTN_INVALID_ARGUMENT,
-                         "%s: the gzip data is cut off after %" PRId64 " bytes: the file is not whole",
-                         made->name, made->used);
+    if (status == ATTN_OK) status = check_whole(made);
     inflateEnd(&made->stream);
     if (status != ATTN_OK) at_bytes_free(made->context, made->expanded);
     return status;
@@ -215,3 +222,91 @@ attn_status at_file_read(attn_context *context, const char *path, const at_expan
     if (status != ATTN_OK) at_bytes_free(context, file);
     return status;
 }
+
+/* ---- files that are read piece by piece ---- */
+
+struct at_file {
+    FILE *stream;
+    at_expansion allowed;
+    expander made;
+    int begun, gzip, ended;
+    int64_t size, done; /* bytes of the file: all of them, 0 if that is not known; those that were read */
+    char piece[PIECE];  /* of a compressed file */
+};
+
+attn_status at_file_open(attn_context *context, const char *path, const at_expansion *allowed,
+                         at_file **file) {
+    struct stat state;
+    at_file *made = at_allocate(context, 1, sizeof *made, "a file");
+    if (!made) return ATTN_OUT_OF_MEMORY;
+    made->stream = fopen(path, "rb");
+    if (!made->stream) {
+        attn_status status = at_fail_system(context, path, "opened", errno);
+        at_release(context, made);
+        return status;
+    }
+    if (fstat(fileno(made->stream), &state) == 0 && S_ISREG(state.st_mode)) made->size = state.st_size;
+    made->allowed = *allowed;
+    made->made = (expander){.name = path, .allowed = &made->allowed};
+    *file = made;
+    return ATTN_OK;
+}
+
+void at_file_close(attn_context *context, at_file *file) {
+    if (!file) return;
+    if (file->gzip) inflateEnd(&file->made.stream);
+    fclose(file->stream);
+    at_release(context, file);
+}
+
+static attn_status read_some(at_file *file, char *into, size_t room, size_t *got) {
+    errno = 0;
+    *got = fread(into, 1, room, file->stream);
+    file->done += (int64_t)*got;
+    if (*got > 0) return ATTN_OK;
+    file->ended = 1;
+    return ferror(file->stream) ? at_fail_system(file->made.context, file->made.name, "read", errno)
+                                : ATTN_OK;
+}
+
+/* The first bytes say what it is. */
+static attn_status begin_file(at_file *file, at_bytes *bytes) {
+    size_t got;
+    attn_status status = read_some(file, file->piece, PIECE, &got);
+    file->begun = 1;
+    if (status != ATTN_OK || got == 0) return status;
+    if (!at_is_gzip(file->piece, got)) return at_bytes_append(file->made.context, bytes, file->piece, got);
+    status = expander_begin(&file->made);
+    file->gzip = status == ATTN_OK;
+    return status == ATTN_OK ? expander_add(&file->made, file->piece, got) : status;
+}
+
+attn_status at_file_more(attn_context *context, at_file *file, int64_t wanted, at_bytes *bytes) {
+    int64_t enough = bytes->count + wanted;
+    attn_status status = ATTN_OK;
+    file->made.context = context;
+    file->made.expanded = bytes;
+    file->made.judged = bytes->count;
+    if (!file->begun) status = begin_file(file, bytes);
+    while (status == ATTN_OK && !file->ended && bytes->count < enough) {
+        size_t got;
+        if (file->gzip) {
+            status = read_some(file, file->piece, PIECE, &got);
+            if (status == ATTN_OK && got > 0) status = expander_add(&file->made, file->piece, got);
+            if (status == ATTN_OK && file->ended) status = check_whole(&file->made);
+            continue;
+        }
+        status = at_grow(context, &bytes->data, &bytes->room, enough, 1, "the bytes of a file");
+        if (status == ATTN_OK)
+            status = read_some(file, bytes->data + bytes->count, (size_t)(enough - bytes->count), &got);
+        if (status != ATTN_OK) break;
+        bytes->count += (int64_t)got;
+        status = at_check_expansion(context, file->made.name, &file->allowed, file->done, file->done);
+    }
+    return status;
+}
+
+int at_file_ended(const at_file *file) { return file->ended; }
+int at_file_compressed(const at_file *file) { return file->gzip; }
+int64_t at_file_size(const at_file *file) { return file->size; }
+int64_t at_file_done(const at_file *file) { return file->done; }

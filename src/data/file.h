@@ -1,4 +1,4 @@
-/* file.h: whole files in memory, plain or gzip. */
+/* file.h: files in memory, plain or gzip: as a whole, or piece by piece. */
 #ifndef AT_DATA_FILE_H
 #define AT_DATA_FILE_H
 
@@ -37,6 +37,19 @@ attn_status at_check_expansion(attn_context *context, const char *name, const at
  * OUT_OF_MEMORY, what the judge says. On failure *file is empty. */
 attn_status at_file_read(attn_context *context, const char *path, const at_expansion *allowed,
                          at_bytes *file);
+
+/* A file that is read piece by piece. The judge of `allowed` sees what is in `bytes`. The path must outlive
+ * it. Errors are those of at_file_read. */
+typedef struct at_file at_file;
+attn_status at_file_open(attn_context *context, const char *path, const at_expansion *allowed,
+                         at_file **file);
+void at_file_close(attn_context *context, at_file *file); /* NULL is allowed */
+/* Appends at least `wanted` bytes, unless the file ends. */
+attn_status at_file_more(attn_context *context, at_file *file, int64_t wanted, at_bytes *bytes);
+int at_file_ended(const at_file *file);      /* there is no more */
+int at_file_compressed(const at_file *file); /* as far as it is known: after the first piece */
+int64_t at_file_size(const at_file *file);   /* on the disk; 0: not known */
+int64_t at_file_done(const at_file *file);   /* of that, so many bytes were read */
 
 int at_is_gzip(const char *bytes, size_t count);
 /* The expansion alone. Several gzip members one after another are one text, as gzip has it; zero bytes after

@@ -57,6 +57,8 @@ typedef struct at_source {
     size_t counts[2];
     int64_t first_line;
     int apart; /* two files may be read one after the other, if each says by itself what is to be learned */
+    int64_t
+        piece; /* bytes of a file that are read and parsed at a time; 0: as usual. Tests have small ones */
     const attn_reader_options *options;
 } at_source;
 

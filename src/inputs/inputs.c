@@ -156,7 +156,7 @@ static attn_status split_dataset(const attn_reader_options *options, attn_datase
 /* What was read, split as the options say; it is destroyed where that fails. Older options do not say it. */
 static attn_status take_read(attn_status status, const attn_reader_options *options, attn_dataset *made,
                              attn_dataset **dataset) {
-    int new = options->size >= sizeof *options && options->labelled;
+    int new = options->size >= AT_FIRST_SIZE(attn_reader_options, split_file) && options->labelled;
     if (status == ATTN_OK && new) status = split_dataset(options, made);
     if (status == ATTN_OK)
         *dataset = made;

@@ -32,12 +32,4 @@ attn_status at_number_units(attn_context *context, const at_symbols *symbols, co
                             at_numbered *numbered);
 void at_numbered_free(attn_context *context, at_numbered *numbered);
 
-/* Calls run(user, part, worker, first, end) for ranges of at most `step` of `count` things, on all threads;
- * `part` is the context to work with, `worker` is below the threads of the context. All ranges are run, in
- * the order in which they are handed out (base/parallel.h); what the first says that fails is the result. */
-typedef attn_status (*at_range_function)(void *user, attn_context *part, int worker, int64_t first,
-                                         int64_t end);
-attn_status at_for_ranges(attn_context *context, int64_t count, int64_t step, at_range_function run,
-                          void *user);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/ranges.h"
 #include "data/symbols/unicode.h"
 #include "inputs/text/text.h"
 

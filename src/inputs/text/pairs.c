@@ -154,18 +154,22 @@ static attn_status read_lines(at_reader *sources, at_reader *targets, at_line so
     return add_pair(sources, &source, &target);
 }
 
+attn_status at_fail_uneven(attn_context *context, const char *sources, int64_t source_count,
+                           const char *targets, int64_t target_count) {
+    const char *source_cut, *target_cut;
+    const char *source_name = at_name_end(sources, &source_cut);
+    const char *target_name = at_name_end(targets, &target_cut);
+    return at_fail(context, ATTN_INVALID_ARGUMENT,
+                   "%s%s has %" PRId64 " line%s and %s%s %" PRId64
+                   ": line i of one belongs to line i of the other",
+                   source_cut, source_name, source_count, source_count == 1 ? "" : "s", target_cut,
+                   target_name, target_count);
+}
+
 attn_status at_read_parallel(at_reader *sources, at_reader *targets) {
     int64_t source_count = count_lines(*sources), target_count = count_lines(*targets);
-    if (source_count != target_count) {
-        const char *source_cut, *target_cut;
-        const char *source_name = at_name_end(sources->name, &source_cut);
-        const char *target_name = at_name_end(targets->name, &target_cut);
-        return at_fail(sources->context, ATTN_INVALID_ARGUMENT,
-                       "%s%s has %" PRId64 " line%s and %s%s %" PRId64
-                       ": line i of one belongs to line i of the other",
-                       source_cut, source_name, source_count, source_count == 1 ? "" : "s", target_cut,
-                       target_name, target_count);
-    }
+    if (source_count != target_count)
+        return at_fail_uneven(sources->context, sources->name, source_count, targets->name, target_count);
     attn_status status = at_strings_add(sources->context, &sources->dataset->columns, "target", 6);
     at_line source, target;
     while (status == ATTN_OK && at_reader_line(sources, &source) && at_reader_line(targets, &target)) {

@@ -9,6 +9,7 @@
 #include "data/file.h"
 #include "data/lines.h"
 #include "data/strings.h"
+#include "inputs/input.h"
 #include "inputs/text/texts.h"
 
 typedef struct at_line {
@@ -87,12 +88,38 @@ attn_status at_read_pairs(at_reader *reader);
 attn_status at_read_jsonl(at_reader *reader);
 /* Pairs from two texts; the dataset is that of `sources`, and `targets` has none. */
 attn_status at_read_parallel(at_reader *sources, at_reader *targets);
-/* attn_dataset_read_parallel from memory. The options have been checked. */
+/* The error that two texts have these numbers of lines. */
+attn_status at_fail_uneven(attn_context *context, const char *sources, int64_t source_count,
+                           const char *targets, int64_t target_count);
+
+/* ---- the whole ---- */
+
 typedef struct at_content {
     const char *name; /* for errors */
     const char *bytes;
     size_t count;
 } at_content;
+
+at_reader at_reader_of(attn_context *context, at_content text, int64_t first_line,
+                       const attn_reader_options *options);
+/* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
+attn_status at_reader_open(at_reader *reader);
+/* Which format it is, and whether that suits the task. */
+attn_status at_reader_format(at_reader *reader);
+/* Reads all of it; `targets` is NULL, but for pairs from two texts. What the reader holds is gone after. */
+attn_status at_reader_parse(at_reader *reader, at_reader *targets, attn_dataset **dataset);
+/* Fails if there is no example. */
+attn_status at_reader_found(at_reader *reader);
+/* at_text_judge of what is there of a file, from that line on. */
+attn_status at_reader_judge(attn_context *context, at_content text, int64_t first_line, size_t judged,
+                            const attn_reader_options *options);
+/* Whether the first line of a file is a pair by itself: then a second file is more of them. */
+int at_holds_pairs(at_content file);
+
+/* pieces.c: files that are read piece by piece, on all threads. source->bytes are NULL. */
+attn_status at_read_files(attn_context *context, const at_source *source, attn_dataset **dataset);
+
+/* attn_dataset_read_parallel from memory. The options have been checked. */
 attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
                               const attn_reader_options *options, attn_dataset **dataset);
 

@@ -93,6 +93,11 @@ static const char *find_sentence_id(const char *lines, size_t *length) {
     return NULL;
 }
 
+/* Formats whose examples the data may call something. */
+static int may_have_ids(attn_format format) {
+    return format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_TABLE || format == ATTN_FORMAT_JSONL;
+}
+
 /* Where the example that was added last stands, and what the data calls it. */
 static attn_status note_place(at_reader *reader) {
     attn_dataset *dataset = reader->dataset;
@@ -101,6 +106,7 @@ static attn_status note_place(at_reader *reader) {
                                  sizeof *layout->ends, "the places of examples");
     if (status != ATTN_OK) return status;
     layout->ends[layout->end_count++] = reader->next - reader->begin;
+    if (!may_have_ids(dataset->format)) return ATTN_OK;
     if (dataset->format == ATTN_FORMAT_CONLLU)
         reader->id =
             find_sentence_id(attn_dataset_source(dataset, dataset->examples - 1), &reader->id_length);
@@ -240,8 +246,7 @@ static int has_tokens(attn_format format) {
     return format == ATTN_FORMAT_CONLLU || format == ATTN_FORMAT_COLUMNS;
 }
 
-/* Which format it is, and whether that suits the task. */
-static attn_status choose_format(at_reader *reader) {
+attn_status at_reader_format(at_reader *reader) {
     attn_reader_options *options = &reader->options;
     if (options->format == ATTN_FORMAT_AUTO) options->format = at_detect_format(reader);
     if (options->format == ATTN_FORMAT_AUTO)
@@ -280,8 +285,7 @@ static attn_status read_format(at_reader *reader) {
     }
 }
 
-/* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
-static attn_status open_text(at_reader *reader) {
+attn_status at_reader_open(at_reader *reader) {
     if (reader->line > 1) return ATTN_OK;
     pass_over_mark(reader);
     if (reader->next == reader->end) return at_reader_fail(reader, "is empty");
@@ -289,27 +293,29 @@ static attn_status open_text(at_reader *reader) {
     return advice ? at_reader_fail(reader, "%s", advice) : ATTN_OK;
 }
 
-/* `targets` is NULL, but for pairs from two texts. */
+attn_status at_reader_found(at_reader *reader) {
+    const attn_dataset *dataset = reader->dataset;
+    if (dataset->examples > 0 || dataset->stopped != ATTN_OK) return ATTN_OK;
+    if (dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
+    return at_reader_fail(reader,
+                          "has no good examples: all %" PRId64 " were left out, the first because of %s",
+                          dataset->skipped, at_string(&dataset->problems, 0));
+}
+
 static attn_status read_all(at_reader *reader, at_reader *targets) {
-    attn_status status = open_text(reader);
-    if (status == ATTN_OK && targets) status = open_text(targets);
-    if (status == ATTN_OK) status = choose_format(reader);
+    attn_status status = at_reader_open(reader);
+    if (status == ATTN_OK && targets) status = at_reader_open(targets);
+    if (status == ATTN_OK) status = at_reader_format(reader);
     if (status == ATTN_OK && !targets) status = split_wanted(reader);
     if (status != ATTN_OK) return status;
     status = at_texts_dataset(reader->context, reader->name, reader->options.format,
                               has_tokens(reader->options.format), &reader->dataset);
     if (status == ATTN_OK) status = targets ? at_read_parallel(reader, targets) : read_format(reader);
-    if (status != ATTN_OK || reader->dataset->examples > 0 || reader->dataset->stopped != ATTN_OK ||
-        reader->options.piece)
-        return status;
-    if (reader->dataset->skipped == 0) return at_reader_fail(reader, "has no examples");
-    return at_reader_fail(reader,
-                          "has no good examples: all %" PRId64 " were left out, the first because of %s",
-                          reader->dataset->skipped, at_string(&reader->dataset->problems, 0));
+    return status == ATTN_OK && !reader->options.piece ? at_reader_found(reader) : status;
 }
 
-static at_reader reader_of(attn_context *context, at_content text, int64_t first_line,
-                           const attn_reader_options *options) {
+at_reader at_reader_of(attn_context *context, at_content text, int64_t first_line,
+                       const attn_reader_options *options) {
     const char *bytes = text.count ? text.bytes : "";
     return (at_reader){.context = context,
                        .name = text.name,
@@ -320,7 +326,7 @@ static at_reader reader_of(attn_context *context, at_content text, int64_t first
                        .line = first_line};
 }
 
-static attn_status parse(at_reader *reader, at_reader *targets, attn_dataset **dataset) {
+attn_status at_reader_parse(at_reader *reader, at_reader *targets, attn_dataset **dataset) {
     attn_status status = read_all(reader, targets);
     at_strings_free(reader->context, &reader->wanted);
     at_release(reader->context, reader->normal);
@@ -335,10 +341,10 @@ static attn_status parse(at_reader *reader, at_reader *targets, attn_dataset **d
 
 attn_status at_parse_parallel(attn_context *context, at_content sources, at_content targets,
                               const attn_reader_options *options, attn_dataset **dataset) {
-    at_reader reader = reader_of(context, sources, 1, options),
-              other = reader_of(context, targets, 1, options);
+    at_reader reader = at_reader_of(context, sources, 1, options),
+              other = at_reader_of(context, targets, 1, options);
     reader.options.format = ATTN_FORMAT_PAIRS;
-    return parse(&reader, &other, dataset);
+    return at_reader_parse(&reader, &other, dataset);
 }
 
 /* ---- the kind's interface ---- */
@@ -380,17 +386,24 @@ typedef struct judged_file {
  * is refused: the rest of it may be good. */
 attn_status at_text_judge(attn_context *context, const char *name, const attn_reader_options *options,
                           const char *bytes, size_t count, size_t judged) {
-    enum { LONGEST = 1 << 16 };
-    const char *zero = memchr(bytes + judged, 0, count - judged), *begin = zero;
     at_content text = {name, bytes, count};
-    at_reader reader = reader_of(context, text, 1, options);
-    attn_status status = judged == 0 ? open_text(&reader) : ATTN_OK;
+    return at_reader_judge(context, text, 1, judged, options);
+}
+
+attn_status at_reader_judge(attn_context *context, at_content text, int64_t first_line, size_t judged,
+                            const attn_reader_options *options) {
+    enum { LONGEST = 1 << 16 };
+    const char *bytes = text.bytes;
+    size_t count = text.count;
+    const char *zero = memchr(bytes + judged, 0, count - judged), *begin = zero;
+    at_reader reader = at_reader_of(context, text, first_line, options);
+    attn_status status = judged == 0 ? at_reader_open(&reader) : ATTN_OK;
     if (status != ATTN_OK || !zero) return status;
     while (begin > bytes && begin[-1] != '\n') begin--;
     const char *end = memchr(zero, '\n', (size_t)(bytes + count - zero));
     size_t length = (size_t)((end ? end : bytes + count) - begin);
     if (length <= LONGEST && (options->skip_bad || options->stop_at_bad)) return ATTN_OK;
-    return at_reader_check(&reader, bytes, count, 1);
+    return at_reader_check(&reader, bytes, count, first_line);
 }
 
 static attn_status judge(void *user, const char *bytes, size_t count, size_t judged) {
@@ -398,8 +411,7 @@ static attn_status judge(void *user, const char *bytes, size_t count, size_t jud
     return at_text_judge(file->context, file->name, file->options, bytes, count, judged);
 }
 
-/* Whether the first line of a file is a pair by itself: then the second file is more of them. */
-static int holds_pairs(at_content file) {
+int at_holds_pairs(at_content file) {
     at_reader reader = {.name = file.name, .next = file.bytes, .end = file.bytes + file.count};
     at_line line = {"", 0, 0};
     pass_over_mark(&reader);
@@ -409,11 +421,11 @@ static int holds_pairs(at_content file) {
 
 static attn_status read_apart(attn_context *context, const at_content *contents,
                               const attn_reader_options *options, attn_dataset **dataset) {
-    at_reader first = reader_of(context, contents[0], 1, options),
-              second = reader_of(context, contents[1], 1, options);
+    at_reader first = at_reader_of(context, contents[0], 1, options),
+              second = at_reader_of(context, contents[1], 1, options);
     attn_dataset *made = NULL, *more = NULL;
-    attn_status status = parse(&first, NULL, &made);
-    if (status == ATTN_OK) status = parse(&second, NULL, &more);
+    attn_status status = at_reader_parse(&first, NULL, &made);
+    if (status == ATTN_OK) status = at_reader_parse(&second, NULL, &more);
     if (status == ATTN_OK) status = attn_dataset_append(made, more);
     attn_dataset_destroy(more);
     if (status == ATTN_OK)
@@ -434,6 +446,9 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
                        "%.200s and %.200s: one file to learn from, not two (seq2seq takes two: sources and "
                        "targets, line by line)",
                        source->names[0], source->names[1]);
+    int files_only = !source->bytes[0] && (count == 1 || !source->bytes[1]);
+    if (files_only && !options->stop_at_bad && !options->piece && !options->head)
+        return at_read_files(context, source, dataset);
     for (int i = 0; i < count && status == ATTN_OK; i++) {
         contents[i] = (at_content){source->names[i], source->bytes[i], source->counts[i]};
         if (source->bytes[i]) continue;
@@ -442,14 +457,14 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
         status = at_file_read(context, source->names[i], &allowed, &files[i]);
         contents[i] = (at_content){source->names[i], files[i].data, (size_t)files[i].count};
     }
-    if (status == ATTN_OK && count == 2 && source->apart && holds_pairs(contents[0]) &&
-        holds_pairs(contents[1])) {
+    if (status == ATTN_OK && count == 2 && source->apart && at_holds_pairs(contents[0]) &&
+        at_holds_pairs(contents[1])) {
         status = read_apart(context, contents, options, dataset);
     } else if (status == ATTN_OK && count == 2) {
         status = at_parse_parallel(context, contents[0], contents[1], options, dataset);
     } else if (status == ATTN_OK) {
-        at_reader reader = reader_of(context, contents[0], source->first_line, options);
-        status = parse(&reader, NULL, dataset);
+        at_reader reader = at_reader_of(context, contents[0], source->first_line, options);
+        status = at_reader_parse(&reader, NULL, dataset);
     }
     for (int i = 0; i < 2; i++) at_bytes_free(context, &files[i]);
     return status;

@@ -34,5 +34,8 @@ attn_status at_texts_token(attn_dataset *dataset, const char *text, size_t lengt
 attn_status at_texts_end(attn_dataset *dataset, const char *source, size_t source_length);
 /* Takes back what was added since the last end: the example was bad. */
 void at_texts_undo(attn_dataset *dataset);
+/* Appends the examples of the pieces of one file, which were read with the same columns; `part` of the file
+ * is then read, 0: that is not known. */
+attn_status at_texts_join(attn_dataset *all, attn_dataset *const *pieces, int64_t count, double part);
 
 #endif
