@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "text.h"
@@ -110,12 +111,11 @@ static void print_numbers(const attn_training_state *state, int columns, char *l
     }
 }
 
-static void draw_bar(progress *shown, const attn_training_state *state) {
-    enum { PERCENT = 5, LEAST_WIDTH = 10, MOST_WIDTH = 40, FRAME = 3 };
-    char numbers[160];
+enum { PERCENT = 5, LEAST_WIDTH = 10, MOST_WIDTH = 40, FRAME = 3 }; /* of a bar */
+
+/* How much is done, as a bar with numbers beside it. */
+static void draw(double done, const char *numbers) {
     int columns = terminal_columns() - PERCENT;
-    print_numbers(state, columns - LEAST_WIDTH - FRAME, numbers, sizeof numbers);
-    double done = (double)state->step / (double)state->steps_total;
     int room = columns - (int)strlen(numbers) - FRAME, width = room > MOST_WIDTH ? MOST_WIDTH : room;
     fprintf(stderr, "\r%3.0f%% ", 100 * done);
     if (width >= LEAST_WIDTH) {
@@ -128,8 +128,66 @@ static void draw_bar(progress *shown, const attn_training_state *state) {
     }
     fprintf(stderr, "%.*s\033[K", columns > 1 ? columns - 1 : 0, numbers);
     fflush(stderr);
+}
+
+static void draw_bar(progress *shown, const attn_training_state *state) {
+    char numbers[160];
+    print_numbers(state, terminal_columns() - PERCENT - LEAST_WIDTH - FRAME, numbers, sizeof numbers);
+    draw((double)state->step / (double)state->steps_total, numbers);
     shown->bar_shown = true;
 }
+
+/* ---- reading ---- */
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void progress_begin_reading(progress_of_reading *shown) {
+    shown->terminal = isatty(STDERR_FILENO) != 0;
+    shown->begun = seconds_now();
+    shown->told_at = shown->begun;
+    shown->name = NULL;
+    shown->bar_shown = false;
+}
+
+void progress_read(void *user, const char *name, int64_t done, int64_t total) {
+    static const double patience = 2, pause = 10;
+    progress_of_reading *shown = user;
+    double now = seconds_now();
+    if (shown->name == NULL || strcmp(shown->name, name) != 0) { /* the next file */
+        if (shown->name != NULL) shown->begun = now;
+        shown->name = name;
+    }
+    double passed = now - shown->begun, since = now - shown->told_at;
+    if (done <= 0 || passed < patience || (!shown->terminal && shown->told && since < pause)) return;
+    const char *slash = strrchr(name, '/'), *unit = total >= 1000000000 ? "GB" : "MB";
+    double scale = total >= 1000000000 ? 1e9 : 1e6;
+    char numbers[240], left[32] = "";
+    if (total >= done)
+        snprintf(left, sizeof left, ", %.0f s left", passed * (double)(total - done) / (double)done);
+    snprintf(numbers, sizeof numbers, "reading %.100s %.1f of %.1f %s, %.0f MB/s%s", slash ? slash + 1 : name,
+             (double)done / scale, (double)total / scale, unit, (double)done / passed / 1e6, left);
+    for (char *p = numbers; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';
+    shown->told_at = now;
+    shown->told = true;
+    if (shown->terminal) {
+        draw(total > 0 ? (double)done / (double)total : 0, numbers);
+        shown->bar_shown = true;
+    } else {
+        fprintf(stderr, "%s\n", numbers);
+    }
+}
+
+void progress_end_reading(progress_of_reading *shown) {
+    if (shown->bar_shown) fputs("\r\033[K", stderr);
+    shown->bar_shown = false;
+}
+
+/* ---- training ---- */
 
 /* Where the data is, if not all of it is in memory. */
 static void print_data(const attn_context *context) {

@@ -1,8 +1,9 @@
-/* progress.h: what a person sees of training: a bar on a terminal, plain lines elsewhere. */
+/* progress.h: what a person sees of reading and training: a bar on a terminal, plain lines elsewhere. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <attn/trainer.h>
 
@@ -17,6 +18,17 @@ typedef struct progress {
     double told_at; /* when the bar or a line was last written */
     bool bar_shown;
 } progress;
+
+/* Reading of files that takes longer than two seconds. progress_read is an attn_reader_options.progress whose
+ * user is this. */
+typedef struct progress_of_reading {
+    bool terminal, bar_shown, told;
+    double begun, told_at;
+    const char *name; /* of the file */
+} progress_of_reading;
+void progress_begin_reading(progress_of_reading *shown);
+void progress_read(void *user, const char *name, int64_t done, int64_t total);
+void progress_end_reading(progress_of_reading *shown); /* the bar vanishes */
 
 /* From now on, Ctrl-C, SIGTERM and SIGHUP (unless it was ignored: nohup) call `handler`. */
 void progress_handle_interrupts(void (*handler)(int number));

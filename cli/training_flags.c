@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "opening.h"
+#include "progress.h"
 
 int training_flags_add(training_flags *given, argument_flag *flags) {
     const argument_flag own[TRAINING_FLAGS - TRAINING_SETTINGS] = {
@@ -242,7 +243,12 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     if (files == &given->train) options.split_file = given->split_file;
     if (files != &given->train) options.split = options.split_column = NULL; /* it is one part by itself */
     opening_limit(given->limit, &options);
+    progress_of_reading shown = {.told = false};
+    progress_begin_reading(&shown);
+    options.progress = given->quiet ? NULL : progress_read;
+    options.progress_user = &shown;
     status = opening_read(context, files->path, count_files(files), &options, dataset);
+    progress_end_reading(&shown);
     if (status == ATTN_OK && attn_dataset_skipped(*dataset) > 0 && !given->quiet) {
         fprintf(stderr, "%s%s: %lld bad lines or sentences left out\n", opening_name(files->path[0]),
                 files->path[1] != NULL ? " and the others" : "", (long long)attn_dataset_skipped(*dataset));
