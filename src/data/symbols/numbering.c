@@ -6,12 +6,13 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "data/symbols/tally.h"
 
 enum {
     RANGE_BYTES = 1 << 19, /* of texts that one task takes */
     RANGE_TEXTS = 1 << 12,
     RANGES_A_THREAD = 8, /* that are in memory at once */
-    AHEAD = 12           /* units whose places in the common table are asked for before they are looked up */
+    AHEAD = 8            /* units whose places in the common table are asked for before they are looked up */
 };
 
 /* ---- units of texts ---- */
@@ -29,10 +30,9 @@ typedef struct range {
 typedef struct worker {
     attn_context *context;
     at_splitter splitter;
-    at_vocabulary units; /* of the range */
+    at_tally units;      /* of the range */
     int32_t single[256]; /* of units of one byte: number + 1; 0: not seen yet */
-    uint32_t *hashes;
-    int64_t hash_room, weight;
+    int64_t weight;
     range *into; /* NULL: units are counted only */
 } worker;
 
@@ -43,6 +43,7 @@ typedef struct numbering {
     const int64_t *weights; /* NULL, or how often each text counts */
     int words;
     at_numbered *result;
+    at_tally all;      /* the different units so far */
     worker *workers;   /* [threads] */
     range *ranges;     /* of this round */
     at_progress turns; /* ranges of this round that are in the common list */
@@ -56,9 +57,10 @@ static attn_status take_unit(void *user, const char *unit, size_t length, int64_
     int32_t *single = length == 1 ? &own->single[(unsigned char)*unit] : NULL;
     if (single && *single) {
         number = *single - 1;
-        own->units.counts[number] += own->weight;
+        own->units.entries[number].count += own->weight;
     } else {
-        attn_status status = at_vocabulary_add(own->context, &own->units, unit, length, own->weight, &number);
+        const at_key key = at_key_of(unit, length);
+        attn_status status = at_tally_add(own->context, &own->units, &key, own->weight, &number);
         if (status != ATTN_OK) return status;
         if (single) *single = (int32_t)(number + 1);
     }
@@ -77,7 +79,7 @@ static attn_status take_unit(void *user, const char *unit, size_t length, int64_
 static attn_status split_range(numbering *work, worker *own, range *now) {
     const at_text_list *texts = work->texts;
     attn_status status = ATTN_OK;
-    at_vocabulary_clear(&own->units);
+    at_tally_clear(&own->units);
     memset(own->single, 0, sizeof own->single);
     now->count = 0;
     own->into = now->first < texts->numbered ? now : NULL;
@@ -91,26 +93,18 @@ static attn_status split_range(numbering *work, worker *own, range *now) {
 
 /* Brings the units of a range into the common list; one range at a time. */
 static attn_status merge_range(numbering *work, worker *own, range *now) {
-    at_vocabulary *all = &work->result->units;
-    const at_strings *units = &own->units.strings;
+    at_tally *all = &work->all;
+    const at_tally *units = &own->units;
     attn_status status =
         at_grow(own->context, &now->map, &now->map_room, units->count, sizeof *now->map, "units");
     for (int64_t i = 0; i < units->count && status == ATTN_OK; i++) {
-        int64_t number, next = i + AHEAD;
-        if (next < units->count) at_vocabulary_expect(all, own->hashes[next]);
-        status = at_vocabulary_add_hashed(own->context, all, at_string(units, i), at_string_length(units, i),
-                                          own->hashes[i], own->units.counts[i], &number);
+        int64_t number;
+        if (i + 2 * AHEAD < units->count) at_tally_expect_slot(all, units->entries[i + 2 * AHEAD].hash);
+        if (i + AHEAD < units->count) at_tally_expect_entry(all, units->entries[i + AHEAD].hash);
+        const at_key key = at_tally_key(units, i);
+        status = at_tally_add(own->context, all, &key, units->entries[i].count, &number);
         if (status == ATTN_OK) now->map[i] = (int32_t)number;
     }
-    return status;
-}
-
-static attn_status hash_units(worker *own) {
-    const at_strings *units = &own->units.strings;
-    attn_status status =
-        at_grow(own->context, &own->hashes, &own->hash_room, units->count, sizeof *own->hashes, "units");
-    for (int64_t i = 0; i < units->count && status == ATTN_OK; i++)
-        own->hashes[i] = at_vocabulary_hash(at_string(units, i), at_string_length(units, i));
     return status;
 }
 
@@ -123,7 +117,6 @@ static attn_status number_range(void *user, attn_context *part, int number, int6
     own->context = part;
     own->splitter.context = part;
     if (!work->failed) status = split_range(work, own, now);
-    if (status == ATTN_OK && !work->failed) status = hash_units(own);
     if (status != ATTN_OK) work->failed = 1;
     at_progress_wait(&work->turns, first); /* whatever has failed, the others wait for their turn */
     if (!work->failed) status = merge_range(work, own, now);
@@ -197,6 +190,18 @@ static attn_status number_round(numbering *work, int64_t most, int64_t *next) {
     return status == ATTN_OK ? at_for_ranges(work->context, count, 1, place_range, work) : status;
 }
 
+/* The different units as strings, with their counts. */
+static attn_status list_units(numbering *work) {
+    at_vocabulary *units = &work->result->units;
+    attn_status status = at_tally_strings(work->context, &work->all, &units->strings);
+    if (status == ATTN_OK)
+        status = at_grow(work->context, &units->counts, &units->count_room, work->all.count,
+                         sizeof *units->counts, "the counts of a vocabulary");
+    for (int64_t i = 0; i < work->all.count && status == ATTN_OK; i++)
+        units->counts[i] = work->all.entries[i].count;
+    return status;
+}
+
 static attn_status number_all(numbering *work) {
     attn_context *context = work->context;
     at_numbered *result = work->result;
@@ -214,17 +219,18 @@ static attn_status number_all(numbering *work) {
                          sizeof *result->offsets, "the rows of examples");
     if (status == ATTN_OK) result->offsets[0] = 0;
     while (status == ATTN_OK && next < work->texts->count) status = number_round(work, most, &next);
+    if (status == ATTN_OK) status = list_units(work);
     for (int i = 0; work->workers && i < threads; i++) {
         worker *own = &work->workers[i];
         own->splitter.context = context;
         at_splitter_free(&own->splitter);
-        at_vocabulary_free(context, &own->units);
-        at_release(context, own->hashes);
+        at_tally_free(context, &own->units);
     }
     for (int64_t i = 0; work->ranges && i < most; i++) {
         at_release(context, work->ranges[i].ids);
         at_release(context, work->ranges[i].map);
     }
+    at_tally_free(context, &work->all);
     at_release(context, work->workers);
     at_release(context, work->ranges);
     if (status != ATTN_OK) at_numbered_free(context, result);

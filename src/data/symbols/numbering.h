@@ -13,7 +13,8 @@
 #include "data/symbols/symbols.h"
 
 typedef struct at_numbered {
-    at_vocabulary units; /* the different ones, in the order in which they first occur, with their counts */
+    at_vocabulary units; /* the different ones, in the order in which they first occur, with their counts: a
+                            list, in which nothing can be looked up */
     int32_t *ids;        /* [count] the units of all texts that are numbered, one after another */
     int64_t count, room;
     int64_t *offsets, offset_room; /* [texts.numbered + 1] where the units of each text begin */

@@ -99,20 +99,11 @@ static attn_status make_room(attn_context *context, at_vocabulary *vocabulary) {
     return ATTN_OK;
 }
 
-void at_vocabulary_expect(const at_vocabulary *vocabulary, uint32_t hash) {
-#if defined(__GNUC__)
-    if (vocabulary->slot_count)
-        __builtin_prefetch(&vocabulary->slots[(int64_t)hash & (vocabulary->slot_count - 1)]);
-#else
-    (void)vocabulary;
-    (void)hash;
-#endif
-}
-
-attn_status at_vocabulary_add_hashed(attn_context *context, at_vocabulary *vocabulary, const char *text,
-                                     size_t length, uint32_t hash, int64_t times, int64_t *number) {
+attn_status at_vocabulary_add(attn_context *context, at_vocabulary *vocabulary, const char *text,
+                              size_t length, int64_t times, int64_t *number) {
     attn_status status = make_room(context, vocabulary);
     if (status != ATTN_OK) return status;
+    uint32_t hash = at_vocabulary_hash(text, length);
     int64_t slot = slot_of(vocabulary, text, length, hash);
     int64_t found = (int64_t)vocabulary->slots[slot].number - 1;
     if (found < 0) {
@@ -127,18 +118,6 @@ attn_status at_vocabulary_add_hashed(attn_context *context, at_vocabulary *vocab
     vocabulary->counts[found] += times;
     if (number) *number = found;
     return ATTN_OK;
-}
-
-attn_status at_vocabulary_add(attn_context *context, at_vocabulary *vocabulary, const char *text,
-                              size_t length, int64_t times, int64_t *number) {
-    uint32_t hash = at_vocabulary_hash(text, length);
-    return at_vocabulary_add_hashed(context, vocabulary, text, length, hash, times, number);
-}
-
-void at_vocabulary_clear(at_vocabulary *vocabulary) {
-    if (vocabulary->slot_count)
-        memset(vocabulary->slots, 0, (size_t)vocabulary->slot_count * sizeof *vocabulary->slots);
-    at_strings_clear(&vocabulary->strings);
 }
 
 typedef struct entry {

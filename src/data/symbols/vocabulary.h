@@ -23,13 +23,8 @@ int64_t at_vocabulary_find(const at_vocabulary *vocabulary, const char *text, si
 /* The number of a string, which is added if need be; its count rises by `times`. */
 attn_status at_vocabulary_add(attn_context *context, at_vocabulary *vocabulary, const char *text,
                               size_t length, int64_t times, int64_t *number);
-/* The same with at_vocabulary_hash of the string, which may be at hand before it is looked up:
- * at_vocabulary_expect then has its place in the table brought near. */
+/* The hash that strings are looked up by: it depends on the machine. */
 uint32_t at_vocabulary_hash(const char *text, size_t length);
-void at_vocabulary_expect(const at_vocabulary *vocabulary, uint32_t hash);
-attn_status at_vocabulary_add_hashed(attn_context *context, at_vocabulary *vocabulary, const char *text,
-                                     size_t length, uint32_t hash, int64_t times, int64_t *number);
-void at_vocabulary_clear(at_vocabulary *vocabulary); /* empties it, keeps the memory */
 /* *sorted (empty before) = "" as number 0, then the strings (other than "") with at least min_count, the
  * most frequent first, equal ones by bytes; at most `limit` of them (0: all). */
 attn_status at_vocabulary_sort(attn_context *context, const at_vocabulary *vocabulary, int64_t min_count,
