@@ -298,14 +298,14 @@ static bool print_report(const attn_report *report, const attn_model *model, con
     return true;
 }
 
-/* *misused: it has said what is wrong with the arguments. */
+/* *said: EXIT_DONE, or it has said what is wrong: an exit status. */
 static attn_status read_examples(attn_context *context, const attn_model *model, eval_arguments *given,
-                                 attn_dataset **dataset, bool *misused) {
+                                 attn_dataset **dataset, int *said) {
     attn_reader_options options;
     attn_model_reader_options(model, &options);
     if (given->format != NULL) {
         int format = opening_format("eval", options.input, given->format);
-        *misused = format < 0;
+        *said = format < 0 ? EXIT_MISUSED : EXIT_DONE;
         if (format < 0) return ATTN_INVALID_ARGUMENT;
         options.format = (attn_format)format;
     }
@@ -315,10 +315,9 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
         options.split_column = given->split_column;
         options.split = NULL;
     }
-    int code = opening_files(given->positional + FILE_ONE, 2);
-    if (code == EXIT_DONE) code = opening_files(&given->split_file, 1);
-    *misused = code != EXIT_DONE; /* it has been said */
-    if (code != EXIT_DONE) return ATTN_SYSTEM_ERROR;
+    *said = opening_files(given->positional + FILE_ONE, 2);
+    if (*said == EXIT_DONE) *said = opening_files(&given->split_file, 1);
+    if (*said != EXIT_DONE) return ATTN_SYSTEM_ERROR;
     options.split_file = given->split_file;
     if (given->split != NULL && strcmp(given->split, "all") == 0) /* whatever it would say */
         options.split = options.split_column = options.split_file = NULL;
@@ -326,14 +325,12 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     opening_limit(given->limit, &options);
     const char *one = given->positional[FILE_ONE], *two = given->positional[FILE_TWO];
     if (two != NULL && attn_reader_files(&options) < 2) {
-        opening_refuse("eval", "a second file", "models that learned from two", model);
-        *misused = true;
+        *said = opening_refuse("eval", "a second file", "models that learned from two", model);
         return ATTN_INVALID_ARGUMENT;
     }
     const char *const files[] = {one, two};
-    code = opening_take_input("eval", files, two != NULL ? 2 : 1);
-    *misused = code != EXIT_DONE;
-    if (code != EXIT_DONE) return ATTN_INVALID_ARGUMENT;
+    *said = opening_take_input("eval", files, two != NULL ? 2 : 1);
+    if (*said != EXIT_DONE) return ATTN_INVALID_ARGUMENT;
     return opening_read(context, files, two != NULL ? 2 : 1, &options, dataset);
 }
 
@@ -446,11 +443,11 @@ static int evaluate(attn_context *context, attn_model *model, eval_arguments *gi
     if (code == EXIT_DONE) code = opening_set("eval", &given->settings, predictor, model);
     code = ranks_settle(code, NULL);
     if (code == EXIT_DONE) {
-        bool misused = false;
-        if (read_examples(context, model, given, &dataset, &misused) == ATTN_OK)
+        int said = EXIT_DONE;
+        if (read_examples(context, model, given, &dataset, &said) == ATTN_OK)
             code = take_part(context, model, given, &dataset, &whole, &part);
         else
-            code = misused ? EXIT_MISUSED : opening_fail("eval", context);
+            code = said != EXIT_DONE ? said : opening_fail("eval", context);
         if (code == EXIT_DONE) code = take_shard(context, given, &dataset, &all);
         code = ranks_settle(code, RANKS_REMEDY);
     }
