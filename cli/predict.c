@@ -1,9 +1,11 @@
 /* predict.c: the command `attn predict`: examples in, answers out, as they come. */
 #define _POSIX_C_SOURCE 200809L /* isatty */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <attn/attn.h>
@@ -18,7 +20,7 @@
 typedef struct predict_arguments {
     const char *positional[2];
     bool json, plain, live, scatter;
-    const char *format, *text_column, *prompt, *shard;
+    const char *format, *text_column, *prompt, *shard, *output;
     int64_t threads, limit, memory, rate, chunk;
     opening_settings settings;
 } predict_arguments;
@@ -343,12 +345,32 @@ static int prepare(prediction *with, const predict_arguments *given) {
     with->write.json = given->json;
     with->write.plain = given->plain;
     /* Open MPI gives its processes a terminal, whatever their output goes to. */
-    with->write.terminal = isatty(STDOUT_FILENO) != 0 && ranks_count() == 1;
+    with->write.terminal = given->output == NULL && isatty(STDOUT_FILENO) != 0 && ranks_count() == 1;
     return EXIT_DONE;
+}
+
+/* -o: what would go to standard output goes to the file. EXIT_DONE, or it has said why not. */
+static int open_output(const predict_arguments *given) {
+    struct stat output, source;
+    char reason[160];
+    if (given->output == NULL || ranks_rank() > 0) return EXIT_DONE;
+    for (int i = 0; stat(given->output, &output) == 0 && i < 2; i++) {
+        const char *read = given->positional[i];
+        if (read == NULL || stat(read, &source) != 0) continue;
+        if (source.st_dev != output.st_dev || source.st_ino != output.st_ino) continue;
+        arguments_complain("predict", "", given->output,
+                           " is what is read: what is written would take its place", NULL);
+        return EXIT_FAILED;
+    }
+    if (freopen(given->output, "wb", stdout) != NULL) return EXIT_DONE;
+    snprintf(reason, sizeof reason, ": %s", strerror(errno));
+    arguments_complain("predict", "cannot write ", given->output, reason, NULL);
+    return EXIT_FAILED;
 }
 
 static int predict(prediction *with, const predict_arguments *given) {
     int code = ranks_settle(prepare(with, given), RANKS_REMEDY);
+    if (code == EXIT_DONE) code = ranks_settle(open_output(given), NULL);
     if (code != EXIT_DONE) return code;
     if (given->prompt != NULL || given->live || is_recording(with, given))
         return ranks_settle(predict_one(with, given), NULL);
@@ -385,9 +407,12 @@ static const char about[] =
     "that label frames and look only so far (--window in training).\n";
 
 static int predict_command(int count, char **arguments) {
-    enum { OWN_FLAGS = 13 };
+    enum { OWN_FLAGS = 14 };
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
+        argument_letter(
+            argument_text("output", &given.output, "FILE", "where the answers go (default: standard output)"),
+            'o'),
         argument_switch("json", &given.json, "one JSON object an example"),
         argument_switch("plain", &given.plain, "the answers alone, whatever the format of the input"),
         argument_text("format", &given.format, "F",

@@ -48,6 +48,14 @@ ranks 3 predict senti.safetensors <texts.csv
 check "standard input is a file" cmp -s out whole
 ranks 3 predict senti.safetensors - < <(cat texts.csv)
 check "standard input is a pipe" cmp -s out whole
+ranks 3 predict senti.safetensors texts.csv -o answers.csv
+check "-o: rank 0 writes the file" cmp -s answers.csv whole
+check "-o: nothing else is printed" silent out
+ranks 2 predict senti.safetensors texts.csv -o texts.csv
+check "-o: not what is read" complains "texts.csv is what is read"
+check "-o: said once" lines_said 1
+ranks 2 predict senti.safetensors texts.csv -o nowhere/answers.csv
+check "-o: no folder" complains "attn predict: cannot write nowhere/answers.csv: No such file or directory"
 "$program" predict book.safetensors --prompt so --tokens 5 >whole
 ranks 2 predict book.safetensors --prompt so --tokens 5
 check "a prompt is answered once" cmp -s out whole

@@ -41,6 +41,20 @@ check "standard input is a file" cmp -s all whole
 for i in 1 2 3; do "$program" predict senti.safetensors --shard $i/3 < <(cat texts.csv); done >all 2>err
 check "standard input is a pipe" cmp -s all whole
 
+# -o FILE is standard output.
+for i in 1 2 3; do
+    run predict senti.safetensors texts.csv --shard $i/3 -o "part.$i"
+    check "-o: exit status" exits_with 0
+    check "-o: nothing else is printed" silent out
+done
+cat part.1 part.2 part.3 >all
+check "-o: the same bytes" cmp -s all whole
+run predict senti.safetensors texts.csv -o texts.csv
+check "-o: not what is read: exit status" exits_with 1
+check "-o: not what is read" complains "texts.csv is what is read: what is written would take its place"
+run predict senti.safetensors texts.csv -o /dev/full
+check "-o: a full disk" exits_with 1
+
 # Lines are counted from the beginning of the file.
 sed '500s/.*/bad line/' train.conllu >bad.conllu
 run predict tagger.safetensors bad.conllu --shard 1/4
