@@ -462,6 +462,23 @@ static int evaluate(attn_context *context, attn_model *model, eval_arguments *gi
     return code;
 }
 
+static const char about[] = "Compares a model's answers with the labels of a file: accuracy, precision,\n"
+                            "recall and F1 of every class, what is taken for what; errors and correlation\n"
+                            "of numbers; words of a segmentation.\n\n"
+                            "  seq2seq   pairs (source TAB target), or sources and targets in two files,\n"
+                            "            line by line: answers that are exactly right; error rates, that\n"
+                            "            is edit distance over length; BLEU and chrF. Lines with the same\n"
+                            "            source are several right answers\n"
+                            "  lm        running text: bits a byte, perplexity a unit and its logarithm\n"
+                            "  tag --raw CoNLL-U as the text that it was made from: F1 of sentences, words\n"
+                            "            and tags, as the CoNLL 2018 shared task has it\n";
+
+static const char examples[] = "  attn eval pos.safetensors test.conllu\n"
+                               "  attn eval pos.safetensors test.conllu --raw\n"
+                               "  attn eval senti.safetensors test.tsv --json\n"
+                               "  attn eval cora.safetensors cora/ --split val\n"
+                               "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n";
+
 static int eval_command(int count, char **arguments) {
     enum { OWN_FLAGS = 16 };
     eval_arguments given = {.parts = 1};
@@ -489,21 +506,8 @@ static int eval_command(int count, char **arguments) {
     argument_list list = {
         .command = "eval",
         .usage = "MODEL FILE [FILE] [flags]",
-        .about = "Compares a model's answers with the labels of a file: accuracy, precision,\n"
-                 "recall and F1 of every class, what is taken for what; errors and correlation\n"
-                 "of numbers; words of a segmentation.\n\n"
-                 "  seq2seq   pairs (source TAB target), or sources and targets in two files,\n"
-                 "            line by line: answers that are exactly right; error rates, that\n"
-                 "            is edit distance over length; BLEU and chrF. Lines with the same\n"
-                 "            source are several right answers\n"
-                 "  lm        running text: bits a byte, perplexity a unit and its logarithm\n"
-                 "  tag --raw CoNLL-U as the text that it was made from: F1 of sentences, words\n"
-                 "            and tags, as the CoNLL 2018 shared task has it\n",
-        .examples = "  attn eval pos.safetensors test.conllu\n"
-                    "  attn eval pos.safetensors test.conllu --raw\n"
-                    "  attn eval senti.safetensors test.tsv --json\n"
-                    "  attn eval cora.safetensors cora/ --split val\n"
-                    "  attn eval ende.safetensors test.en test.de --beam 8 --lowercase\n",
+        .about = about,
+        .examples = examples,
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),
         .positional = given.positional,

@@ -406,6 +406,17 @@ static const char about[] =
     "one channel as they are) and prints what is decided as soon as it is: for models\n"
     "that label frames and look only so far (--window in training).\n";
 
+static const char examples[] =
+    "  attn predict pos.safetensors < sentences.txt\n"
+    "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
+    "  attn predict senti.safetensors reviews.csv > answered.csv\n"
+    "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n"
+    "  attn predict cora.safetensors cora/ > labels.tsv\n"
+    "  attn predict ende.safetensors test.en --beam 8 > test.de\n"
+    "  echo attention | attn predict g2p.safetensors --n-best 5\n"
+    "  arecord -f S16_LE -r 16000 | attn predict phones.safetensors --live\n"
+    "  attn predict book.safetensors --prompt \"It was \" --temperature 0.8 --seed 7\n";
+
 static int predict_command(int count, char **arguments) {
     enum { OWN_FLAGS = 14 };
     predict_arguments given = {.json = false};
@@ -435,15 +446,7 @@ static int predict_command(int count, char **arguments) {
         .command = "predict",
         .usage = "MODEL [FILE] [flags]",
         .about = about,
-        .examples = "  attn predict pos.safetensors < sentences.txt\n"
-                    "  attn predict pos.safetensors test.conllu > tagged.conllu\n"
-                    "  attn predict senti.safetensors reviews.csv > answered.csv\n"
-                    "  echo \"A fine film.\" | attn predict senti.safetensors --probs\n"
-                    "  attn predict cora.safetensors cora/ > labels.tsv\n"
-                    "  attn predict ende.safetensors test.en --beam 8 > test.de\n"
-                    "  echo attention | attn predict g2p.safetensors --n-best 5\n"
-                    "  arecord -f S16_LE -r 16000 | attn predict phones.safetensors --live\n"
-                    "  attn predict book.safetensors --prompt \"It was \" --temperature 0.8 --seed 7\n",
+        .examples = examples,
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),
         .positional = given.positional,

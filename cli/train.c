@@ -289,6 +289,21 @@ static bool name_outputs(int count, char **arguments) {
     return true;
 }
 
+static const char examples[] =
+    "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
+    "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
+    "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n"
+    "  attn train seq2seq words.tsv -o g2p.safetensors\n"
+    "  attn train seq2seq train.en train.de --dev val.en val.de -o ende.safetensors\n"
+    "  attn train lm book.txt -o book.safetensors\n"
+    "  attn train tag cora/ -o cora.safetensors\n"
+    "  attn train classify --input molecule tox21.csv -o tox.safetensors\n"
+    "  attn train tag --input speech utterances.tsv -o phones.safetensors\n"
+    "  attn train seq2seq --input speech said.tsv --output ctc -o said.safetensors\n"
+    "  attn train classify --input image folder/ -o shapes.safetensors\n"
+    "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors --more 5m\n"
+    "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n";
+
 static int train_command(int count, char **arguments) {
     enum { OWN_FLAGS = 13 };
     train_arguments given = {.training.command = "train"};
@@ -324,19 +339,7 @@ static int train_command(int count, char **arguments) {
                            "\nSeveral files are one set of examples. For seq2seq two files are sources and\n"
                            "targets, line by line, unless the first line of each is a pair: source TAB\n"
                            "target, or an object of JSON. - is standard input.\n"),
-        .examples = "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
-                    "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
-                    "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n"
-                    "  attn train seq2seq words.tsv -o g2p.safetensors\n"
-                    "  attn train seq2seq train.en train.de --dev val.en val.de -o ende.safetensors\n"
-                    "  attn train lm book.txt -o book.safetensors\n"
-                    "  attn train tag cora/ -o cora.safetensors\n"
-                    "  attn train classify --input molecule tox21.csv -o tox.safetensors\n"
-                    "  attn train tag --input speech utterances.tsv -o phones.safetensors\n"
-                    "  attn train seq2seq --input speech said.tsv --output ctc -o said.safetensors\n"
-                    "  attn train classify --input image folder/ -o shapes.safetensors\n"
-                    "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors --more 5m\n"
-                    "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n",
+        .examples = examples,
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = training->positional,
