@@ -435,7 +435,7 @@ static int predict_command(int count, char **arguments) {
         argument_integer("chunk", &given.chunk, "N", "0", 0, 1000000,
                          "--live: rows answered together; fewer come sooner, at more work"),
         argument_text("shard", &given.shard, "I/N", RANKS_SHARD_HELP),
-        argument_switch("scatter", &given.scatter, "with mpirun: rank 0 reads the model for all"),
+        argument_switch("scatter", &given.scatter, RANKS_SCATTER_HELP),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),

@@ -62,7 +62,7 @@ const char *ranks_bytes(const char *path, size_t *count, const char **name);
 /* "3/8" as part 2 of 8 (counted from 0); false: it is something else. */
 bool ranks_read_shard(const char *text, int64_t *part, int64_t *parts);
 #define RANKS_SHARD_FORM "--shard is 3/8 for the third of eight parts"
-#define RANKS_SHARD_HELP "only the third of eight parts of the examples, for job arrays: 3/8"
+#define RANKS_SHARD_HELP "only part I of N parts of the examples, for job arrays: 3/8"
 /* Where a part of `count` examples begins. */
 int64_t ranks_part_begin(int64_t count, int64_t part, int64_t parts);
 
