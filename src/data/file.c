@@ -22,9 +22,11 @@ enum { PIECE = 1 << 16 }; /* bytes that are read or expanded at a time, at least
 
 attn_status at_bytes_append(attn_context *context, at_bytes *bytes, const char *data, size_t length) {
     if (length > INT64_MAX / 2) return at_fail(context, ATTN_OVERFLOW, "%zu bytes of text", length);
-    attn_status status =
-        at_grow(context, &bytes->data, &bytes->room, bytes->count + (int64_t)length, 1, "text");
-    if (status != ATTN_OK) return status;
+    if (bytes->count + (int64_t)length > bytes->room) {
+        attn_status status =
+            at_grow(context, &bytes->data, &bytes->room, bytes->count + (int64_t)length, 1, "text");
+        if (status != ATTN_OK) return status;
+    }
     if (length) memcpy(bytes->data + bytes->count, data, length);
     bytes->count += (int64_t)length;
     return ATTN_OK;

@@ -7,12 +7,14 @@
 
 attn_status at_strings_add(attn_context *context, at_strings *list, const char *text, size_t length) {
     int64_t used = list->count ? list->offsets[list->count] : 0;
-    attn_status status = at_grow(context, &list->offsets, &list->offset_room, list->count + 2,
-                                 sizeof *list->offsets, "a list of strings");
-    if (status != ATTN_OK) return status;
-    status = at_grow(context, &list->bytes, &list->byte_room, used + (int64_t)length + 1, 1,
-                     "the text of strings");
-    if (status != ATTN_OK) return status;
+    if (list->count + 2 > list->offset_room || used + (int64_t)length + 1 > list->byte_room) {
+        attn_status status = at_grow(context, &list->offsets, &list->offset_room, list->count + 2,
+                                     sizeof *list->offsets, "a list of strings");
+        if (status != ATTN_OK) return status;
+        status = at_grow(context, &list->bytes, &list->byte_room, used + (int64_t)length + 1, 1,
+                         "the text of strings");
+        if (status != ATTN_OK) return status;
+    }
     if (length) memcpy(list->bytes + used, text, length);
     list->bytes[used + (int64_t)length] = 0;
     list->offsets[list->count] = used;
