@@ -58,7 +58,7 @@ int opening_format(const char *command, const char *kind, const char *format);
 /* --limit: what a compressed file may become. Who says it may have data of any evenness. 0: it was not given.
  */
 #define OPENING_LIMIT "limit"
-#define OPENING_LIMIT_HELP "what a file may expand to (default 4G, and 200 times its size)"
+#define OPENING_LIMIT_HELP "what a file may expand to (default 1024G, and 200 times its size)"
 void opening_limit(int64_t bytes, attn_reader_options *options);
 
 /* --memory: what data may take of it; 0: it was not given; INT64_MAX: all. EXIT_DONE, or it has said why not.

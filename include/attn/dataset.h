@@ -101,7 +101,7 @@ typedef struct attn_reader_options {
     int skip_bad;    /* bad lines (sentences) are left out and counted */
     int stop_at_bad; /* reading ends before the first bad one, and what was read stays: attn_dataset_stopped
                       */
-    int64_t expanded_limit; /* bytes that a file may have after expansion: 2^32 after init */
+    int64_t expanded_limit; /* bytes that a file may have after expansion: 2^40 after init */
     int64_t expanded_ratio; /* how many times its own size a compressed file may become, looked at when it has
                                become 8 MiB: 200 after init; 0: whatever expanded_limit allows */
 

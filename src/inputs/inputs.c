@@ -75,7 +75,7 @@ void attn_reader_options_init(attn_reader_options *options) {
     options->labelled = 1;
     options->per_token = -1;
     options->pairs = -1;
-    options->expanded_limit = INT64_C(1) << 32;
+    options->expanded_limit = INT64_C(1) << 40;
     options->expanded_ratio = 200;
 }
 

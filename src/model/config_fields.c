@@ -175,7 +175,7 @@ static const at_field training_fields[] = {
     AT_TEXT("training.metric", at_training_values, metric, "",
             "what the best model is chosen by; A,B: B decides between equal ones; A|B: B if A is undefined"),
     AT_NUMBER("training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
-              "without development data, so much of it"),
+              "without development data, so much of it, 50,000 examples at most"),
     AT_INTEGER("training.seed", at_training_values, seed, 0, AT_MANY, "1", ""),
 };
 static const at_flag training_flags[] = {

@@ -61,6 +61,8 @@ static int64_t draw_inputs(const attn_dataset *all, double part, unsigned char *
     return count;
 }
 
+enum { MOST_HELD_OUT = 50000 };
+
 /* Selection sampling: each subset of `wanted` examples is as likely as any other. */
 static void draw_examples(int64_t count, int64_t wanted, unsigned char *held) {
     int64_t taken = 0;
@@ -71,9 +73,12 @@ static void draw_examples(int64_t count, int64_t wanted, unsigned char *held) {
     }
 }
 
-/* Marks the examples to hold out, at least one and not all; how many. */
+/* Marks the examples to hold out, at least one and not all; how many. Of very many examples a smaller part
+ * says as much, and an evaluation would last for hours. */
 static int64_t draw(at_hold_out how, double part, const attn_dataset *all, unsigned char *held) {
-    int64_t count = all->examples, wanted = (int64_t)(part * (double)count + 0.5);
+    int64_t count = all->examples;
+    if (part * (double)count > MOST_HELD_OUT) part = MOST_HELD_OUT / (double)count;
+    int64_t wanted = (int64_t)(part * (double)count + 0.5);
     if (wanted < 1) wanted = 1;
     if (wanted > count - 1) wanted = count - 1; /* something is to be learned from, too */
     if (how == AT_HOLD_END) {
