@@ -37,6 +37,9 @@ struct attn_workers {
     int buckets;
     int64_t parameters, *bucket_first, *bucket_parameters; /* bucket b: bucket_first[b] .. [b + 1] - 1 */
 
+    at_shard *given; /* those of a step that the user of the library asked for */
+    int64_t given_room;
+
     /* the step */
     at_shard *shards;
     int64_t count, first, end; /* all; those of this rank */
@@ -147,8 +150,8 @@ void attn_workers_destroy(attn_workers *workers) {
     for (int64_t i = 0; i < s->spares; i++) at_gradients_destroy(s->spare[i]);
     at_gradients_destroy(s->own);
     at_reduce_destroy(s->reduce);
-    void *const memory[] = {s->bucket_first, s->bucket_parameters, s->list, s->queue,
-                            s->arrivals,     s->nodes_left,        s->spare};
+    void *const memory[] = {s->bucket_first, s->bucket_parameters, s->list,  s->queue,
+                            s->arrivals,     s->nodes_left,        s->spare, s->given};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) at_release(s->context, memory[i]);
     at_tapes_free(s->context, &s->own_tapes);
     pthread_mutex_destroy(&s->lock);
@@ -423,15 +426,16 @@ attn_status attn_workers_run(attn_workers *workers, int64_t count, uint64_t seed
     if (attn_parameters_count(workers->set) != workers->parameters)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "workers: parameters were added since they were made: make them after the last one");
-    at_shard *shards = at_allocate(context, count, sizeof *shards, "shards");
-    if (!shards) return ATTN_OUT_OF_MEMORY;
+    attn_status status =
+        at_grow(context, &workers->given, &workers->given_room, count, sizeof *workers->given, "shards");
+    if (status != ATTN_OK) return status;
+    at_shard *shards = workers->given;
     for (int64_t i = 0; i < count; i++)
         shards[i] = (at_shard){.units = 1, .seed = i ? seed ^ at_splitmix64((uint64_t)i) : seed};
     recording of = {record, user};
-    attn_status status = at_workers_run(workers, shards, count, record_public, &of);
+    status = at_workers_run(workers, shards, count, record_public, &of);
     double sum = 0;
     for (int64_t i = 0; i < count; i++) sum += shards[i].loss;
     if (status == ATTN_OK && loss) *loss = sum;
-    at_release(context, shards);
     return status;
 }
