@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,10 @@ static attn_status choose_threads(void) {
 /* If all have met the same, rank 0 has said it, and the launcher ends the others while they wait here. */
 static void let_others_speak(void) {
     const struct timespec pause = {.tv_sec = 3};
-    if (now.place > 0) nanosleep(&pause, NULL);
+    if (now.place == 0) return;
+    signal(SIGTERM, SIG_DFL); /* which is how it ends them */
+    signal(SIGINT, SIG_DFL);
+    nanosleep(&pause, NULL);
 }
 
 int ranks_fail(void) {

@@ -14,6 +14,8 @@
 
 #include <attn/attn.h>
 
+#include "arguments.h"
+
 /* The first thing that a command does, and the last: it leaves the ranks, or, after a failure that they do
  * not know of, ends them all. Returns the exit status. */
 void ranks_begin(const char *command);
@@ -31,6 +33,10 @@ int ranks_fail(void);
 /* How many threads a rank is to have: those given, else its share of the cores that it may use; 0: the
  * context chooses. */
 int ranks_threads(int64_t given);
+
+/* Whether this rank was given the flags of rank 0: those that change what is computed, and no names of files.
+ * EXIT_DONE, or the rank that differs has said in what. */
+int ranks_same_flags(const argument_list *list);
 
 /* Every rank has done something by itself: the exit status of the first that failed, which has said why or
  * says it now; EXIT_DONE if none has. remedy: NULL, or what to do if only some have. */

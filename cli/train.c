@@ -130,6 +130,8 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
                       .more = given->more != NULL};
     attn_trainer_options options;
     set_options(given, &shown, &options);
+    if (given->fast_sum && ranks_count() > 1 && !shown.quiet)
+        fputs("note: with --fast-sum the bits of the model depend on the number of ranks\n", stderr);
     attn_status status = attn_trainer_create(config, train, dev, &options, &trainer);
     if (status == ATTN_OK) {
         progress_catch_interrupts();
@@ -142,6 +144,8 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
         fprintf(stderr, "the model is in %s\n", given->output);
     }
     attn_trainer_destroy(trainer);
+    if (status != ATTN_OK && attn_exchange_apart(ranks_exchange()) == 0)
+        return ranks_settle(EXIT_FAILED, NULL); /* all know of it: they can end as after any other */
     if (status != ATTN_OK) return EXIT_FAILED;
     /* As a shell says it of a program that a signal ends: what was to follow does not. */
     int stopped = ranks_largest(progress_interrupted());
@@ -350,6 +354,8 @@ static int train_command(int count, char **arguments) {
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;
     if (!given.dump && !given.list && ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    int code = ranks_same_flags(&list);
+    if (code != EXIT_DONE) return code;
     ranks_scatter(training->scatter);
     attn_context *context;
     attn_context_options options;
@@ -359,7 +365,7 @@ static int train_command(int count, char **arguments) {
         fprintf(stderr, "attn train: %s\n", attn_last_create_error());
         return EXIT_FAILED;
     }
-    int code = opening_memory("train", context, training->memory);
+    code = opening_memory("train", context, training->memory);
     if (code == EXIT_DONE) code = train_or_show(context, &given);
     attn_context_destroy(context);
     return code;

@@ -55,6 +55,10 @@ ATTN_API attn_status attn_exchange_barrier(attn_exchange *exchange);
  * of. Does not return under a launcher; with exchange NULL it does nothing. */
 ATTN_API void attn_exchange_abort(attn_exchange *exchange, int code);
 
+/* After a call that ranks make together has failed (of a trainer, say): 0 if all ranks know of it, and can go
+ * on to talk or to end; 1 if it may be this rank's failure alone, so that only abort ends the others. */
+ATTN_API int attn_exchange_apart(const attn_exchange *exchange);
+
 /* How long the ranks have waited for each other and for bytes to travel, so far, in seconds; and how many
  * bytes this rank has sent. */
 ATTN_API double attn_exchange_seconds(const attn_exchange *exchange);

@@ -12,7 +12,8 @@
 
 enum { PIECE = 1 << 22 }; /* bytes that collect moves at once */
 
-attn_status at_exchange_failed(const attn_exchange *exchange, attn_context *context, const char *text) {
+attn_status at_exchange_failed(attn_exchange *exchange, attn_context *context, const char *text) {
+    exchange->apart = 1;
     return at_fail(context, ATTN_SYSTEM_ERROR, "rank %d of %d: %s", exchange->calls.rank,
                    exchange->calls.ranks, text);
 }
@@ -32,6 +33,8 @@ int attn_exchange_ranks(const attn_exchange *exchange) { return exchange ? excha
 double attn_exchange_seconds(const attn_exchange *exchange) { return exchange ? exchange->seconds : 0.0; }
 
 int64_t attn_exchange_sent(const attn_exchange *exchange) { return exchange ? exchange->sent : 0; }
+
+int attn_exchange_apart(const attn_exchange *exchange) { return exchange ? exchange->apart : 0; }
 
 void attn_exchange_abort(attn_exchange *exchange, int code) {
     if (exchange) exchange->calls.end(exchange->calls.user, code);

@@ -38,10 +38,11 @@ struct attn_exchange {
     void *library;  /* of dlopen; NULL: none */
     double seconds; /* spent in calls */
     int64_t sent;   /* bytes */
+    int apart;      /* this rank may have failed where the others did not */
 };
 
 /* The call of a module failed: SYSTEM_ERROR with its text. */
-attn_status at_exchange_failed(const attn_exchange *exchange, attn_context *context, const char *text);
+attn_status at_exchange_failed(attn_exchange *exchange, attn_context *context, const char *text);
 
 /* Whether all ranks have the same `count` bytes; `what` they are ("the training data") is said in the error
  * (INVALID_ARGUMENT, in all ranks) with the first rank that has others: "rank 2 has other training data than

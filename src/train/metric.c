@@ -155,9 +155,11 @@ attn_status at_metric_try(attn_trainer *trainer) {
     at_course *main = at_main_course(trainer);
     attn_report *report;
     double scores[AT_MOST_METRICS];
+    at_ranks_apart(trainer, 1);
     attn_status status = at_stage_report(main->stage, &main->work, main->dev.encoded, main->dev.targets, NULL,
                                          AT_EFFORT_LEAST, &report);
     if (status != ATTN_OK) return status;
+    at_ranks_apart(trainer, 0);
     for (int i = 0; i < trainer->choice_count; i++) {
         at_choice *choice = &trainer->choices[i];
         while (status == ATTN_OK && choice->others && isnan(score_of(choice, report)))

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "tape/parameters.h"
+#include "train/exchange.h"
 #include "train/optimizer.h"
 #include "train/trainer.h"
 
@@ -40,22 +41,27 @@ attn_status at_ranks_agree(attn_trainer *trainer) {
         exchange, context, "version of attn, or kind of CPU", program, strlen(program),
         "install the same version everywhere, and set ATTN_ISA to what all CPUs have (avx2)");
     if (status == ATTN_OK)
-        status = at_exchange_agree(exchange, context, "configuration", config, strlen(config),
-                                   "give all ranks the same flags and files");
-    if (status == ATTN_OK)
         status = at_exchange_agree(exchange, context, "options of the run", run, strlen(run),
                                    "give all ranks the same flags");
     if (status == ATTN_OK)
         status = at_exchange_agree(exchange, context, "training data, development data or vectors",
                                    &trainer->fingerprint, sizeof trainer->fingerprint,
                                    "copy the files of rank 0 to all hosts, or let it send them (--scatter)");
+    if (status == ATTN_OK) /* last: other data makes another configuration */
+        status = at_exchange_agree(exchange, context, "configuration", config, strlen(config),
+                                   "give all ranks the same flags and files");
     return status;
+}
+
+void at_ranks_apart(attn_trainer *trainer, int apart) {
+    if (trainer->options.exchange) trainer->options.exchange->apart = apart;
 }
 
 attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop) {
     attn_exchange *exchange = trainer->options.exchange;
     int worst = status != ATTN_OK ? 2 : *stop != 0; /* one small exchange, as long as all is well */
-    if (attn_exchange_ranks(exchange) == 1) return status;
+    if (attn_exchange_ranks(exchange) == 1 || (status != ATTN_OK && attn_exchange_apart(exchange)))
+        return status;
     attn_status told = at_exchange_largest(exchange, trainer->context, &worst);
     if (told != ATTN_OK) return status != ATTN_OK ? status : told;
     *stop = worst > 0;
@@ -125,6 +131,7 @@ static attn_status send_course(const sending *now, at_course *course) {
 attn_status at_ranks_send(attn_trainer *trainer) {
     attn_exchange *exchange = trainer->options.exchange;
     if (attn_exchange_ranks(exchange) == 1) return ATTN_OK;
+    at_ranks_apart(trainer, 1);
     sending now = {.trainer = trainer, .reads = attn_exchange_rank(exchange) == 0};
     now.piece = at_allocate(trainer->context, PIECE, sizeof *now.piece, "what is sent");
     if (!now.piece) return ATTN_OUT_OF_MEMORY;
@@ -132,5 +139,6 @@ attn_status at_ranks_send(attn_trainer *trainer) {
     for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
         status = send_course(&now, &trainer->courses[i]);
     at_release(trainer->context, now.piece);
+    at_ranks_apart(trainer, status != ATTN_OK);
     return status;
 }

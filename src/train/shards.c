@@ -188,3 +188,5 @@ attn_status at_shards_run(at_shards *shards, double *loss) {
     for (int64_t n = 0; n < shards->count; n++) *loss += shards->shards[n].loss;
     return status;
 }
+
+int at_shards_told(const at_shards *shards) { return at_workers_told(shards->workers); }

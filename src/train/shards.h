@@ -40,6 +40,8 @@ attn_status at_shards_add(at_shards *shards, const int64_t *order, int64_t count
                           uint64_t hiding_seed, uint64_t dropout_seed);
 /* The gradients of the parameters are those of all batches together; *loss: the sum of their losses. */
 attn_status at_shards_run(at_shards *shards, double *loss);
+/* Whether all ranks know how the last run ended. */
+int at_shards_told(const at_shards *shards);
 /* Rows, and rows that heads add, of the step, in all ranks. */
 int64_t at_shards_units(const at_shards *shards);
 

@@ -124,7 +124,11 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     if (status == ATTN_OK)
         status = at_exchange_settle(chosen.exchange, context, at_trainer_prepare(made, train, dev));
     if (status == ATTN_OK) status = at_ranks_agree(made);
-    if (status == ATTN_OK) status = count_steps(made);
+    if (status == ATTN_OK) {
+        at_ranks_apart(made, 1);
+        status = count_steps(made);
+    }
+    if (status == ATTN_OK) at_ranks_apart(made, 0);
     if (status != ATTN_OK) {
         attn_trainer_destroy(made);
         return status;
@@ -153,12 +157,14 @@ static attn_status run_step(at_course *course, int64_t step, int64_t accumulate,
     double rate = attn_optimizer_learning_rate(course->optimizer);
     attn_status status = ATTN_OK;
     *loss = 0;
+    at_ranks_apart(trainer, 1);
     at_shards_begin(course->shards);
     for (int64_t i = 0; i < accumulate && status == ATTN_OK; i++)
         status = at_course_batch(course, step * accumulate + i);
     if (status != ATTN_OK) return status;
     status = at_shards_run(course->shards, loss);
     if (status != ATTN_OK) {
+        at_ranks_apart(trainer, !at_shards_told(course->shards));
         char text[400];
         snprintf(text, sizeof text, "%s", attn_context_error(trainer->context));
         return at_fail(trainer->context, status, "step %" PRId64 ": %s", trainer->made.step + 1, text);
@@ -167,6 +173,8 @@ static attn_status run_step(at_course *course, int64_t step, int64_t accumulate,
     trainer->trained_rows += at_shards_units(course->shards);
     if (status == ATTN_OK)
         status = isfinite(*loss) ? attn_optimizer_step(course->optimizer) : ATTN_NOT_FINITE;
+    at_ranks_apart(trainer,
+                   status != ATTN_OK && status != ATTN_NOT_FINITE); /* numbers are the same everywhere */
     if (status != ATTN_NOT_FINITE) return status;
     return at_fail(trainer->context, status,
                    "training diverged: at step %" PRId64 ", with learning rate %g, the loss is %g and a "
@@ -226,6 +234,7 @@ static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, dou
 attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores) {
     json_t *metrics[AT_STAGES] = {NULL};
     attn_status status = ATTN_OK;
+    at_ranks_apart(trainer, 1);
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
         attn_report *report;
         status = at_stage_report(c->stage, &c->work, c->dev.encoded, c->dev.targets, NULL, effort, &report);
@@ -241,6 +250,7 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
     }
     if (status == ATTN_OK) status = set_scores(trainer, metrics, scores[0]);
     for (int i = 0; i < AT_STAGES; i++) json_decref(metrics[i]);
+    at_ranks_apart(trainer, status != ATTN_OK);
     return status;
 }
 
@@ -377,6 +387,25 @@ static attn_status measure(attn_trainer *trainer) {
     return ATTN_OK;
 }
 
+/* The steps that the time given is enough for, or those that the run had, which is resumed. */
+static attn_status choose_steps(attn_trainer *trainer, int64_t chosen, int *stop) {
+    attn_status status = ATTN_OK;
+    if (chosen) {
+        trainer->steps_total = chosen;
+    } else {
+        status = at_ranks_settle(trainer, at_trainer_build(trainer), stop);
+        if (status == ATTN_OK) status = at_ranks_settle(trainer, measure(trainer), stop);
+        if (status == ATTN_OK) status = at_ranks_number(trainer, &trainer->steps_total);
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, trainer->steps_total);
+    if (status == ATTN_OK) status = attn_config_set(trainer->config, "training.steps", text);
+    if (status == ATTN_OK)
+        status = attn_config_set(at_main_course(trainer)->stage->config, "training.steps", text);
+    trainer->values.steps = trainer->steps_total;
+    return status;
+}
+
 static attn_status start(attn_trainer *trainer, int *stop) {
     int64_t chosen = 0;
     attn_status status = at_metric_choose(trainer);
@@ -384,30 +413,14 @@ static attn_status start(attn_trainer *trainer, int *stop) {
         status = at_checkpoint_steps(trainer, &chosen);
     status = at_ranks_settle(trainer, status, stop);
     if (status == ATTN_OK) status = at_ranks_number(trainer, &chosen);
-    if (status == ATTN_OK && trainer->options.seconds > 0) {
-        if (chosen) {
-            trainer->steps_total = chosen;
-        } else {
-            status = at_trainer_build(trainer);
-            if (status == ATTN_OK) status = measure(trainer);
-            if (status == ATTN_OK) status = at_ranks_number(trainer, &trainer->steps_total);
-        }
-        char text[32];
-        snprintf(text, sizeof text, "%" PRId64, trainer->steps_total);
-        if (status == ATTN_OK) status = attn_config_set(trainer->config, "training.steps", text);
-        if (status == ATTN_OK)
-            status = attn_config_set(at_main_course(trainer)->stage->config, "training.steps", text);
-        if (status != ATTN_OK) return status;
-        trainer->values.steps = trainer->steps_total;
-    }
+    if (status == ATTN_OK && trainer->options.seconds > 0) status = choose_steps(trainer, chosen, stop);
+    if (status != ATTN_OK) return status;
     trainer->trained_rows = 0;
     trainer->trained_seconds = trainer->exchange_seconds = 0;
-    if (status == ATTN_OK) status = at_trainer_build(trainer);
-    if (status == ATTN_OK && chosen) {
-        if (at_rank_writes(trainer)) status = at_checkpoint_read(trainer);
-        status = at_ranks_settle(trainer, status, stop);
-        if (status == ATTN_OK) status = at_ranks_send(trainer);
-    }
+    status = at_trainer_build(trainer);
+    if (status == ATTN_OK && chosen && at_rank_writes(trainer)) status = at_checkpoint_read(trainer);
+    status = at_ranks_settle(trainer, status, stop);
+    if (status == ATTN_OK && chosen) status = at_ranks_send(trainer);
     if (status == ATTN_OK && (!chosen || strchr(trainer->values.metric, '|')) && *trainer->values.metric)
         status = at_metric_try(trainer);
     if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
@@ -458,6 +471,7 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     trainer->state.end = finished      ? ATTN_TRAINING_FINISHED
                          : made->ended ? ATTN_TRAINING_PATIENCE
                                        : ATTN_TRAINING_STOPPED;
+    status = at_ranks_settle(trainer, status, &stop);
     tell(trainer, ATTN_TRAINING_DONE);
     return status;
 }

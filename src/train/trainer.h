@@ -179,7 +179,11 @@ attn_status at_ranks_agree(attn_trainer *trainer);
 attn_status at_ranks_number(attn_trainer *trainer, int64_t *number); /* becomes rank 0's */
 /* What was read to be resumed, from rank 0 to all. */
 attn_status at_ranks_send(attn_trainer *trainer);
-/* If one fails, all do, with its text; if one stops, all do. */
+/* Ranks are in the middle of what all of them do: a failure may be of this one alone, unknown to the others.
+ */
+void at_ranks_apart(attn_trainer *trainer, int apart);
+/* If one fails, all do, with its text; if one stops, all do. A rank that failed apart from the others does
+ * not wait for them: who calls has to end them (attn_exchange_abort). */
 attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop);
 
 /* start.c: a model to begin from. Its vocabulary and labels, into the stage, which is empty; its weights,

@@ -43,6 +43,7 @@ struct attn_workers {
     /* the step */
     at_shard *shards;
     int64_t count, first, end; /* all; those of this rank */
+    int told;                  /* all ranks know how the last run ended */
     at_record_function record;
     void *user;
     passing *list; /* [end - first] */
@@ -362,6 +363,7 @@ static attn_status share_losses(attn_workers *s) {
         memcpy(own + sizeof now + (size_t)(n - s->first) * sizeof(double), &s->shards[n].loss,
                sizeof(double));
     attn_status status = attn_exchange_share(s->exchange, own, bytes, all);
+    s->told = status == ATTN_OK;
     for (int r = 0; r < s->ranks && status == ATTN_OK; r++) {
         const char *from = all + (size_t)r * bytes;
         memcpy(&now, from, sizeof now);
@@ -382,6 +384,7 @@ attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t coun
     s->count = count;
     s->record = record;
     s->user = user;
+    s->told = 0;
     attn_status status = prepare_run(s);
     if (status != ATTN_OK) return status;
     s->queued = 0;
@@ -398,6 +401,8 @@ attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t coun
     if (status == ATTN_OK && s->status != ATTN_OK) status = at_fail(s->context, s->status, "%s", s->error);
     return status;
 }
+
+int at_workers_told(const attn_workers *workers) { return workers->told; }
 
 /* ---- for users of the library ---- */
 

@@ -45,5 +45,7 @@ typedef attn_variable *(*at_record_function)(void *user, int worker, attn_tape *
  * all ranks afterwards. */
 attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t count, at_record_function record,
                            void *user);
+/* Whether all ranks know how the last run ended. */
+int at_workers_told(const attn_workers *workers);
 
 #endif
