@@ -31,10 +31,12 @@ static int matters(const attn_trainer *trainer, const char *name) {
 attn_status at_start_open(attn_trainer *trainer) {
     const attn_trainer_options *options = &trainer->options;
     const char *path = options->more ? options->output : options->start;
-    char difference[AT_DIFFERENCE_BYTES];
+    char difference[AT_DIFFERENCE_BYTES], last[4096];
     if (!path) return ATTN_OK;
-    if (options->resume && trainer->files.last && access(trainer->files.last, F_OK) == 0)
-        path = trainer->files.last;
+    if (options->resume && options->output && /* ranks that write no files read this one, too */
+        attn_trainer_last_path(trainer->context, options->output, last, sizeof last) == ATTN_OK &&
+        access(last, F_OK) == 0)
+        path = last;
     attn_status status = at_safetensors_open(trainer->context, path, &trainer->model->file);
     if (status != ATTN_OK) return status;
     status = at_checkpoint_compare(trainer, trainer->model->file, matters, difference);

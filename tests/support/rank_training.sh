@@ -7,7 +7,7 @@ if ! command -v "$launcher" >/dev/null || [ ! -e "$module" ]; then
     echo "skipped: there is no $launcher or no $module (Debian: openmpi-bin libopenmpi-dev)"
     exit 77
 fi
-cd "$folder" || exit 1
+cd "${folder:?}" || exit 1
 # Open MPI: more ranks than cores, also as root, wherever they may run.
 # MPICH knows none of it, and needs none.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -24,6 +24,7 @@ awk 'BEGIN { for (i = 0; i < 60; i++) print "so it goes " i % 9 ", and so it wen
 awk 'BEGIN { for (i = 0; i < 80; i++) print "ab" i "c\tc" i "ba" }' >seq2seq.tsv
 awk 'BEGIN { print "sequence,x,noise,label"; for (i = 0; i < 240; i++) print "s" int(i / 3) "," i * 37 % 41 - 20 "," i % 7 "," (i * 37 % 41 > 20 ? "in" : "out") }' >rows.csv
 echo '{"training": {"shards": 5}}' >shards.json
+# shellcheck disable=SC2034
 small=(--columns 16 --heads 2 --layers 1 --patience 0 --learning-rate 0.01 --keep-last)
 
 # --- runs ---
@@ -33,7 +34,7 @@ via=()
 ranks() {
     local count=$1
     shift
-    timeout -k 5 100 "$launcher" -n "$count" "${via[@]}" "$program" "$@" >out 2>said
+    timeout -k 5 100 "$launcher" -n "$count" "${via[@]}" "${program:?}" "$@" >out 2>said
     ended "$*"
 }
 ended() {
@@ -88,6 +89,22 @@ gone() {
 same() {
     check "$1: the same model" cmp -s "$2.safetensors" "$3.safetensors"
     check "$1: the same .last file" cmp -s "$2.last.safetensors" "$3.last.safetensors"
+}
+# compare NAME RUNS TASK FILE FLAG...: what one thread makes, and RUNS: "2r1t 0r7t" is 2 ranks of a thread each, and 7
+# threads without a launcher.
+compare() {
+    local name=$1 runs=$2 run
+    shift 2
+    alone train "${small[@]}" "$@" -o one.safetensors --force --threads 1
+    check "$name: exit status" exits_with 0
+    for run in $runs; do
+        case $run in
+        0*) alone train "${small[@]}" "$@" -o other.safetensors --force --threads "${run:2:1}" ;;
+        *) ranks "${run:0:1}" train "${small[@]}" "$@" -o other.safetensors --force --threads "${run:2:1}" ;;
+        esac
+        check "$name, $run: exit status" exits_with 0
+        same "$name, $run" one other
+    done
 }
 # tidy WHAT NAME: files that are there open, nothing else is left (a lock that no process holds is no obstacle).
 tidy() {
