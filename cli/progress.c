@@ -262,10 +262,37 @@ static void print_done(const progress *shown, const attn_training_state *state) 
     }
 }
 
+/* A step, or a score, as one line of JSON. Rows, seconds and bytes are those of all steps of this run, so
+ * that two lines tell what lies between them. */
+static void print_json(const attn_training_state *state) {
+    if (state->event == ATTN_TRAINING_STEP) {
+        double seconds = state->trained_seconds;
+        printf("{\"step\": %" PRId64 ", \"steps\": %" PRId64 ", \"epoch\": %.6g, \"loss\": ", state->step,
+               state->steps_total, state->epoch);
+        if (isfinite(state->loss))
+            printf("%.9g", state->loss);
+        else
+            fputs("null", stdout);
+        printf(", \"learning_rate\": %.6g, \"rows\": %.0f, \"seconds\": %.6f, \"ranks\": %d, "
+               "\"exchange_seconds\": %.6f, \"exchange_bytes\": %" PRId64 "}\n",
+               state->learning_rate, state->units_per_second * seconds, seconds, state->ranks,
+               state->exchange_share * seconds, state->exchange_bytes);
+    } else if (state->event == ATTN_TRAINING_DEV) {
+        printf("{\"step\": %" PRId64 ", \"metric\": \"%s\", \"score\": ", state->step, state->metric);
+        if (isfinite(state->score))
+            printf("%.9g", state->score);
+        else
+            fputs("null", stdout);
+        printf(", \"best_step\": %" PRId64 "}\n", state->best_step);
+    }
+    fflush(stdout);
+}
+
 int progress_watch(void *user, const attn_training_state *state) {
     progress *shown = user;
     double pause = shown->terminal ? 0.1 : 10;
     if (state->event == ATTN_TRAINING_STEP) shown->stepped = true;
+    if (shown->json) print_json(state);
     if (shown->quiet) return progress_interrupted();
     if (state->event != ATTN_TRAINING_STEP) clear_bar(shown);
     switch (state->event) {

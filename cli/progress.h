@@ -10,6 +10,7 @@
 typedef struct progress {
     const attn_context *context; /* NULL, or where the data is */
     bool quiet;
+    bool json;      /* on standard output, too */
     bool terminal;  /* standard error is one */
     bool resume;    /* it was asked for */
     bool more;      /* so was that */

@@ -17,7 +17,7 @@
 typedef struct train_arguments {
     training_flags training;
     const char *output, *save_every, *start, *more;
-    bool dump, list, resume, force, keep_last, fast_sum;
+    bool dump, list, resume, force, keep_last, fast_sum, json;
 } train_arguments;
 
 static int fail(const attn_context *context) { return opening_fail("train", context); }
@@ -124,6 +124,7 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
     attn_trainer *trainer = NULL;
     progress shown = {.context = context,
                       .quiet = training->quiet || ranks_rank() > 0,
+                      .json = given->json && ranks_rank() == 0,
                       .terminal = isatty(STDERR_FILENO) != 0,
                       .resume = given->resume,
                       .threads = attn_context_threads(context),
@@ -309,7 +310,7 @@ static const char examples[] =
     "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n";
 
 static int train_command(int count, char **arguments) {
-    enum { OWN_FLAGS = 13 };
+    enum { OWN_FLAGS = 14 };
     train_arguments given = {.training.command = "train"};
     training_flags *training = &given.training;
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
@@ -331,6 +332,7 @@ static int train_command(int count, char **arguments) {
         argument_switch("fast-sum", &given.fast_sum,
                         "with mpirun: add gradients in any order; bits then depend on the number of ranks "
                         "(without it: the same bytes as one process)"),
+        argument_switch("json", &given.json, "every step and score as a line of JSON on standard output"),
         argument_switch("dump-config", &given.dump, "print the whole configuration and end"),
         argument_switch("list-config", &given.list, "list all that --config can say, as a Markdown table"),
     };

@@ -69,6 +69,8 @@ typedef struct attn_training_state {
     const char *row;              /* what a row is called */
     int ranks;                    /* that train together; units_per_second is that of all of them */
     double exchange_share;        /* of the time of training that this rank spent in the exchange: 0 .. 1 */
+    double trained_seconds;       /* of the steps of this run, without evaluations */
+    int64_t exchange_bytes;       /* that this rank sent in them */
 } attn_training_state;
 
 typedef struct attn_trainer_options {

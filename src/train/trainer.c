@@ -314,6 +314,8 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
     state->ranks = attn_exchange_ranks(trainer->options.exchange);
     state->exchange_share =
         trainer->trained_seconds > 0 ? trainer->exchange_seconds / trainer->trained_seconds : 0;
+    state->trained_seconds = trainer->trained_seconds;
+    state->exchange_bytes = trainer->exchange_bytes;
     state->seconds = at_seconds() - trainer->began;
     int64_t done = made->step - state->resumed_from, left = trainer->steps_total - made->step;
     state->seconds_left = done > 0 ? (double)left * state->seconds / (double)done : 0;
@@ -415,7 +417,7 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     if (status == ATTN_OK) status = at_ranks_number(trainer, &chosen);
     if (status == ATTN_OK && trainer->options.seconds > 0) status = choose_steps(trainer, chosen, stop);
     if (status != ATTN_OK) return status;
-    trainer->trained_rows = 0;
+    trainer->trained_rows = trainer->exchange_bytes = 0;
     trainer->trained_seconds = trainer->exchange_seconds = 0;
     status = at_trainer_build(trainer);
     if (status == ATTN_OK && chosen && at_rank_writes(trainer)) status = at_checkpoint_read(trainer);
@@ -436,10 +438,12 @@ static attn_status start(attn_trainer *trainer, int *stop) {
 static attn_status run_on(attn_trainer *trainer, int *stop) {
     const attn_exchange *exchange = trainer->options.exchange;
     double before = at_seconds(), exchanged = attn_exchange_seconds(exchange);
+    int64_t sent = attn_exchange_sent(exchange);
     attn_status status = at_trainer_step(trainer);
     if (status != ATTN_OK) return status;
     trainer->trained_seconds += at_seconds() - before;
     trainer->exchange_seconds += attn_exchange_seconds(exchange) - exchanged;
+    trainer->exchange_bytes += attn_exchange_sent(exchange) - sent;
     *stop = tell(trainer, ATTN_TRAINING_STEP);
     int due = evaluation_due(trainer);
     if (due) status = evaluate_and_save(trainer, 1);

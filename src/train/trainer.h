@@ -91,7 +91,7 @@ struct attn_trainer {
     const char *metric; /* the name of the first */
 
     double began, saved_at, trained_seconds, exchange_seconds;
-    int64_t trained_rows;
+    int64_t trained_rows, exchange_bytes;
     attn_training_state state;
 };
 
