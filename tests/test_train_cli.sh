@@ -128,6 +128,14 @@ check "a column that is not there: escaped" no_raw_controls
 
 learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --epochs 2 --quiet
 check "--quiet: says nothing" silent err
+check "--quiet: nothing on stdout" silent out
+cp "$model" "$folder/quiet.safetensors"
+learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --epochs 2 --quiet --json
+check "--json: the same model" cmp -s "$model" "$folder/quiet.safetensors"
+check "--json: nothing on stderr" silent err
+steps=$(grep -c '^{"step": [0-9]*, "steps": .*"rows": [0-9]*, "seconds": [0-9.]*, "ranks": 1, .*}$' "$folder/out")
+check "--json: a line for each step" grep -q "\"step\": $steps, \"steps\": $steps," "$folder/out"
+check "--json: a line for a score" grep -q '^{"step": [0-9]*, "metric": "accuracy", "score": [0-9.]*, "best_step": [0-9]*}$' "$folder/out"
 mv "$model" "$folder/plain.safetensors"
 {
     printf '\357\273\277'
