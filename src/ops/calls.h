@@ -294,7 +294,8 @@ typedef struct at_matmul_call {       /* y = act(x W^T + b) */
 
 enum { AT_IN_PLACE_DEPTH = 1536 }; /* columns of d up to which dx may be the memory of factor */
 typedef struct at_matmul_backward_call {
-    const float *weight; /* out x in, contiguous; for dx alone */
+    const attn_packed_weight *packed; /* transposed, or NULL: */
+    const float *weight;              /* out x in, contiguous; either for dx alone */
     attn_activation activation;
     const float *pre;
     const float *factor; /* as large as x, contiguous: dx is multiplied by it */

@@ -620,9 +620,9 @@ attn_status at_cpu_matmul_backward(attn_context *context, const at_matmul_backwa
     attn_tensor pre = attn_tensor_matrix((float *)call->pre, rows, out);
     attn_tensor d_weight = attn_tensor_matrix(call->d_weight, out, in);
     attn_tensor d_bias = attn_tensor_view(call->d_bias, 1, &out);
-    return at_matmul_backward(context, &d, &pre, call->activation, &x, &shape, call->weight, call->factor,
-                              call->dx.data ? &dx : NULL, call->d_weight ? &d_weight : NULL,
-                              call->d_bias ? &d_bias : NULL);
+    return at_matmul_backward(context, &d, &pre, call->activation, &x, call->packed ? call->packed : &shape,
+                              call->packed ? NULL : call->weight, call->factor, call->dx.data ? &dx : NULL,
+                              call->d_weight ? &d_weight : NULL, call->d_bias ? &d_bias : NULL);
 }
 
 /* ---- softmax of rows ---- */

@@ -409,3 +409,8 @@ attn_status at_parameter_packed(attn_context *context, attn_parameter *parameter
     if (status == ATTN_OK) *packed = &parameter->packed[transposed];
     return status;
 }
+
+int at_parameter_outdated(const attn_parameter *parameter, int transposed) {
+    return parameter->packed_memory[transposed != 0] &&
+           !atomic_load(&parameter->packed_valid[transposed != 0]);
+}

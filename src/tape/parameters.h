@@ -60,5 +60,7 @@ attn_status at_parameter_host_read_gradient(attn_parameter *parameter, float *nu
  * of it; parts may ask at the same time. */
 attn_status at_parameter_packed(attn_context *context, attn_parameter *parameter, int transposed,
                                 const attn_packed_weight **packed);
+/* Whether it was packed so before, but has changed since. */
+int at_parameter_outdated(const attn_parameter *parameter, int transposed);
 
 #endif

@@ -4,7 +4,7 @@
 const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weight, int transposed,
                                            attn_packed_weight *own) {
     const attn_packed_weight *packed = NULL;
-    if (!at_recording(tape))
+    if (!at_recording(tape) || at_tape_keeps_packed(tape))
         return at_tape_did(tape, at_parameter_packed(at_tape_context(tape), weight, transposed, &packed))
                    ? packed
                    : NULL;
@@ -18,11 +18,17 @@ const attn_packed_weight *at_packed_weight(attn_tape *tape, attn_parameter *weig
     return at_tape_did(tape, at_tape_run(tape)->pack(context, &call)) ? own : NULL;
 }
 
+/* Whether a weight of this size is worth keeping: smaller ones are read in place. */
+static int is_kept(const attn_tape *tape, const attn_parameter *weight) {
+    enum { SMALL = 96 * 1024 };
+    return at_tape_keeps_packed(tape) && weight->count > SMALL;
+}
+
 void at_product_forward(attn_tape *tape, at_view x, attn_parameter *weight, const float *bias,
                         attn_activation activation, at_view y, float *pre) {
     if (!at_tape_ready(tape)) return;
     at_matmul_call call = {.bias = bias, .activation = activation, .x = x, .y = y, .pre = pre};
-    if (at_recording(tape)) {
+    if (at_recording(tape) && !is_kept(tape, weight)) {
         call.weight = weight->value;
     } else {
         call.packed = at_packed_weight(tape, weight, 0, NULL);
@@ -37,8 +43,11 @@ void at_product_backward(attn_tape *tape, at_view d_output, const float *pre, at
     if (!at_tape_ready(tape)) return;
     at_gradient dw = at_parameter_gradient_begin(tape, weight);
     at_gradient db = at_parameter_gradient_begin(tape, bias);
+    const attn_packed_weight *packed = NULL;
+    if (dx.data && is_kept(tape, weight)) packed = at_packed_weight(tape, weight, 1, NULL);
     if (at_tape_ready(tape)) {
-        at_matmul_backward_call call = {.weight = weight->value,
+        at_matmul_backward_call call = {.packed = packed,
+                                        .weight = weight->value,
                                         .activation = activation,
                                         .pre = pre,
                                         .factor = factor,

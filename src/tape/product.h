@@ -4,7 +4,9 @@
  *     backward    g = dy * act'(pre),  dx = g W,  dW = g^T x,  db = column sums of g
  *
  * For training a weight is packed anew in every use: it changes with every step,
- * and nothing is held. For inference the packed form is kept with the parameter.
+ * and nothing is held. For inference the packed form is kept with the parameter,
+ * and so it is for a step of several shards (at_tape_keep_packed), where large
+ * weights would be packed once for each.
  */
 #ifndef AT_TAPE_PRODUCT_H
 #define AT_TAPE_PRODUCT_H

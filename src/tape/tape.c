@@ -40,6 +40,7 @@ struct attn_tape {
     int spares;
     const at_observer *observer;
     int frozen;                     /* parameters want no gradient */
+    int keeps_packed;               /* weights in kernel order, also while it records */
     at_gradients *gradients;        /* NULL: the parameters' own */
     const attn_parameters *told_of; /* whose gradients are told of when they are complete; NULL: none */
     at_complete_function complete;
@@ -113,6 +114,8 @@ void at_tape_observe(attn_tape *tape, const at_observer *observer) { tape->obser
 const at_observer *at_tape_observer(const attn_tape *tape) { return tape->observer; }
 void at_tape_freeze(attn_tape *tape, int frozen) { tape->frozen = frozen; }
 void at_tape_gradients(attn_tape *tape, at_gradients *into) { tape->gradients = into; }
+void at_tape_keep_packed(attn_tape *tape, int keep) { tape->keeps_packed = keep; }
+int at_tape_keeps_packed(const attn_tape *tape) { return tape->keeps_packed; }
 
 void at_tape_tell(attn_tape *tape, const attn_parameters *set, at_complete_function complete, void *user) {
     tape->told_of = complete ? set : NULL;

@@ -107,6 +107,10 @@ void at_tape_freeze(attn_tape *tape, int frozen);
 /* Gradients of parameters are added to these, not to the parameters' own. Until it is set again; NULL: to
  * their own. */
 void at_tape_gradients(attn_tape *tape, at_gradients *into);
+/* Not 0: weights in kernel order are kept with their parameters while the tape records, too, until they
+ * change: for steps that use them several times. */
+void at_tape_keep_packed(attn_tape *tape, int keep);
+int at_tape_keeps_packed(const attn_tape *tape);
 /* complete(user, parameter) is called on the walk back as soon as nothing more will be added to the gradient
  * of a parameter of `set`: after the first operation that used it. Parameters that no operation named
  * (at_tape_uses) are not told of. For gradients that travel while the walk goes on. NULL: nobody is told. */

@@ -254,6 +254,7 @@ static attn_status walk_shard(attn_workers *s, int worker, walk *now) {
     at_shard *one = &s->shards[now->number];
     attn_tape *tape = worker < 0 ? s->tapes.whole : s->tapes.list[worker];
     at_tape_gradients(tape, s->list[now->number - s->first].gradients);
+    at_tape_keep_packed(tape, s->end - s->first > 1);
     at_tape_tell(tape, s->set, complete, now);
     attn_tape_begin(tape, ATTN_TAPE_TRAIN, one->seed);
     attn_variable *loss = s->record(s->user, worker, tape, now->number);
@@ -261,6 +262,7 @@ static attn_status walk_shard(attn_workers *s, int worker, walk *now) {
     if (status != ATTN_OK) at_fail(now->context, status, "%.400s", attn_tape_error(tape));
     if (status == ATTN_OK) status = at_host_number(loss, &one->loss);
     at_tape_tell(tape, NULL, NULL, NULL);
+    at_tape_keep_packed(tape, 0);
     at_tape_gradients(tape, NULL);
     return status;
 }
@@ -288,6 +290,17 @@ static void shard_task(void *argument, int64_t task, int worker) {
 }
 
 /* ---- all of them ---- */
+
+/* A weight that the last step changed: packed now, by one worker each, it is not waited for later. What goes
+ * wrong is found when it is used. */
+static void pack_task(void *argument, int64_t task, int worker) {
+    attn_workers *s = argument;
+    attn_parameter *parameter = attn_parameters_at(s->set, task / 2);
+    const attn_packed_weight *packed;
+    attn_context *context = s->tapes.parts ? at_part(s->tapes.parts, worker) : s->context;
+    if (at_parameter_outdated(parameter, task % 2))
+        at_parameter_packed(context, parameter, task % 2, &packed);
+}
 
 /* A shard that is worth more than a worker's part of all is taken by all threads together. */
 static int is_large(const attn_workers *s, const at_shard *one) {
@@ -388,6 +401,7 @@ attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t coun
     attn_status status = prepare_run(s);
     if (status != ATTN_OK) return status;
     s->queued = 0;
+    if (s->end - s->first > 1) at_parallel(s->context->pool, s->threads, 2 * s->parameters, pack_task, s);
     for (int64_t n = s->first; n < s->end; n++) {
         if (s->tapes.parts && is_large(s, &s->shards[n]))
             run_shard(s, -1, n);
