@@ -76,13 +76,13 @@ for how in start more; do
     case $how in
     start)
         rm whole.* part.*
-        long=(train tag tag.conllu --start begin.safetensors --steps 400 --patience 0 --keep-last --save-every 0.1s)
+        long=(train tag tag.conllu --start begin.safetensors --steps 400 --patience 0 --keep-last)
         ;;
-    more) long=(train tag tag.conllu --more 400steps --patience 0 --keep-last --save-every 0.1s) ;;
+    more) long=(train tag tag.conllu --more 400steps --patience 0 --keep-last) ;;
     esac
     alone "${long[@]}" -o whole.safetensors --threads 2
     check "--$how: exit status" exits_with 0
-    begin 2 part "${long[@]}" --threads 1
+    begin 2 part "${long[@]}" --threads 1 --save-every 0s
     kill -USR1 "$(cat pid.launcher)"
     finished "--$how: SIGUSR1"
     gone "--$how: SIGUSR1"

@@ -46,7 +46,7 @@ ranks 2 train tag tag.conllu -o fast.safetensors "${small[@]}" --steps 12 --fast
 check "--fast-sum: resumes" exits_with 0
 
 # --- stopped, and resumed with others ---
-long=(train tag tag.conllu "${small[@]}" --steps 400 --save-every 0.1s)
+long=(train tag tag.conllu "${small[@]}" --steps 600)
 alone "${long[@]}" -o whole.safetensors --threads 1
 # resumes WHAT: the run of before goes on, by one process or by three, to the same end.
 resumes() {
@@ -64,7 +64,7 @@ resumes() {
 # SIGUSR1 is forwarded by the launcher; after the others it leaves ranks a second, or kills them: what was saved is
 # there then.
 for signal in USR1 INT TERM; do
-    begin 2 part "${long[@]}" --threads 1
+    begin 2 part "${long[@]}" --threads 1 --save-every 0s
     kill "-$signal" "$(cat pid.launcher)"
     finished "SIG$signal"
     [ "$launcher" != mpirun ] || check "SIG$signal: exit status" [ "$status" -ne 0 ] # MPICH's own is sometimes 0
@@ -76,21 +76,21 @@ for signal in USR1 INT TERM; do
 done
 
 # --- killed ---
-begin 3 part "${long[@]}" --threads 1
+begin 3 part "${long[@]}" --threads 1 --save-every 0s
 kill -KILL "$(cat pid.1)"
 finished "a rank is killed"
 check "a rank is killed: exit status" [ "$status" -ne 0 ]
 [ "$launcher" != mpirun ] || check "a rank is killed: which" grep -q "rank 1 .*signal 9" said
 gone "a rank is killed"
 resumes "a rank is killed"
-begin 2 part "${long[@]}" --threads 1
+begin 2 part "${long[@]}" --threads 1 --save-every 0s
 kill -KILL "$(cat pid.launcher)"
 finished "the launcher is killed"
 gone "the launcher is killed"
 resumes "the launcher is killed"
 
 # --- wrong for all: said once ---
-ranks 4 train tag tag.conllu "${small[@]}" -o whole.safetensors --steps 400
+ranks 4 train tag tag.conllu "${small[@]}" -o whole.safetensors --steps 600
 check "the model is there: exit status" exits_with 1
 check "the model is there: said once" lines_said 1
 check "the model is there: says so" complains "attn train: whole.safetensors: is there already"
