@@ -138,21 +138,23 @@ if [ "$(uname -m)" = x86_64 ]; then # the plain one, which every CPU has
     ranks 2 "${new[@]}"
     refused "another CPU" "rank 1 has other version of attn, or kind of CPU than rank 0"
 fi
-# A step that one rank has no memory for; MPI's own fits in.
-sentences 5000 >large.conllu
-echo '{"training": {"batch_units": 30000, "shards": 2}}' >large.json
-large=(train tag large.conllu --dev tag.conllu "${small[@]}" -o new.safetensors --steps 2 --columns 64 --config large.json --threads 1)
-only 1 "ulimit -v 330000"
-ranks 2 "${large[@]}"
-check "no memory: exit status" [ "$status" -ne 0 ]
-check "no memory: says which rank" grep -q "rank 1.*no memory" err
-check "no memory: said once" lines_said 1
-check "no memory: no model" [ ! -e new.safetensors ]
-tidy "no memory" new
-via=()
-ranks 2 "${large[@]}" --resume
-check "no memory: resumed with more" exits_with 0
-tidy "no memory, resumed" new
+# A step that one rank has no memory for; MPI's own fits in. (AddressSanitizer's does not.)
+if (ulimit -v 330000 && exec "$program" --version) >null 2>&1; then
+    sentences 5000 >large.conllu
+    echo '{"training": {"batch_units": 30000, "shards": 2}}' >large.json
+    large=(train tag large.conllu --dev tag.conllu "${small[@]}" -o new.safetensors --steps 2 --columns 64 --config large.json --threads 1)
+    only 1 "ulimit -v 330000"
+    ranks 2 "${large[@]}"
+    check "no memory: exit status" [ "$status" -ne 0 ]
+    check "no memory: says which rank" grep -q "rank 1.*no memory" err
+    check "no memory: said once" lines_said 1
+    check "no memory: no model" [ ! -e new.safetensors ]
+    tidy "no memory" new
+    via=()
+    ranks 2 "${large[@]}" --resume
+    check "no memory: resumed with more" exits_with 0
+    tidy "no memory, resumed" new
+fi
 
 # --- a full disk, of rank 0 ---
 cp whole.safetensors part.safetensors
