@@ -278,6 +278,11 @@ void at_progress_wait(at_progress *progress, int64_t at_least) {
     while (atomic_load_explicit(progress, memory_order_acquire) < at_least) sched_yield();
 }
 
+void at_progress_sleep(at_progress *progress, int64_t at_least) {
+    const struct timespec moment = {.tv_nsec = 50000};
+    while (atomic_load_explicit(progress, memory_order_acquire) < at_least) nanosleep(&moment, NULL);
+}
+
 /* Starts worker `index`. Signals are for the program's own threads, so a
  * worker is born with all of them blocked. */
 static bool start_worker(at_pool *pool, int index) {

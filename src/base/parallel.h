@@ -31,6 +31,7 @@ void at_parallel(at_pool *pool, int threads, int64_t tasks, at_task_function fun
  * acquire on wait. Waiting spins briefly, then yields the core. */
 typedef _Atomic int64_t at_progress;
 void at_progress_wait(at_progress *progress, int64_t at_least);
+void at_progress_sleep(at_progress *progress, int64_t at_least); /* the same, for waits of milliseconds */
 static inline void at_progress_raise(at_progress *progress, int64_t value) {
     atomic_store_explicit(progress, value, memory_order_release);
 }

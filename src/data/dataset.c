@@ -144,28 +144,36 @@ const char *attn_dataset_target(const attn_dataset *dataset, int column, int64_t
 
 /* ---- parts ---- */
 
-static attn_status copy_strings(attn_context *context, const at_strings *from, int64_t first, int64_t count,
-                                at_strings *to) {
-    attn_status status = ATTN_OK;
-    for (int64_t i = first; status == ATTN_OK && i < first + count; i++)
-        status = at_strings_add(context, to, at_string(from, i), at_string_length(from, i));
-    return status;
+/* The lines of rows that stand one after another, and the files they are of. */
+static attn_status copy_rows(const attn_dataset *from, int64_t first, int64_t end, int32_t base,
+                             attn_dataset *to) {
+    attn_context *context = from->context;
+    int64_t count = end - first;
+    if (count == 0) return ATTN_OK;
+    attn_status status = at_grow(context, &to->lines, &to->line_room, to->rows + count, sizeof *to->lines,
+                                 "the lines of rows");
+    if (status == ATTN_OK && to->files)
+        status = at_grow(context, &to->files, &to->file_room, to->rows + count, sizeof *to->files,
+                         "the files of rows");
+    if (status != ATTN_OK) return status;
+    memcpy(to->lines + to->rows, from->lines + first, (size_t)count * sizeof *to->lines);
+    for (int64_t i = 0; i < count && to->files; i++)
+        to->files[to->rows + i] = base + (from->files ? from->files[first + i] : 0);
+    to->rows += count;
+    return ATTN_OK;
 }
 
 /* base: the number of the first file of `from` among those of `to`. */
 static attn_status copy_example(const attn_dataset *from, int64_t example, int32_t base, attn_dataset *to) {
     int64_t first = from->offsets[example], end = from->offsets[example + 1], columns = from->columns.count;
     attn_status status = from->kind->append(from->context, to->content, from->content, example, first, end);
-    for (int64_t row = first; status == ATTN_OK && row < end; row++) {
-        status = at_dataset_row(to, from->lines[row]);
-        if (status == ATTN_OK && to->files)
-            to->files[to->rows - 1] = base + (from->files ? from->files[row] : 0);
-    }
+    if (status == ATTN_OK) status = copy_rows(from, first, end, base, to);
     if (status == ATTN_OK && from->ids.count == from->examples && to->ids.count == to->examples)
-        status = copy_strings(from->context, &from->ids, example, 1, &to->ids);
+        status = at_strings_add_list(from->context, &to->ids, &from->ids, example, 1);
     int64_t place = from->per_row ? first : example, places = from->per_row ? end - first : 1;
     if (status == ATTN_OK)
-        status = copy_strings(from->context, &from->targets, place * columns, places * columns, &to->targets);
+        status = at_strings_add_list(from->context, &to->targets, &from->targets, place * columns,
+                                     places * columns);
     return status == ATTN_OK ? at_dataset_end(to) : status;
 }
 
@@ -244,14 +252,14 @@ attn_status attn_dataset_append(attn_dataset *dataset, const attn_dataset *more)
     attn_status status = check_columns(dataset, more);
     if (status == ATTN_OK) status = mark_files(dataset);
     if (status == ATTN_OK)
-        status = copy_strings(dataset->context, &more->name, 0, more->name.count, &dataset->name);
+        status = at_strings_add_list(dataset->context, &dataset->name, &more->name, 0, more->name.count);
     if (status == ATTN_OK) status = append_parts(dataset, more);
     if (status == ATTN_OK) status = append_left_out(dataset, more);
     for (int64_t e = 0; status == ATTN_OK && e < more->examples; e++)
         status = copy_example(more, e, base, dataset);
     for (int64_t i = 0; status == ATTN_OK && i < more->problems.count; i++)
         if (dataset->problems.count < AT_PROBLEMS)
-            status = copy_strings(dataset->context, &more->problems, i, 1, &dataset->problems);
+            status = at_strings_add_list(dataset->context, &dataset->problems, &more->problems, i, 1);
     if (status == ATTN_OK) dataset->skipped += more->skipped;
     dataset->placement.end_count = 0; /* the examples are no longer those of one text */
     return status;
@@ -281,9 +289,9 @@ attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *exam
     made->format = dataset->format;
     made->per_row = dataset->per_row;
     made->pairs = dataset->pairs;
-    status = copy_strings(context, &dataset->columns, 0, dataset->columns.count, &made->columns);
+    status = at_strings_add_list(context, &made->columns, &dataset->columns, 0, dataset->columns.count);
     if (status == ATTN_OK && dataset->files) {
-        status = copy_strings(context, &dataset->name, 1, dataset->name.count - 1, &made->name);
+        status = at_strings_add_list(context, &made->name, &dataset->name, 1, dataset->name.count - 1);
         if (status == ATTN_OK) status = mark_files(made);
     }
     for (int64_t i = 0; status == ATTN_OK && i < count; i++)

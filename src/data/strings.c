@@ -22,6 +22,23 @@ attn_status at_strings_add(attn_context *context, at_strings *list, const char *
     return ATTN_OK;
 }
 
+attn_status at_strings_add_list(attn_context *context, at_strings *list, const at_strings *from,
+                                int64_t first, int64_t count) {
+    if (count <= 0) return ATTN_OK;
+    int64_t used = list->count ? list->offsets[list->count] : 0, begin = from->offsets[first];
+    int64_t bytes = from->offsets[first + count] - begin;
+    attn_status status = at_grow(context, &list->offsets, &list->offset_room, list->count + count + 1,
+                                 sizeof *list->offsets, "a list of strings");
+    if (status == ATTN_OK)
+        status = at_grow(context, &list->bytes, &list->byte_room, used + bytes, 1, "the text of strings");
+    if (status != ATTN_OK) return status;
+    memcpy(list->bytes + used, from->bytes + begin, (size_t)bytes);
+    for (int64_t i = 0; i <= count; i++)
+        list->offsets[list->count + i] = used + from->offsets[first + i] - begin;
+    list->count += count;
+    return ATTN_OK;
+}
+
 void at_strings_clear(at_strings *list) { list->count = 0; }
 
 void at_strings_free(attn_context *context, at_strings *list) {

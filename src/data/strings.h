@@ -21,6 +21,9 @@ typedef struct at_strings {
 
 /* A list that is all 0 is empty. */
 attn_status at_strings_add(attn_context *context, at_strings *list, const char *text, size_t length);
+/* Strings first .. first + count - 1 of another list. */
+attn_status at_strings_add_list(attn_context *context, at_strings *list, const at_strings *from,
+                                int64_t first, int64_t count);
 void at_strings_clear(at_strings *list); /* empties it, keeps the memory */
 void at_strings_free(attn_context *context, at_strings *list);
 

@@ -166,21 +166,28 @@ static attn_status find_symbols(const at_symbols *symbols, attn_context *context
     return status;
 }
 
+static attn_status number_answers(const at_symbols *symbols, attn_context *context,
+                                  const at_text_list *answers, at_numbered *numbered) {
+    attn_status status = at_number_units(context, symbols, answers, numbered);
+    if (status != ATTN_OK) return status;
+    int32_t *map = at_allocate(context, numbered->units.strings.count, sizeof *map, "the symbols of answers");
+    status = map ? find_symbols(symbols, context, &numbered->units.strings, map) : ATTN_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < numbered->count && status == ATTN_OK; i++)
+        numbered->ids[i] = map[numbered->ids[i]];
+    at_release(context, map);
+    if (status != ATTN_OK) at_numbered_free(context, numbered);
+    return status;
+}
+
 static attn_status fill_targets(const at_head *head, const at_labels *labels, at_sequence_targets *into) {
     attn_context *context = into->targets.context;
     const at_symbols *symbols = at_sequence_of(head)->symbols;
     const at_text_list answers = answers_of(labels);
     at_numbered numbered = {.count = 0};
-    attn_status status = at_number_units(context, symbols, &answers, &numbered);
+    attn_status status = ATTN_OK;
+    if (!at_symbols_take(symbols, context, labels->values, &numbered))
+        status = number_answers(symbols, context, &answers, &numbered);
     if (status != ATTN_OK) return status;
-    int32_t *map = at_allocate(context, numbered.units.strings.count, sizeof *map, "the symbols of answers");
-    status = map ? find_symbols(symbols, context, &numbered.units.strings, map) : ATTN_OUT_OF_MEMORY;
-    for (int64_t i = 0; i < numbered.count && status == ATTN_OK; i++) numbered.ids[i] = map[numbered.ids[i]];
-    at_release(context, map);
-    if (status != ATTN_OK) {
-        at_numbered_free(context, &numbered);
-        return status;
-    }
     into->ids = numbered.ids;
     into->id_room = numbered.room;
     into->count = numbered.count;

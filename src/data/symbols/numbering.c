@@ -118,7 +118,7 @@ static attn_status number_range(void *user, attn_context *part, int number, int6
     own->splitter.context = part;
     if (!work->failed) status = split_range(work, own, now);
     if (status != ATTN_OK) work->failed = 1;
-    at_progress_wait(&work->turns, first); /* whatever has failed, the others wait for their turn */
+    at_progress_sleep(&work->turns, first); /* whatever has failed, the others wait for their turn */
     if (!work->failed) status = merge_range(work, own, now);
     if (status != ATTN_OK) work->failed = 1;
     at_progress_raise(&work->turns, first + 1);

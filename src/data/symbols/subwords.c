@@ -1,7 +1,8 @@
 /* subwords.c: byte-pair encoding.
  *
  * Learning keeps all words as one row of linked symbols, and for each pair of neighbours its count and the
- * places where it was seen. The most frequent pair is on top of a heap. A merge visits the places of its pair
+ * places where it was seen, side by side: what a merge finds is noted first and sorted by pairs at its end.
+ * The most frequent pair is on top of a heap. A merge visits the places of its pair
  * only and changes the counts of the pairs around them. Entries of the heap and places that time has passed
  * by are recognised when they come up. Nothing depends on the order of a hash table: equal counts are settled
  * by the bytes of the symbols, and places are visited from left to right.
@@ -35,18 +36,21 @@ typedef struct node {
     int32_t symbol; /* -1: merged into the one before it */
     int32_t previous, next;
     int32_t word; /* number of the word, whose count weighs its pairs */
+    int32_t pair; /* that it makes with the next one */
 } node;
 
-typedef struct place {
-    int32_t node;
-    int32_t next; /* of the same pair, -1: none */
-} place;
+/* A pair that was seen, and the node on its left. */
+typedef struct sighting {
+    int32_t pair, node;
+} sighting;
 
 typedef struct symbol_pair {
     int32_t left, right;
-    int32_t places;  /* the last seen, -1: none */
-    int32_t changed; /* 1: on the list of pairs whose count rose */
     int64_t count;
+    int64_t begins; /* its places */
+    int32_t places;
+    int32_t fresh; /* sightings that are no places yet; if there are any, it is on the list of those whose
+                      count rose */
 } symbol_pair;
 
 typedef struct candidate {
@@ -60,8 +64,11 @@ typedef struct pair_learner {
     at_vocabulary symbols;
     node *nodes;
     int64_t node_count, node_room;
-    place *places;
+    int32_t single[128]; /* symbols of one byte: number + 1; 0: not seen yet */
+    int32_t *places;     /* nodes, pair by pair, from left to right */
     int64_t place_count, place_room;
+    sighting *sightings; /* since the last merge began */
+    int64_t sighting_count, sighting_room;
     symbol_pair *pairs;
     int64_t pair_count, pair_room;
     int32_t *slots; /* pairs by their two symbols: number + 1, 0 is free */
@@ -70,8 +77,6 @@ typedef struct pair_learner {
     int64_t heap_count, heap_room;
     int32_t *changed;
     int64_t changed_count, changed_room;
-    int32_t *sorted; /* the places of the pair that is merged */
-    int64_t sorted_room;
     char *text; /* "left right" */
     int64_t text_room;
 } pair_learner;
@@ -85,7 +90,7 @@ static void learner_free(pair_learner *learner) {
     at_release(context, learner->slots);
     at_release(context, learner->heap);
     at_release(context, learner->changed);
-    at_release(context, learner->sorted);
+    at_release(context, learner->sightings);
     at_release(context, learner->text);
 }
 
@@ -162,64 +167,98 @@ static attn_status more_slots(pair_learner *learner) {
     return ATTN_OK;
 }
 
+/* The number of a pair, which may be a new one. */
+static attn_status number_pair(pair_learner *learner, int32_t left, int32_t right, int32_t *number) {
+    attn_status status = ATTN_OK;
+    if (2 * (learner->pair_count + 1) > learner->slot_count) status = more_slots(learner);
+    if (status != ATTN_OK) return status;
+    int64_t slot = pair_slot(learner, left, right);
+    *number = learner->slots[slot] - 1;
+    if (*number >= 0) return ATTN_OK;
+    status = at_grow(learner->context, &learner->pairs, &learner->pair_room, learner->pair_count + 1,
+                     sizeof *learner->pairs, "pairs of symbols");
+    if (status != ATTN_OK) return status;
+    *number = (int32_t)learner->pair_count++;
+    learner->slots[slot] = *number + 1;
+    learner->pairs[*number] = (symbol_pair){.left = left, .right = right};
+    return ATTN_OK;
+}
+
 /* The pair of node `at` and its right neighbour is one more. */
 static attn_status add_pair(pair_learner *learner, int32_t at) {
     attn_context *context = learner->context;
-    const node *left = &learner->nodes[at], *right = &learner->nodes[left->next];
-    attn_status status = ATTN_OK;
-    if (2 * (learner->pair_count + 1) > learner->slot_count) status = more_slots(learner);
-    if (status == ATTN_OK) {
-        status = at_grow(context, &learner->pairs, &learner->pair_room, learner->pair_count + 1,
-                         sizeof *learner->pairs, "pairs of symbols");
-    }
-    if (status == ATTN_OK) {
-        status = at_grow(context, &learner->places, &learner->place_room, learner->place_count + 1,
-                         sizeof *learner->places, "places of pairs");
-    }
-    if (status == ATTN_OK) {
+    node *left = &learner->nodes[at];
+    attn_status status = number_pair(learner, left->symbol, learner->nodes[left->next].symbol, &left->pair);
+    if (status == ATTN_OK)
+        status = at_grow(context, &learner->sightings, &learner->sighting_room, learner->sighting_count + 1,
+                         sizeof *learner->sightings, "places of pairs");
+    if (status != ATTN_OK) return status;
+    symbol_pair *found = &learner->pairs[left->pair];
+    if (!found->fresh) {
         status = at_grow(context, &learner->changed, &learner->changed_room, learner->changed_count + 1,
                          sizeof *learner->changed, "pairs of symbols");
+        if (status != ATTN_OK) return status;
+        learner->changed[learner->changed_count++] = left->pair;
     }
-    if (status != ATTN_OK) return status;
-    if (learner->place_count >= INT32_MAX - 1) return too_large(context);
-    int64_t slot = pair_slot(learner, left->symbol, right->symbol);
-    int32_t number = learner->slots[slot] - 1;
-    if (number < 0) {
-        number = (int32_t)learner->pair_count++;
-        learner->slots[slot] = number + 1;
-        learner->pairs[number] = (symbol_pair){.left = left->symbol, .right = right->symbol, .places = -1};
-    }
-    symbol_pair *found = &learner->pairs[number];
     found->count += learner->words->counts[left->word];
-    learner->places[learner->place_count] = (place){at, found->places};
-    found->places = (int32_t)learner->place_count++;
-    if (!found->changed) {
-        found->changed = 1;
-        learner->changed[learner->changed_count++] = number;
-    }
+    found->fresh++;
+    learner->sightings[learner->sighting_count++] = (sighting){left->pair, at};
     return ATTN_OK;
 }
 
 static void remove_pair(pair_learner *learner, int32_t at) {
-    const node *left = &learner->nodes[at], *right = &learner->nodes[left->next];
-    int64_t slot = pair_slot(learner, left->symbol, right->symbol);
-    learner->pairs[learner->slots[slot] - 1].count -= learner->words->counts[left->word];
+    const node *left = &learner->nodes[at];
+    learner->pairs[left->pair].count -= learner->words->counts[left->word];
 }
 
+/* Room for the places of a pair, old and new, where those that are there stand first. (A pair that has some
+ * already is rare: one of its symbols has come up again by another merge.) */
+static attn_status move_places(pair_learner *learner, symbol_pair *pair) {
+    int64_t begins = learner->place_count, count = (int64_t)pair->places + pair->fresh;
+    attn_status status = at_grow(learner->context, &learner->places, &learner->place_room, begins + count,
+                                 sizeof *learner->places, "places of pairs");
+    if (status != ATTN_OK) return status;
+    if (pair->places)
+        memcpy(learner->places + begins, learner->places + pair->begins,
+               (size_t)pair->places * sizeof *learner->places);
+    pair->begins = begins;
+    learner->place_count += count;
+    return ATTN_OK;
+}
+
+/* What was seen becomes places, and pairs whose count rose candidates. */
 static attn_status push_changed(pair_learner *learner) {
     attn_status status = ATTN_OK;
-    for (int64_t i = 0; i < learner->changed_count; i++) {
+    for (int64_t i = 0; i < learner->changed_count && status == ATTN_OK; i++) {
         symbol_pair *pair = &learner->pairs[learner->changed[i]];
-        pair->changed = 0;
+        status = move_places(learner, pair);
+        pair->fresh = 0;
         if (status == ATTN_OK && pair->count > 1) status = push(learner, learner->changed[i]);
     }
-    learner->changed_count = 0;
+    if (status != ATTN_OK) return status;
+    for (int64_t i = 0; i < learner->sighting_count; i++) {
+        symbol_pair *pair = &learner->pairs[learner->sightings[i].pair];
+        learner->places[pair->begins + pair->places++] = learner->sightings[i].node;
+    }
+    learner->changed_count = learner->sighting_count = 0;
+    return ATTN_OK;
+}
+
+/* The number of a symbol. */
+static attn_status number_symbol(pair_learner *learner, const char *text, size_t length, int64_t *symbol) {
+    int32_t *single = length == 1 && (unsigned char)*text < 128 ? &learner->single[(int)*text] : NULL;
+    if (single && *single) {
+        *symbol = *single - 1;
+        return ATTN_OK;
+    }
+    attn_status status = at_vocabulary_add(learner->context, &learner->symbols, text, length, 1, symbol);
+    if (status == ATTN_OK && single) *single = (int32_t)(*symbol + 1);
     return status;
 }
 
 static attn_status add_node(pair_learner *learner, const char *text, size_t length, int32_t word, int first) {
     int64_t symbol;
-    attn_status status = at_vocabulary_add(learner->context, &learner->symbols, text, length, 1, &symbol);
+    attn_status status = number_symbol(learner, text, length, &symbol);
     if (status == ATTN_OK) {
         status = at_grow(learner->context, &learner->nodes, &learner->node_room, learner->node_count + 1,
                          sizeof *learner->nodes, "symbols of words");
@@ -227,7 +266,7 @@ static attn_status add_node(pair_learner *learner, const char *text, size_t leng
     if (status != ATTN_OK) return status;
     if (learner->node_count >= INT32_MAX - 1) return too_large(learner->context);
     int32_t number = (int32_t)learner->node_count++;
-    learner->nodes[number] = (node){(int32_t)symbol, first ? -1 : number - 1, -1, word};
+    learner->nodes[number] = (node){(int32_t)symbol, first ? -1 : number - 1, -1, word, -1};
     if (!first) learner->nodes[number - 1].next = number;
     return ATTN_OK;
 }
@@ -258,33 +297,38 @@ static int compare_places(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The places of a pair, left to right, into `sorted`. The list has the last seen first, and is then mostly
- * in order when turned around. */
-static attn_status sort_places(pair_learner *learner, const symbol_pair *pair, int64_t *count) {
-    int64_t used = 0;
-    for (int32_t p = pair->places; p >= 0; p = learner->places[p].next) used++;
-    attn_status status = at_grow(learner->context, &learner->sorted, &learner->sorted_room, used,
-                                 sizeof *learner->sorted, "places of pairs");
-    if (status != ATTN_OK) return status;
-    int64_t i = used;
-    int ordered = 1;
-    for (int32_t p = pair->places; p >= 0; p = learner->places[p].next) {
-        learner->sorted[--i] = learner->places[p].node;
-        if (i + 1 < used && learner->sorted[i] > learner->sorted[i + 1]) ordered = 0;
+/* The places of a pair from left to right: those of one merge are. */
+static void sort_places(pair_learner *learner, const symbol_pair *pair) {
+    int32_t *places = learner->places + pair->begins;
+    for (int32_t i = 1; i < pair->places; i++) {
+        if (places[i - 1] <= places[i]) continue;
+        qsort(places, (size_t)pair->places, sizeof *places, compare_places);
+        return;
     }
-    if (!ordered) qsort(learner->sorted, (size_t)used, sizeof *learner->sorted, compare_places);
-    *count = used;
-    return ATTN_OK;
+}
+
+/* Words stand far apart: the next places are asked for before they are needed. */
+static void expect_place(const pair_learner *learner, int64_t place) {
+#if defined(__GNUC__)
+    enum { AHEAD = 12 };
+    if (place + AHEAD < learner->place_count)
+        __builtin_prefetch(&learner->nodes[learner->places[place + AHEAD]]);
+#else
+    (void)learner;
+    (void)place;
+#endif
 }
 
 /* Makes `symbol` of a pair wherever it still stands. */
 static attn_status merge_pair(pair_learner *learner, int32_t number, int32_t symbol) {
     int32_t left = learner->pairs[number].left, right = learner->pairs[number].right;
-    int64_t count;
-    attn_status status = sort_places(learner, &learner->pairs[number], &count);
-    learner->pairs[number].places = -1;
-    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
-        int32_t at = learner->sorted[i];
+    int64_t begins = learner->pairs[number].begins, end = begins + learner->pairs[number].places;
+    attn_status status = ATTN_OK;
+    sort_places(learner, &learner->pairs[number]);
+    learner->pairs[number].places = 0;
+    for (int64_t i = begins; i < end && status == ATTN_OK; i++) {
+        int32_t at = learner->places[i];
+        expect_place(learner, i);
         node *first = &learner->nodes[at];
         if (first->symbol != left || first->next < 0 || learner->nodes[first->next].symbol != right) continue;
         node *second = &learner->nodes[first->next];

@@ -104,11 +104,77 @@ attn_status at_symbols_learn(at_symbols *symbols, const at_text_list *texts, at_
     return ATTN_OK;
 }
 
+static void forget_answers(at_symbols *symbols) {
+    if (symbols->answer_symbols) at_numbered_free(symbols->context, symbols->answer_symbols);
+    at_release(symbols->context, symbols->answer_symbols);
+    symbols->answer_symbols = NULL;
+    symbols->answers = NULL;
+}
+
 void at_symbols_free(at_symbols *symbols) {
     if (!symbols->context) return;
     at_vocabulary_free(symbols->context, &symbols->vocabulary);
     at_subwords_free(symbols->context, &symbols->subwords);
+    forget_answers(symbols);
 }
+
+/* ---- answers ---- */
+
+/* The numbers of all symbols that units are. */
+static attn_status find_all(const at_symbols *symbols, const at_strings *units, int32_t *map) {
+    char *lower = NULL;
+    int64_t room = 0, number = 0;
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < units->count && status == ATTN_OK; i++) {
+        status = at_symbols_find(symbols, symbols->context, at_string(units, i), at_string_length(units, i),
+                                 &lower, &room, &number);
+        map[i] = (int32_t)number;
+    }
+    at_release(symbols->context, lower);
+    return status;
+}
+
+attn_status at_symbols_keep(at_symbols *symbols, const at_strings *answers, at_numbered *numbered,
+                            int64_t texts, int64_t first) {
+    attn_context *context = symbols->context;
+    int64_t begins = numbered->offsets[first];
+    forget_answers(symbols);
+    at_numbered *kept = at_allocate(context, 1, sizeof *kept, "the symbols of answers");
+    int32_t *map = at_allocate(context, numbered->units.strings.count, sizeof *map, "the symbols of answers");
+    attn_status status = kept && map ? find_all(symbols, &numbered->units.strings, map) : ATTN_OUT_OF_MEMORY;
+    if (status == ATTN_OK)
+        status = at_grow(context, &kept->ids, &kept->room, numbered->count - begins, sizeof *kept->ids,
+                         "the symbols of answers");
+    if (status == ATTN_OK)
+        status = at_grow(context, &kept->offsets, &kept->offset_room, texts - first + 1,
+                         sizeof *kept->offsets, "the symbols of answers");
+    if (status == ATTN_OK) {
+        for (int64_t i = begins; i < numbered->count; i++) kept->ids[i - begins] = map[numbered->ids[i]];
+        for (int64_t i = first; i <= texts; i++) kept->offsets[i - first] = numbered->offsets[i] - begins;
+        kept->count = numbered->count - begins;
+        numbered->count = begins;
+        symbols->answers = answers;
+        symbols->answer_symbols = kept;
+    } else if (kept) {
+        at_numbered_free(context, kept);
+        at_release(context, kept);
+    }
+    at_release(context, map);
+    return status;
+}
+
+int at_symbols_take(const at_symbols *symbols, attn_context *context, const at_strings *answers,
+                    at_numbered *taken) {
+    at_symbols *own = (at_symbols *)(uintptr_t)symbols; /* gives away what it kept for this */
+    if (!own->answer_symbols || own->answers != answers || own->context != context) return 0;
+    *taken = *own->answer_symbols;
+    at_release(context, own->answer_symbols);
+    own->answer_symbols = NULL;
+    own->answers = NULL;
+    return 1;
+}
+
+/* ---- units that data looks to be made of ---- */
 
 enum { FEW_SYMBOLS = 500, PIECES_A_SYMBOL = 8, SHORT_TEXT = 24 };
 
@@ -118,6 +184,9 @@ attn_status at_symbols_guess(attn_context *context, const at_strings *texts, at_
     attn_status status = ATTN_OK;
     for (int64_t i = 0; i < texts->count && status == ATTN_OK; i++) {
         const char *text = at_string(texts, i);
+        if (symbols.strings.count > FEW_SYMBOLS && 10 * spaced > texts->count &&
+            characters > SHORT_TEXT * texts->count)
+            break; /* what follows changes nothing */
         spaced += strchr(text, ' ') != NULL;
         for (const char *piece = text; *piece && status == ATTN_OK;) {
             size_t length = strcspn(piece, " ");

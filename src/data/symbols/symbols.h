@@ -38,6 +38,9 @@ typedef struct at_symbols {
     at_symbol_options options;
     at_vocabulary vocabulary; /* string 0 is "" and stands for unknown units */
     at_subwords subwords;     /* unit SUBWORDS only */
+    /* Answers that were among the texts learned from, as numbers of symbols, until someone takes them. */
+    const at_strings *answers;
+    struct at_numbered *answer_symbols;
 } at_symbols;
 
 /* ---- splitting ---- */
@@ -82,6 +85,12 @@ struct at_numbered;
  * texts, which are then at hand (data/symbols/numbering.h). */
 attn_status at_symbols_learn(at_symbols *symbols, const at_text_list *texts, struct at_numbered *numbered);
 void at_symbols_free(at_symbols *symbols);
+/* Keeps the symbols of answers, texts `first` and up of `numbered`, which has only those before it then. */
+attn_status at_symbols_keep(at_symbols *symbols, const at_strings *answers, struct at_numbered *numbered,
+                            int64_t texts, int64_t first);
+/* 1 if they were kept and are the caller's now. */
+int at_symbols_take(const at_symbols *symbols, attn_context *context, const at_strings *answers,
+                    struct at_numbered *taken);
 
 /* The number of a unit, -1 if it is not known. buffer and room: for lower case, grown through `context`. */
 attn_status at_symbols_find(const at_symbols *symbols, attn_context *context, const char *unit, size_t length,

@@ -72,8 +72,19 @@ static attn_status text_bytes(at_splitter *splitter, const char *text, size_t le
 
 /* ---- subwords ---- */
 
-/* The subwords of a word, or, while they are being learned, the word itself; in both cases with a space
- * before it if there is one. */
+/* The subwords of a word that is ready, or, while they are being learned, the word itself. */
+static attn_status give_subwords(at_splitter *splitter, const char *word, size_t length, int64_t token) {
+    if (splitter->learning) return give(splitter, word, length, token);
+    at_strings_clear(&splitter->pieces);
+    attn_status status =
+        at_subwords_split(splitter->context, &splitter->symbols->subwords, word, length, &splitter->pieces);
+    for (int64_t i = 0; i < splitter->pieces.count && status == ATTN_OK; i++)
+        status =
+            give(splitter, at_string(&splitter->pieces, i), at_string_length(&splitter->pieces, i), token);
+    return status;
+}
+
+/* A word with a space before it if there is one. */
 static attn_status add_subwords(at_splitter *splitter, const char *word, size_t length, int spaced,
                                 int64_t token) {
     attn_context *context = splitter->context;
@@ -88,20 +99,28 @@ static attn_status add_subwords(at_splitter *splitter, const char *word, size_t 
     } else {
         memcpy(begin, word, length);
     }
-    length += (size_t)spaced;
-    if (splitter->learning) return give(splitter, splitter->word, length, token);
-    at_strings_clear(&splitter->pieces);
-    status = at_subwords_split(context, &symbols->subwords, splitter->word, length, &splitter->pieces);
-    for (int64_t i = 0; i < splitter->pieces.count && status == ATTN_OK; i++)
-        status =
-            give(splitter, at_string(&splitter->pieces, i), at_string_length(&splitter->pieces, i), token);
-    return status;
+    return give_subwords(splitter, splitter->word, length + (size_t)spaced, token);
+}
+
+/* The word at byte `begin` of a text. Mostly the space before it stands there already, and nothing has to be
+ * copied. */
+static attn_status add_word(at_splitter *splitter, const char *text, size_t begin, size_t end, int spaced,
+                            int64_t token) {
+    int there = spaced && begin > 0 && text[begin - 1] == ' ';
+    if ((spaced && !there) || splitter->symbols->options.lowercase)
+        return add_subwords(splitter, text + begin, end - begin, spaced, token);
+    begin -= (size_t)there;
+    return give_subwords(splitter, text + begin, end - begin, token);
 }
 
 /* White space between words, and whether the last of it is a space that belongs to the word after it. */
 static attn_status add_gap(at_splitter *splitter, const char *gap, size_t length, int64_t token,
                            int *spaced) {
     attn_status status = ATTN_OK;
+    if (length == 1 && *gap == ' ' && !*spaced) {
+        *spaced = 1;
+        return ATTN_OK;
+    }
     if (*spaced && length) status = add_subwords(splitter, "", 0, 1, token);
     for (size_t i = 0, size; i < length && status == ATTN_OK; i += size) {
         int32_t code_point;
@@ -121,7 +140,7 @@ static attn_status add_exact(at_splitter *splitter, const char *raw, size_t leng
     int spaced = length > 0 && !splitter->open; /* as if a space stood before the text */
     for (; status == ATTN_OK && at_next_word(raw, length, splitter->pretokenized, &end, &begin); word++) {
         status = add_gap(splitter, raw + place, begin - place, word, &spaced);
-        if (status == ATTN_OK) status = add_subwords(splitter, raw + begin, end - begin, spaced, word);
+        if (status == ATTN_OK) status = add_word(splitter, raw, begin, end, spaced, word);
         place = end;
         spaced = 0;
     }
@@ -142,7 +161,7 @@ static attn_status text_subwords(at_splitter *splitter, const char *text, size_t
     size_t place = 0, begin;
     for (int64_t word = 0;
          status == ATTN_OK && at_next_word(text, length, splitter->pretokenized, &place, &begin); word++)
-        status = add_subwords(splitter, text + begin, place - begin, 1, word);
+        status = add_word(splitter, text, begin, place, 1, word);
     return status;
 }
 

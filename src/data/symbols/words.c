@@ -322,6 +322,13 @@ static void skip_word(word_scanner *scanner) {
 int at_next_word(const char *text, size_t length, int at_spaces, size_t *place, size_t *begin) {
     word_scanner scanner = {.text = text, .length = length};
     while (*place < length && text[*place] == ' ') ++*place;
+    size_t end = *place;
+    while (end < length && is_plain_letter(text[end])) end++;
+    if (end > *place && (end == length || text[end] == ' ')) { /* most words of most texts */
+        *begin = *place;
+        *place = end;
+        return 1;
+    }
     look(&scanner, *place);
     while (scanner.size && scanner.kind == SPACE) advance(&scanner);
     if (!scanner.size) return 0;

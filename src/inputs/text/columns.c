@@ -10,16 +10,22 @@
 #include "base/memory.h"
 #include "inputs/text/reader.h"
 
+typedef struct field {
+    const char *text;
+    size_t length;
+} field;
+
 typedef struct columns {
     at_reader *reader;
     char separator;
     int64_t width;    /* columns of the first line */
     int64_t *targets; /* their numbers, from 1 */
-    at_strings fields;
+    field *fields;    /* of the line */
+    int64_t count, room;
 } columns;
 
 static attn_status split_fields(columns *file, const at_line *line) {
-    at_strings_clear(&file->fields);
+    file->count = 0;
     const char *at = line->text, *end = line->text + line->length;
     if (file->separator == ' ') { /* runs of them, also at the ends */
         while (end > at && (end[-1] == ' ' || end[-1] == '\t')) end--;
@@ -27,9 +33,11 @@ static attn_status split_fields(columns *file, const at_line *line) {
     }
     for (;;) {
         const char *stop = memchr(at, file->separator, (size_t)(end - at));
-        attn_status status =
-            at_strings_add(file->reader->context, &file->fields, at, (size_t)((stop ? stop : end) - at));
-        if (status != ATTN_OK || stop == NULL) return status;
+        attn_status status = at_grow(file->reader->context, &file->fields, &file->room, file->count + 1,
+                                     sizeof *file->fields, "the columns of a line");
+        if (status != ATTN_OK) return status;
+        file->fields[file->count++] = (field){at, (size_t)((stop ? stop : end) - at)};
+        if (stop == NULL) return ATTN_OK;
         at = stop + 1;
         while (file->separator == ' ' && at < end && *at == ' ') at++;
     }
@@ -48,7 +56,7 @@ static attn_status begin(void *user) {
     if (!reader->options.head) reader->dataset->placement.head = (size_t)(rest.next - reader->begin);
     attn_status status = split_fields(file, &line);
     if (status != ATTN_OK) return status;
-    file->width = file->fields.count;
+    file->width = file->count;
     reader->dataset->placement.delimiter = file->width == 1 ? '\t' : file->separator;
     if (wanted->count == 0 && reader->options.labelled && file->width > 2)
         return at_reader_fail(reader,
@@ -78,21 +86,19 @@ static attn_status begin(void *user) {
 
 static attn_status read_token(columns *file, const at_line *line) {
     at_reader *reader = file->reader;
-    at_strings *fields = &file->fields;
     attn_status status = at_reader_check(reader, line->text, line->length, line->number);
     if (status == ATTN_OK) status = split_fields(file, line);
     if (status != ATTN_OK) return status;
-    if (fields->count > file->width || (fields->count < file->width && reader->options.labelled))
+    if (file->count > file->width || (file->count < file->width && reader->options.labelled))
         return at_reader_bad(reader, line->number, "%" PRId64 " column%s, the first line has %" PRId64,
-                             fields->count, fields->count == 1 ? "" : "s", file->width);
-    if (at_string_length(fields, 0) == 0)
+                             file->count, file->count == 1 ? "" : "s", file->width);
+    if (file->fields[0].length == 0)
         return at_reader_bad(reader, line->number, "no token before the first TAB");
-    status = at_reader_token(reader, at_string(fields, 0), at_string_length(fields, 0), line->number, 0);
+    status = at_reader_token(reader, file->fields[0].text, file->fields[0].length, line->number, 0);
     for (int64_t i = 0; status == ATTN_OK && i < reader->dataset->columns.count; i++) {
         int64_t f = file->targets[i] - 1;
-        status = f < fields->count
-                     ? at_reader_target(reader, at_string(fields, f), at_string_length(fields, f))
-                     : at_reader_target(reader, "", 0);
+        status = f < file->count ? at_reader_target(reader, file->fields[f].text, file->fields[f].length)
+                                 : at_reader_target(reader, "", 0);
     }
     if (status != ATTN_OK || !at_reader_unlabelled(reader)) return status;
     return at_reader_bad(reader, line->number, "the token has no tag");
@@ -124,6 +130,6 @@ attn_status at_read_columns(at_reader *reader) {
     attn_status status = at_reader_head(reader, begin, &file);
     if (status == ATTN_OK) status = read_sequences(&file);
     at_release(reader->context, file.targets);
-    at_strings_free(reader->context, &file.fields);
+    at_release(reader->context, file.fields);
     return status;
 }

@@ -77,10 +77,14 @@ static at_text_list list_of(const reading *from) {
 
 attn_status at_text_learn_units(at_text_input *input, const at_learning *from) {
     const reading all = {from->examples, from->answers, input->symbols.options.running};
-    const at_text_list list = list_of(&all);
+    at_text_list list = list_of(&all);
+    list.numbered = list.count; /* the answers as well, which are asked for next */
     at_numbered_free(input->input.context, &input->learned);
     input->learned_from = NULL;
     attn_status status = at_symbols_learn(&input->symbols, &list, &input->learned);
+    if (status == ATTN_OK && from->answers)
+        status = at_symbols_keep(&input->symbols, from->answers, &input->learned, list.count,
+                                 from->examples->examples);
     if (status == ATTN_OK) input->learned_from = from->examples;
     return status;
 }

@@ -310,6 +310,12 @@ static int is_spaced(const attn_dataset *dataset) {
         piece word = {at_string(words, w), at_string_length(words, w)};
         size_t bytes;
         for (size_t at = 0; at < word.length; at += bytes) {
+            unsigned char byte = (unsigned char)word.text[at];
+            if (byte < 0x80) { /* of these all letters are of a script with spaces */
+                spaced += (byte | 0x20u) - 'a' < 26u;
+                bytes = 1;
+                continue;
+            }
             int spaces = at_unicode_spaced(code_at(word, at, &bytes));
             unspaced += spaces == 0;
             spaced += spaces == 1;

@@ -181,6 +181,33 @@ static attn_status configure(at_spacing spacing, int spaced, at_set_function set
     return status;
 }
 
+static int is_white(const char *text, size_t length) {
+    int32_t code;
+    for (size_t i = 0; i < length;) {
+        i += (size_t)at_unicode_next(text + i, length - i, &code);
+        if (!at_unicode_space(code)) return 0;
+    }
+    return 1;
+}
+
+/* Whether it can be told at once that every word stands between spaces: it does so if nothing else says how
+ * words stand, but for white space where a sentence begins. */
+static int stands_apart(const attn_dataset *examples, at_spacing spacing) {
+    const at_texts *texts = at_texts_of(examples);
+    if (spacing != AT_SPACING_ONE || texts->sources.count > 0) return 0;
+    for (int64_t e = 0; e < examples->examples; e++) {
+        int64_t first = examples->offsets[e];
+        if (first < examples->offsets[e + 1] &&
+            is_white(at_string(&texts->tokens, first), at_string_length(&texts->tokens, first)))
+            return 0;
+    }
+    return 1;
+}
+
+static const char between_spaces[] =
+    "every word of the training data stands between spaces, which raw text does not do: the data has neither "
+    "# text nor SpaceAfter=No";
+
 attn_status at_split_teach(const void *values, const attn_dataset *examples, at_set_function set, void *user,
                            attn_dataset **raw, const char **why) {
     const at_text_values *own = values;
@@ -193,6 +220,10 @@ attn_status at_split_teach(const void *values, const attn_dataset *examples, at_
     if (!at_texts_of(examples)->tokenized || !examples->per_row) return ATTN_OK;
     teaching work = {.context = examples->context, .examples = examples};
     at_spacing spacing = at_spacing_of(examples, (at_spacing)own->spaces);
+    if (teaches && own->spaces == AT_SPACING_AUTO && stands_apart(examples, spacing)) {
+        *why = between_spaces;
+        return configure(spacing, 1, set, user);
+    }
     attn_status status =
         at_texts_dataset(work.context, attn_dataset_name(examples), ATTN_FORMAT_LINES, 0, &work.raw);
     if (status != ATTN_OK) return status;
@@ -202,8 +233,7 @@ attn_status at_split_teach(const void *values, const attn_dataset *examples, at_
     at_bytes_free(work.context, &work.text);
     at_bytes_free(work.context, &work.labels);
     if (status == ATTN_OK && teaches && work.glued == 0 && own->spaces == AT_SPACING_AUTO) {
-        *why = "every word of the training data stands between spaces, which raw text does not do: the data "
-               "has neither # text nor SpaceAfter=No";
+        *why = between_spaces;
         attn_dataset_destroy(work.raw);
         return ATTN_OK;
     }

@@ -49,9 +49,11 @@ static attn_status append(attn_context *context, void *content, const void *from
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%s do not go on with %s",
                        source->tokenized ? "tokens" : "texts", to->tokenized ? "tokens" : "texts");
     to->any_glued |= source->any_glued;
-    for (int64_t t = first; t < end && status == ATTN_OK; t++)
-        status = add(context, to, at_string(&source->tokens, t), at_string_length(&source->tokens, t),
-                     source->glued[t]);
+    status = at_grow(context, &to->glued, &to->glued_room, to->tokens.count + end - first, sizeof *to->glued,
+                     "the spaces between tokens");
+    if (status != ATTN_OK) return status;
+    if (end > first) memcpy(to->glued + to->tokens.count, source->glued + first, (size_t)(end - first));
+    status = at_strings_add_list(context, &to->tokens, &source->tokens, first, end - first);
     if (status != ATTN_OK || source->sources.count == 0) return status;
     return at_strings_add(context, &to->sources, at_string(&source->sources, example),
                           at_string_length(&source->sources, example));
