@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "opening.h"
+#include "progress.h"
 #include "terminal.h"
 
 enum { SETTINGS = 16, OWN_FLAGS = 5, TASKS = 16 };
@@ -108,11 +109,16 @@ static int read_files(checked *of) {
     bool parallel = given->positional[1] != NULL;
     code = opening_take_input("check", given->positional, parallel ? 2 : 1);
     if (code != EXIT_DONE) return code;
+    progress_of_reading shown = {.told = false};
+    progress_begin_reading(&shown, "reading");
+    options.progress = progress_read;
+    options.progress_user = &shown;
     attn_status status = !parallel ? read_one(of, &options)
                          : attn_reader_files(&options) == 2
                              ? opening_read(of->context, given->positional, 2, &options, &of->dataset)
                              : attn_dataset_read_parallel(of->context, given->positional[0],
                                                           given->positional[1], &options, &of->dataset);
+    progress_end_reading(&shown);
     if (status != ATTN_OK) {
         const char *reason = of->unlabelled != NULL ? of->unlabelled : attn_context_error(of->context);
         arguments_complain("check", "", reason, "", NULL);

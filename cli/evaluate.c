@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "evaluate_raw.h"
 #include "opening.h"
+#include "progress.h"
 #include "ranks.h"
 #include "text.h"
 
@@ -331,7 +332,13 @@ static attn_status read_examples(attn_context *context, const attn_model *model,
     const char *const files[] = {one, two};
     *said = opening_take_input("eval", files, two != NULL ? 2 : 1);
     if (*said != EXIT_DONE) return ATTN_INVALID_ARGUMENT;
-    return opening_read(context, files, two != NULL ? 2 : 1, &options, dataset);
+    progress_of_reading shown = {.told = false};
+    progress_begin_reading(&shown, "reading");
+    options.progress = ranks_rank() > 0 ? NULL : progress_read;
+    options.progress_user = &shown;
+    attn_status status = opening_read(context, files, two != NULL ? 2 : 1, &options, dataset);
+    progress_end_reading(&shown);
+    return status;
 }
 
 /* Flags that this report has nothing for. */

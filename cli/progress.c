@@ -145,7 +145,9 @@ static double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void progress_begin_reading(progress_of_reading *shown) {
+void progress_begin_reading(progress_of_reading *shown, const char *verb) {
+    shown->verb = verb;
+    shown->done = 0;
     shown->terminal = isatty(STDERR_FILENO) != 0;
     shown->begun = seconds_now();
     shown->told_at = shown->begun;
@@ -157,19 +159,22 @@ void progress_read(void *user, const char *name, int64_t done, int64_t total) {
     static const double patience = 2, pause = 10;
     progress_of_reading *shown = user;
     double now = seconds_now();
-    if (shown->name == NULL || strcmp(shown->name, name) != 0) { /* the next file */
-        if (shown->name != NULL) shown->begun = now;
-        shown->name = name;
-    }
+    bool next = shown->name != NULL && (strcmp(shown->name, name) != 0 || done < shown->done);
+    if (next) shown->begun = now; /* another file, or the same for another purpose */
+    shown->name = name;
+    shown->done = done;
     double passed = now - shown->begun, since = now - shown->told_at;
-    if (done <= 0 || passed < patience || (!shown->terminal && shown->told && since < pause)) return;
+    if (done <= 0 || passed < patience || (done == total && shown->told) ||
+        (!shown->terminal && shown->told && since < pause))
+        return;
     const char *slash = strrchr(name, '/'), *unit = total >= 1000000000 ? "GB" : "MB";
     double scale = total >= 1000000000 ? 1e9 : 1e6;
     char numbers[240], left[32] = "";
     if (total >= done)
         snprintf(left, sizeof left, ", %.0f s left", passed * (double)(total - done) / (double)done);
-    snprintf(numbers, sizeof numbers, "reading %.100s %.1f of %.1f %s, %.0f MB/s%s", slash ? slash + 1 : name,
-             (double)done / scale, (double)total / scale, unit, (double)done / passed / 1e6, left);
+    snprintf(numbers, sizeof numbers, "%s %.100s %.1f of %.1f %s, %.0f MB/s%s", shown->verb,
+             slash ? slash + 1 : name, (double)done / scale, (double)total / scale, unit,
+             (double)done / passed / 1e6, left);
     for (char *p = numbers; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';
     shown->told_at = now;

@@ -20,14 +20,16 @@ typedef struct progress {
     bool bar_shown;
 } progress;
 
-/* Reading of files that takes longer than two seconds. progress_read is an attn_reader_options.progress whose
- * user is this. */
+/* Reading or encoding of files that takes longer than two seconds. progress_read is a progress of
+ * attn_reader_options and of attn_trainer_options, whose user is this. */
 typedef struct progress_of_reading {
     bool terminal, bar_shown, told;
     double begun, told_at;
+    const char *verb; /* what is done */
     const char *name; /* of the file */
+    int64_t done;     /* when this was last asked */
 } progress_of_reading;
-void progress_begin_reading(progress_of_reading *shown);
+void progress_begin_reading(progress_of_reading *shown, const char *verb);
 void progress_read(void *user, const char *name, int64_t done, int64_t total);
 void progress_end_reading(progress_of_reading *shown); /* the bar vanishes */
 

@@ -130,10 +130,15 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
                       .threads = attn_context_threads(context),
                       .more = given->more != NULL};
     attn_trainer_options options;
+    progress_of_reading encoding = {.told = false};
     set_options(given, &shown, &options);
     if (given->fast_sum && ranks_count() > 1 && !shown.quiet)
         fputs("note: with --fast-sum the bits of the model depend on the number of ranks\n", stderr);
+    progress_begin_reading(&encoding, "encoding");
+    options.progress = shown.quiet ? NULL : progress_read;
+    options.progress_user = &encoding;
     attn_status status = attn_trainer_create(config, train, dev, &options, &trainer);
+    progress_end_reading(&encoding);
     if (status == ATTN_OK) {
         progress_catch_interrupts();
         status = attn_trainer_run(trainer);

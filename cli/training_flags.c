@@ -244,7 +244,7 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     if (files != &given->train) options.split = options.split_column = NULL; /* it is one part by itself */
     opening_limit(given->limit, &options);
     progress_of_reading shown = {.told = false};
-    progress_begin_reading(&shown);
+    progress_begin_reading(&shown, "reading");
     options.progress = given->quiet ? NULL : progress_read;
     options.progress_user = &shown;
     status = opening_read(context, files->path, count_files(files), &options, dataset);

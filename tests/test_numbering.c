@@ -1,8 +1,11 @@
 /* test_numbering.c: units of texts as numbers, made by several threads, against one unit after another. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/context.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "data/symbols/numbering.h"
 #include "data/symbols/tally.h"
@@ -132,7 +135,7 @@ static void test_threads(void **state) {
                                               .exact = unit == AT_UNIT_SUBWORDS,
                                               .min_count = 2,
                                               .subwords = 300}};
-            const at_text_list list = {&texts, texts.count, texts.count - 1000, split, place};
+            const at_text_list list = {&texts, texts.count, texts.count - 1000, split, place, NULL};
             at_numbered numbered = {.count = 0}, again = {.count = 0};
             assert_int_equal(at_symbols_learn(&symbols, &list, &numbered), ATTN_OK);
             check_numbers(&symbols, &list, &texts, &numbered);
@@ -153,7 +156,127 @@ static void test_threads(void **state) {
     at_strings_free(test_best_context(1), &texts);
 }
 
+/* ---- answers that were learned from ---- */
+
+static void test_answers(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(2);
+    at_strings texts = {.count = 0};
+    make_texts(context, &texts);
+    for (int unit = AT_UNIT_WORDS; unit <= AT_UNIT_SYMBOLS; unit++) {
+        at_symbols symbols = {.context = context,
+                              .options = {.unit = (at_unit)unit,
+                                          .exact = unit == AT_UNIT_SUBWORDS,
+                                          .lowercase = unit == AT_UNIT_WORDS,
+                                          .min_count = 2,
+                                          .subwords = 300}};
+        const at_text_list list = {&texts, texts.count, texts.count, split, place, NULL};
+        int64_t first = texts.count / 3;
+        at_numbered numbered = {.count = 0}, all = {.count = 0}, taken = {.count = 0};
+        assert_int_equal(at_symbols_learn(&symbols, &list, &numbered), ATTN_OK);
+        assert_int_equal(at_number_units(context, &symbols, &list, &all), ATTN_OK);
+        assert_int_equal(at_symbols_keep(&symbols, &texts, &numbered, texts.count, first), ATTN_OK);
+        assert_int_equal(numbered.count, all.offsets[first]);
+        assert_int_equal(at_symbols_take(&symbols, context, NULL, &taken), 0); /* other answers */
+        assert_int_equal(at_symbols_take(&symbols, test_best_context(1), &texts, &taken), 0);
+        assert_int_equal(at_symbols_take(&symbols, context, &texts, &taken), 1);
+        assert_int_equal(taken.count, all.count - numbered.count);
+        for (int64_t i = first; i <= texts.count; i++)
+            assert_int_equal(taken.offsets[i - first], all.offsets[i] - all.offsets[first]);
+        char *buffer = NULL;
+        int64_t room = 0, symbol;
+        for (int64_t i = 0; i < taken.count; i += 7) {
+            int32_t id = all.ids[all.offsets[first] + i];
+            const at_strings *units = &all.units.strings;
+            assert_int_equal(at_symbols_find(&symbols, context, at_string(units, id),
+                                             at_string_length(units, id), &buffer, &room, &symbol),
+                             ATTN_OK);
+            assert_int_equal(taken.ids[i], symbol);
+        }
+        at_numbered_free(context, &taken);
+        assert_int_equal(at_symbols_take(&symbols, context, &texts, &taken), 0); /* they are gone */
+        at_release(context, buffer);
+        at_numbered_free(context, &numbered);
+        at_numbered_free(context, &all);
+        at_symbols_free(&symbols);
+    }
+    at_strings_free(context, &texts);
+}
+
+/* ---- how far it is ---- */
+
+typedef struct heard {
+    int64_t done, total, calls;
+    pthread_t thread;
+} heard;
+
+static void hear(void *user, const char *name, int64_t done, int64_t total) {
+    heard *so_far = user;
+    assert_string_equal(name, "texts");
+    assert_true(done > so_far->done && done <= total);
+    assert_true(so_far->calls == 0 || total == so_far->total);
+    assert_true(pthread_equal(pthread_self(), so_far->thread));
+    so_far->done = done;
+    so_far->total = total;
+    so_far->calls++;
+}
+
+/* The end is told, whatever the time, by the caller's thread; without a name nothing is. */
+static void test_progress(void **state) {
+    (void)state;
+    static const int threads[] = {1, 2, 7};
+    at_strings texts = {.count = 0};
+    make_texts(test_best_context(1), &texts);
+    for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+        attn_context *context = test_best_context(threads[t]);
+        at_symbols symbols = {.context = context, .options = {.unit = AT_UNIT_WORDS}};
+        at_text_list list = {&texts, texts.count, texts.count, split, place, "texts"};
+        heard so_far = {.thread = pthread_self()};
+        at_listener listener = {.tell = hear, .user = &so_far};
+        at_numbered numbered = {.count = 0};
+        context->listener = &listener;
+        assert_int_equal(at_number_units(context, &symbols, &list, &numbered), ATTN_OK);
+        assert_true(so_far.calls > 0);
+        assert_int_equal(so_far.done, texts.offsets[texts.count]);
+        assert_int_equal(so_far.total, so_far.done);
+        at_numbered_free(context, &numbered);
+        int64_t calls = so_far.calls;
+        list.name = NULL;
+        assert_int_equal(at_number_units(context, &symbols, &list, &numbered), ATTN_OK);
+        assert_int_equal(so_far.calls, calls);
+        context->listener = NULL;
+        at_numbered_free(context, &numbered);
+    }
+    at_strings_free(test_best_context(1), &texts);
+}
+
+/* ---- lists of strings ---- */
+
+static void test_add_list(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    at_strings from = {.count = 0}, to = {.count = 0}, expected = {.count = 0};
+    make_texts(context, &from);
+    uint64_t random = 3;
+    for (int i = 0; i < 200; i++) {
+        random = at_splitmix64(random);
+        int64_t first = (int64_t)(random % 29000), count = (int64_t)((random >> 32) % 5);
+        assert_int_equal(at_strings_add_list(context, &to, &from, first, count), ATTN_OK);
+        for (int64_t k = first; k < first + count; k++)
+            assert_int_equal(
+                at_strings_add(context, &expected, at_string(&from, k), at_string_length(&from, k)), ATTN_OK);
+        check_strings(&to, &expected);
+        if (to.count)
+            assert_memory_equal(to.offsets, expected.offsets, (size_t)(to.count + 1) * sizeof *to.offsets);
+    }
+    at_strings_free(context, &from);
+    at_strings_free(context, &to);
+    at_strings_free(context, &expected);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tally), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tally), cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_answers), cmocka_unit_test(test_progress),
+                                       cmocka_unit_test(test_add_list)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

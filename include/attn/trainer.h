@@ -101,6 +101,10 @@ typedef struct attn_trainer_options {
     attn_exchange *exchange;
     int fast_sum; /* gradients are added in the order that the exchange likes best: bits then depend on the
                      number of ranks */
+    /* NULL, or called while attn_trainer_create encodes texts, a few times a second and at the end, from the
+     * caller's thread: the file, and how many bytes of it are done. */
+    void (*progress)(void *user, const char *name, int64_t done, int64_t total);
+    void *progress_user;
 } attn_trainer_options;
 ATTN_API void attn_trainer_options_init(attn_trainer_options *options);
 

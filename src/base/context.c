@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/options.h"
 #include "base/spill.h"
 
@@ -251,4 +252,14 @@ int at_threads_for(const attn_context *context, double operations) {
         120e3; /* about a microsecond of work: what joining costs a thread that still spins */
     double threads = 1.0 + operations / worth_a_thread;
     return threads < context->threads ? (int)threads : context->threads;
+}
+
+void at_tell(attn_context *context, const char *name, int64_t done, int64_t total) {
+    static const double pause = 0.2;
+    at_listener *listener = context->listener;
+    if (!listener || !name) return;
+    double now = at_seconds();
+    if (done < total && now - listener->told_at < pause) return;
+    listener->told_at = now;
+    listener->tell(listener->user, name, done, total);
 }

@@ -12,6 +12,13 @@
 
 #define AT_ALIGNMENT 64 /* of every block: a cache line, and the widest vector */
 
+/* Who wants to know how far long work has come; told from the thread that asked for the work. */
+typedef struct at_listener {
+    void (*tell)(void *user, const char *name, int64_t done, int64_t total);
+    void *user;
+    double told_at;
+} at_listener;
+
 struct attn_context {
     attn_allocator allocator;
     at_pool *pool;
@@ -22,8 +29,13 @@ struct attn_context {
     unsigned char *memory;            /* one block, used afresh by every call */
     size_t memory_bytes;
     struct at_spill *spill; /* NULL, or where large blocks of data come from (base/spill.h) */
+    at_listener *listener;  /* NULL, or who is told of work with data */
     char error[512];
 };
+
+/* So much of the work with `name` (a file, whose bytes are counted) is done. The end is always told, the rest
+ * a few times a second. */
+void at_tell(attn_context *context, const char *name, int64_t done, int64_t total);
 
 /* Writes the text of an error (printf style) into the context and returns
  * `status`, so that a check is one line. */

@@ -88,7 +88,8 @@ static int64_t answer_place(const void *user, int64_t place) {
 }
 
 static at_text_list answers_of(const at_labels *labels) {
-    return (at_text_list){.user = labels,
+    return (at_text_list){.name = labels->name,
+                          .user = labels,
                           .count = labels->places,
                           .numbered = labels->places,
                           .split = split_answer,

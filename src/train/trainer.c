@@ -102,6 +102,17 @@ static attn_status count_steps(attn_trainer *trainer) {
     return status;
 }
 
+/* Whoever wants to know hears how far it is. */
+static attn_status prepare_told(attn_trainer *trainer, const attn_dataset *train, const attn_dataset *dev) {
+    attn_context *context = trainer->context;
+    at_listener listener = {.tell = trainer->options.progress, .user = trainer->options.progress_user},
+                *before = context->listener;
+    context->listener = listener.tell ? &listener : NULL;
+    attn_status status = at_trainer_prepare(trainer, train, dev);
+    context->listener = before;
+    return status;
+}
+
 attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, const attn_dataset *dev,
                                 const attn_trainer_options *options, attn_trainer **trainer) {
     if (!config) return ATTN_INVALID_ARGUMENT;
@@ -122,7 +133,7 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     if (status == ATTN_OK) status = at_ranks_open(made);
     status = at_exchange_settle(chosen.exchange, context, status);
     if (status == ATTN_OK)
-        status = at_exchange_settle(chosen.exchange, context, at_trainer_prepare(made, train, dev));
+        status = at_exchange_settle(chosen.exchange, context, prepare_told(made, train, dev));
     if (status == ATTN_OK) status = at_ranks_agree(made);
     if (status == ATTN_OK) {
         at_ranks_apart(made, 1);

@@ -187,7 +187,13 @@ static attn_status number_round(numbering *work, int64_t most, int64_t *next) {
         if (work->ranges[i].first < work->texts->numbered) result->count += work->ranges[i].count;
     }
     status = make_room(work, *next);
-    return status == ATTN_OK ? at_for_ranges(work->context, count, 1, place_range, work) : status;
+    if (status == ATTN_OK) status = at_for_ranges(work->context, count, 1, place_range, work);
+    const at_text_list *texts = work->texts;
+    int64_t begins = texts->place(texts->user, 0);
+    if (status == ATTN_OK)
+        at_tell(work->context, texts->name, texts->place(texts->user, *next) - begins,
+                texts->place(texts->user, texts->count) - begins);
+    return status;
 }
 
 /* The different units as strings, with their counts. */

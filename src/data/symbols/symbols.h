@@ -78,6 +78,7 @@ typedef struct at_text_list {
     int64_t numbered; /* the units of so many of them, the first ones, are numbered; the others count only */
     attn_status (*split)(const void *user, at_splitter *splitter, int64_t text);
     int64_t (*place)(const void *user, int64_t text); /* the bytes of all texts before this one, about */
+    const char *name; /* of the file; NULL: nobody has to be told how far this is */
 } at_text_list;
 
 struct at_numbered;

@@ -68,7 +68,8 @@ static int64_t text_place(const void *user, int64_t text) {
 
 static at_text_list list_of(const reading *from) {
     int64_t examples = from->examples->examples;
-    return (at_text_list){.user = from,
+    return (at_text_list){.name = attn_dataset_name(from->examples),
+                          .user = from,
                           .count = examples + (from->answers ? from->answers->count : 0),
                           .numbered = examples,
                           .split = split_text,
