@@ -118,11 +118,12 @@ class Step:
         return min(self.tables, factor * rows**power)
 
     def time(self, rows, ranks, transport, shards=0, cores=0, ends=1):
-        """(seconds of a step, those of them in the exchange). cores: of the machine that all ranks share; 0: enough. ends: small exchanges after it."""
+        """(seconds of a step, those of them that rank 0 is in the exchange). cores: of the machine that all ranks share; 0: enough.
+        ends: small exchanges after it."""
         shards = shards or default_shards(rows)
         over = max(1.0, ranks / cores) if cores else 1.0
         together = self.together if ranks > 1 else 1.0
-        of_shard = rows / shards / self.rate * together * over
+        of_shard = rows / shards / self.rate * together * (max(1.0, min(ranks, shards) / cores) if cores else 1.0)
         compute = math.ceil(shards / ranks) * of_shard
         update = self.update * together * over
         if ranks == 1:
@@ -136,7 +137,8 @@ class Step:
             done = max(done, now) + exchange_seconds(transport, phases, size, ranks, over)
         losses = exchange_seconds(transport, ends, ends * 264 * ranks, ranks, over)
         exposed = done - walk + losses + self.wait * compute
-        return compute + exposed + update, exposed
+        idle = compute - shards // ranks * of_shard  # where the ranks do not get the same, rank 0 gets less
+        return compute + exposed + update, exposed + idle
 
 
 # ---- fitting ----
