@@ -176,7 +176,7 @@ void opening_limit(int64_t bytes, attn_reader_options *options) {
 
 int opening_memory(const char *command, attn_context *context, int64_t bytes) {
     if (bytes == INT64_MAX) return EXIT_DONE;
-    size_t bound = bytes > 0 ? (size_t)bytes : attn_machine_memory() / 2;
+    size_t bound = bytes > 0 ? (size_t)bytes : attn_machine_memory() / 2 / (size_t)ranks_beside();
     return attn_context_set_memory(context, bound, NULL) == ATTN_OK ? EXIT_DONE
                                                                     : opening_fail(command, context);
 }

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@ static struct {
     FILE *spoke; /* then: standard error itself */
     int place;   /* the rank, as far as it is known */
     int threads; /* this rank's share of the cores */
+    int beside;  /* ranks on this host, this one among them */
     bool launched, settled;
 } now;
 
@@ -140,27 +140,28 @@ static void find_seat(seat *own) {
         own->cores[i / 8] |= (unsigned char)(1u << i % 8);
 }
 
-/* The cores of this rank, divided by the ranks that may use them, too. */
-static attn_status choose_threads(void) {
+/* The cores of this rank, divided by the ranks that may use them, too; and how many ranks this host has. */
+static attn_status find_share(void) {
     int ranks = attn_exchange_ranks(now.exchange), sharing = 0;
     seat own, *all = malloc((size_t)ranks * sizeof *all);
     if (all == NULL) return ATTN_OUT_OF_MEMORY;
     find_seat(&own);
     attn_status status = attn_exchange_share(now.exchange, &own, sizeof own, all);
-    for (int r = 0; status == ATTN_OK && r < ranks; r++) sharing += share_cores(&own, &all[r]);
+    for (int r = 0; status == ATTN_OK && r < ranks; r++) {
+        sharing += share_cores(&own, &all[r]);
+        now.beside += strcmp(own.host, all[r].host) == 0;
+    }
     int threads = sharing > 0 ? count_cores(&own) / sharing : 1;
     now.threads = threads > 1 ? threads : 1;
     free(all);
     return status;
 }
 
-/* If all have met the same, rank 0 has said it, and the launcher ends the others while they wait here. */
-static void let_others_speak(void) {
+/* If all have met the same, rank 0 has said it, and the launcher ends the others while they wait here: false,
+ * for a rank that its signal wakes has nothing to add. */
+static bool let_others_speak(void) {
     const struct timespec pause = {.tv_sec = 3};
-    if (now.place == 0) return;
-    signal(SIGTERM, SIG_DFL); /* which is how it ends them */
-    signal(SIGINT, SIG_DFL);
-    nanosleep(&pause, NULL);
+    return now.place == 0 || nanosleep(&pause, NULL) == 0;
 }
 
 int ranks_fail(void) {
@@ -179,15 +180,14 @@ int ranks_open(void) {
     }
     if (attn_exchange_open(now.context, NULL, &now.exchange) != ATTN_OK) {
         ranks_fail();
-        let_others_speak();
-        if (now.kept != NULL) speak(NULL);
+        if (let_others_speak() && now.kept != NULL) speak(NULL);
         now.settled = true;
         return EXIT_FAILED;
     }
     now.place = attn_exchange_rank(now.exchange);
     if (now.place > 0 && now.kept == NULL) fall_silent();
     progress_stop_by_user_signal();
-    return choose_threads() == ATTN_OK ? EXIT_DONE : ranks_fail();
+    return find_share() == ATTN_OK ? EXIT_DONE : ranks_fail();
 }
 
 attn_exchange *ranks_exchange(void) { return now.exchange; }
@@ -201,6 +201,8 @@ int ranks_threads(int64_t given) {
     if (given > 0 || now.exchange == NULL || (asked != NULL && *asked != '\0')) return (int)given;
     return now.threads;
 }
+
+int ranks_beside(void) { return now.beside > 1 ? now.beside : 1; }
 
 /* ---- going on together, and ending ---- */
 
@@ -244,8 +246,7 @@ int ranks_broadcast(void *bytes, size_t count) {
 int ranks_end(int code) {
     if (code != EXIT_DONE && now.launched && !now.settled) {
         fflush(NULL);
-        let_others_speak();
-        if (now.kept != NULL && now.exchange != NULL)
+        if (let_others_speak() && now.kept != NULL && now.exchange != NULL)
             speak(NULL); /* without it: a flag that is wrong for all */
         attn_exchange_abort(now.exchange, code);
     }

@@ -33,6 +33,7 @@ int ranks_fail(void);
 /* How many threads a rank is to have: those given, else its share of the cores that it may use; 0: the
  * context chooses. */
 int ranks_threads(int64_t given);
+int ranks_beside(void); /* ranks on this host, this one among them; 1: alone */
 
 /* Whether this rank was given the flags of rank 0: those that change what is computed, and no names of files.
  * EXIT_DONE, or the rank that differs has said in what. */

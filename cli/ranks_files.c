@@ -91,10 +91,9 @@ static bool write_block(int descriptor, const char *block, size_t count) {
 }
 
 /* All blocks travel, whatever happens to one of them: who waits for them is not to wait for ever. */
-static int send_blocks(int descriptor, const char *name, int64_t size) {
-    char *block = malloc(AT_ONCE), reason[200];
+static int send_blocks(int descriptor, const char *name, int64_t size, char *block) {
+    char reason[200];
     int code = EXIT_DONE;
-    if (block == NULL) return refuse("", "out of memory", "");
     for (int64_t at = 0; at < size; at += AT_ONCE) {
         size_t count = size - at < AT_ONCE ? (size_t)(size - at) : AT_ONCE;
         bool good = true;
@@ -104,16 +103,12 @@ static int send_blocks(int descriptor, const char *name, int64_t size) {
             snprintf(reason, sizeof reason, ": %s", errno != 0 ? strerror(errno) : "it has become shorter");
             code = refuse("cannot read ", name, reason);
         }
-        if (ranks_broadcast(block, count) != EXIT_DONE) {
-            free(block);
-            return EXIT_FAILED;
-        }
+        if (ranks_broadcast(block, count) != EXIT_DONE) return EXIT_FAILED;
         if (ranks_rank() > 0 && code == EXIT_DONE && !write_block(descriptor, block, count)) {
             snprintf(reason, sizeof reason, " in a temporary file (TMPDIR): %s", strerror(errno));
             code = refuse("cannot keep ", name, reason);
         }
     }
-    free(block);
     return code;
 }
 
@@ -139,8 +134,11 @@ int ranks_file(const char **path) {
     if (ranks_broadcast(&size, sizeof size) != EXIT_DONE) return EXIT_FAILED;
     int code = size < 0 ? EXIT_FAILED : EXIT_DONE;
     if (code == EXIT_DONE && ranks_rank() > 0) code = make_file(&descriptor);
+    char *block = code == EXIT_DONE ? malloc(AT_ONCE) : NULL;
+    if (code == EXIT_DONE && block == NULL) code = refuse("", "out of memory", "");
     code = ranks_settle(code, NULL);
-    if (code == EXIT_DONE) code = ranks_settle(send_blocks(descriptor, *path, size), NULL);
+    if (code == EXIT_DONE) code = ranks_settle(send_blocks(descriptor, *path, size, block), NULL);
+    free(block);
     if (code == EXIT_DONE && ranks_rank() > 0) {
         code = keep_file(path, descriptor, size);
         descriptor = -1;

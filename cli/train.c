@@ -264,6 +264,8 @@ static int train_or_show(attn_context *context, train_arguments *given) {
     } else if (code == EXIT_DONE) {
         code = ranks_settle(training_take_input(&given->training), NULL);
         if (code == EXIT_DONE) code = ranks_file(&given->start);
+        /* rank 0 keeps its path, and the others write nothing */
+        if (code == EXIT_DONE && given->more != NULL) code = ranks_file(&given->output);
         if (code == EXIT_DONE) code = run_training(context, config, given);
     }
     attn_config_destroy(config);

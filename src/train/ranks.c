@@ -9,6 +9,7 @@
 
 #include <attn/core.h>
 
+#include "base/checksum.h"
 #include "base/context.h"
 #include "base/cpu.h"
 #include "base/memory.h"
@@ -24,6 +25,19 @@ attn_status at_ranks_open(attn_trainer *trainer) {
     if (at_rank_writes(trainer)) return at_output_open(trainer->context, &trainer->options, &trainer->files);
     trainer->files = (at_output){.descriptor = -1};
     return ATTN_OK;
+}
+
+/* Of all tensors of the model that training begins from. */
+static uint32_t start_checksum(const at_safetensors *file) {
+    static const size_t element_bytes[] = {
+        [AT_DTYPE_F32] = 4, [AT_DTYPE_F64] = 8, [AT_DTYPE_I32] = 4, [AT_DTYPE_I64] = 8, [AT_DTYPE_U8] = 1};
+    uint32_t checksum = 0;
+    for (int64_t i = 0; i < at_safetensors_count(file); i++) {
+        const at_stored *tensor = at_safetensors_at(file, i);
+        if (tensor->dtype != AT_DTYPE_OTHER)
+            checksum = at_crc32c(checksum, tensor->data, (size_t)tensor->count * element_bytes[tensor->dtype]);
+    }
+    return checksum;
 }
 
 attn_status at_ranks_agree(attn_trainer *trainer) {
@@ -50,6 +64,12 @@ attn_status at_ranks_agree(attn_trainer *trainer) {
     if (status == ATTN_OK) /* last: other data makes another configuration */
         status = at_exchange_agree(exchange, context, "configuration", config, strlen(config),
                                    "give all ranks the same flags and files");
+    if (status == ATTN_OK && trainer->model->file && !options->resume) { /* resumed: rank 0 hands it out */
+        uint32_t checksum = start_checksum(trainer->model->file);
+        status = at_exchange_agree(exchange, context, "weights in the model to begin from", &checksum,
+                                   sizeof checksum,
+                                   "copy the file of rank 0 to all hosts, or let it send it (--scatter)");
+    }
     return status;
 }
 

@@ -200,7 +200,8 @@ static attn_status plan(at_reduce *reduce, int64_t shards) {
     return status;
 }
 
-/* All that the thread needs, since it may not ask the allocator while workers do. */
+/* All that the thread needs, since it may not ask the allocator while workers do. The worker's context has no
+ * store of data (base/spill.h): what travels is never in a file. */
 static attn_status grow_memory(at_reduce *reduce) {
     int64_t most = reduce->most, ranks = reduce->ranks, own = reduce->own > 0 ? reduce->own : 1;
     int64_t slice = reduce->round / ranks + 32; /* slices begin at multiples of 16 */
@@ -220,9 +221,9 @@ static attn_status grow_memory(at_reduce *reduce) {
                  {&reduce->kinds, &reduce->kind_room, reduce->total, 1}};
     attn_status status = ATTN_OK;
     for (size_t i = 0; i < sizeof wants / sizeof wants[0] && status == ATTN_OK; i++)
-        status = at_grow(reduce->context, wants[i].memory, wants[i].room, wants[i].needed, wants[i].bytes,
+        status = at_grow(&reduce->worker, wants[i].memory, wants[i].room, wants[i].needed, wants[i].bytes,
                          "sums over the ranks");
-    return status;
+    return status == ATTN_OK ? status : at_fail(reduce->context, status, "%s", reduce->worker.error);
 }
 
 /* The parameters' own gradients have memory, also those that only other ranks touch. */
