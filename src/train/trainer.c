@@ -162,6 +162,13 @@ void attn_trainer_destroy(attn_trainer *trainer) {
 
 /* ---- one step ---- */
 
+static attn_status diverged(attn_trainer *trainer, int64_t step, double rate, const char *sign) {
+    return at_fail(trainer->context, ATTN_NOT_FINITE,
+                   "training diverged: at step %" PRId64 ", with learning rate %g, %s; "
+                   "try a smaller training.learning_rate",
+                   step, rate, sign);
+}
+
 /* Step `step` of a course's optimiser, of `accumulate` batches; *loss: their mean. */
 static attn_status run_step(at_course *course, int64_t step, int64_t accumulate, double *loss) {
     attn_trainer *trainer = course->trainer;
@@ -187,10 +194,9 @@ static attn_status run_step(at_course *course, int64_t step, int64_t accumulate,
     at_ranks_apart(trainer,
                    status != ATTN_OK && status != ATTN_NOT_FINITE); /* numbers are the same everywhere */
     if (status != ATTN_NOT_FINITE) return status;
-    return at_fail(trainer->context, status,
-                   "training diverged: at step %" PRId64 ", with learning rate %g, the loss is %g and a "
-                   "gradient is not finite; try a smaller training.learning_rate",
-                   trainer->made.step + 1, rate, *loss);
+    char sign[96];
+    snprintf(sign, sizeof sign, "the loss is %g and a gradient is not finite", *loss);
+    return diverged(trainer, trainer->made.step + 1, rate, sign);
 }
 
 attn_status at_trainer_step(attn_trainer *trainer) {
@@ -262,7 +268,10 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
     if (status == ATTN_OK) status = set_scores(trainer, metrics, scores[0]);
     for (int i = 0; i < AT_STAGES; i++) json_decref(metrics[i]);
     at_ranks_apart(trainer, status != ATTN_OK);
-    return status;
+    if (status != ATTN_NOT_FINITE) return status;
+    return diverged(trainer, trainer->made.step,
+                    attn_optimizer_learning_rate(at_main_course(trainer)->optimizer),
+                    "predictions for the development data are not finite");
 }
 
 static attn_status swap_average(attn_trainer *trainer) {
