@@ -224,21 +224,42 @@ static int configure(attn_context *context, train_arguments *given, attn_config 
     return code;
 }
 
+/* Every value that was set, as NAME NUL VALUE NUL; NULL: no memory. Defaults are left out, as some follow from
+ * the data, in all ranks alike. */
+static char *print_given(attn_config *config, size_t *length) {
+    char *text = NULL;
+    FILE *to = open_memstream(&text, length);
+    for (int i = 0; to != NULL && i < attn_config_count(); i++)
+        if (attn_config_given(config, i))
+            fprintf(to, "%s%c%s%c", attn_config_name(i), '\0', attn_config_get(config, attn_config_name(i)), '\0');
+    if (to == NULL || fclose(to) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static attn_status set_given(attn_config *config, const char *text, size_t length) {
+    attn_status status = ATTN_OK;
+    for (const char *name = text, *end = text + length; name < end && status == ATTN_OK;) {
+        const char *value = name + strlen(name) + 1;
+        status = attn_config_set(config, name, value);
+        name = value + strlen(value) + 1;
+    }
+    return status;
+}
+
 /* Other ranks need none of the files that it comes from: they get that of rank 0. */
 static int share_config(attn_context *context, attn_config *config) {
-    const char *text = ranks_rank() == 0 ? attn_config_print(config) : "";
-    int64_t count = text != NULL ? (int64_t)strlen(text) : -1;
+    size_t length = 0;
+    char *text = ranks_rank() == 0 ? print_given(config, &length) : NULL;
+    int64_t count = ranks_rank() > 0 || text != NULL ? (int64_t)length : -1;
     int code = ranks_broadcast(&count, sizeof count);
-    if (code != EXIT_DONE) return code;
-    char *copied = count >= 0 ? malloc((size_t)count + 1) : NULL;
-    if (copied == NULL) fputs("attn train: out of memory\n", stderr);
-    code = ranks_settle(copied != NULL ? EXIT_DONE : EXIT_FAILED, NULL);
-    if (code == EXIT_DONE && ranks_rank() == 0) memcpy(copied, text, (size_t)count);
-    if (code == EXIT_DONE) code = ranks_broadcast(copied, (size_t)count);
-    if (code == EXIT_DONE && ranks_rank() > 0 &&
-        attn_config_parse(config, "the configuration of rank 0", copied, (size_t)count) != ATTN_OK)
+    if (code == EXIT_DONE && ranks_rank() > 0 && count >= 0) text = malloc((size_t)count + 1);
+    if (text == NULL) fputs("attn train: out of memory\n", stderr);
+    if (code == EXIT_DONE) code = ranks_settle(text != NULL ? EXIT_DONE : EXIT_FAILED, NULL);
+    if (code == EXIT_DONE) code = ranks_broadcast(text, (size_t)count);
+    if (code == EXIT_DONE && ranks_rank() > 0 && set_given(config, text, (size_t)count) != ATTN_OK)
         code = fail(context);
-    free(copied);
+    free(text);
     return ranks_settle(code, NULL);
 }
 

@@ -31,7 +31,7 @@ static unsigned char byte_at(size_t place) { return (unsigned char)(place * 2654
 static int owner_of(size_t place, int ranks) { return (int)(place / 3 * 40503u % 65536u) % ranks; }
 
 static void check_count(int ranks, size_t count) {
-    attn_context *contexts[MOST_RANKS];
+    attn_context *contexts[MOST_RANKS] = {NULL};
     attn_exchange *exchanges[MOST_RANKS];
     rank_thread threads[MOST_RANKS];
     pthread_t ids[MOST_RANKS];

@@ -15,6 +15,9 @@ compare tag "0r2t 0r7t 1r1t 2r1t 4r2t" tag tag.conllu --dev tag.conllu --steps 1
 compare classify "0r7t 2r2t" classify classify.tsv --steps 12 --config shards.json
 compare lm "0r2t 4r1t" lm lm.txt --steps 8
 compare seq2seq "0r7t 2r1t" seq2seq seq2seq.tsv --steps 10 --config shards.json
+# Defaults that follow from the number of examples: every rank has to find them itself.
+awk 'BEGIN { for (i = 0; i < 20100; i++) print "ab" i "c\tc" i "ba" }' >many.tsv
+compare "many examples" "2r1t" seq2seq many.tsv --dev seq2seq.tsv --steps 2
 compare vectors "4r1t" tag rows.csv --input vectors --steps 12
 echo '{"training": {"accumulate": 3}, "output": {"members": 2}}' >ensemble.json
 compare "an ensemble, accumulated" "0r7t 4r1t" tag tag.conllu --steps 8 --config ensemble.json

@@ -66,6 +66,9 @@ ATTN_API int attn_config_count(void);
 ATTN_API const char *attn_config_name(int index);
 ATTN_API const char *attn_config_help(int index);
 ATTN_API const char *attn_config_choice(int index, int choice);
+/* 1 if the value with this index was set, 0 if it is a default (or index is out of range). Defaults may still
+ * change: some follow from the training data. */
+ATTN_API int attn_config_given(const attn_config *config, int index);
 
 ATTN_END_DECLS
 

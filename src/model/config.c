@@ -305,6 +305,10 @@ const char *attn_config_get(attn_config *config, const char *name) {
     return config->text;
 }
 
+int attn_config_given(const attn_config *config, int index) {
+    return config && index >= 0 && index < attn_config_count() && config->given[index];
+}
+
 /* ---- JSON ---- */
 
 static attn_status append(attn_config *config, int64_t *used, const char *text) {
