@@ -67,10 +67,15 @@ typedef struct attn_optimizer_options {
     double floor;        /* 0 .. 1 */
     double average;      /* a moving average of the parameters is kept, and decays by this in every step,
                             as 0.999; 0: none. It starts as the parameters are before the first step */
+    int lazy_rows;       /* ADAMW; not 0: rows of embedding tables that no batch of a step came to are left
+                            alone. Steps that a row has missed are made up for, all at once, when a batch comes
+                            to it again or attn_optimizer_settle is called: its moments decay as they would
+                            have, and it moves as far as they would have taken it, at the learning rate of
+                            the later step. So a step costs what the rows cost that it comes to */
 } attn_optimizer_options;
 
 /* ADAMW, learning rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8, decay 0.01, no
- * momentum, no clipping, accumulate 1, constant, no average. */
+ * momentum, no clipping, accumulate 1, constant, no average, no lazy rows. */
 ATTN_API void attn_optimizer_options_init(attn_optimizer_options *options);
 
 /* What the learning rate is multiplied by in that step (from 0 on). A pure
@@ -101,7 +106,11 @@ ATTN_API double attn_optimizer_learning_rate(const attn_optimizer *optimizer); /
 ATTN_API double attn_optimizer_gradient_norm(const attn_optimizer *optimizer); /* of the last step: over all
                                                        gradients, divided by `accumulate`, not yet clipped */
 
-/* Exchanges the parameters with their averages, and at the next call back.
+/* With lazy_rows: all rows make up for the steps that they have missed. To be called before the parameters
+ * are evaluated or saved as a result. Without lazy_rows, and while the averages are in, it does nothing. */
+ATTN_API attn_status attn_optimizer_settle(attn_optimizer *optimizer);
+
+/* Exchanges the parameters with their averages, and at the next call back. Settles before.
  * Between the two attn_optimizer_step refuses to work. Errors: INVALID_ARGUMENT
  * (there is no average). */
 ATTN_API attn_status attn_optimizer_swap_average(attn_optimizer *optimizer);
@@ -109,7 +118,7 @@ ATTN_API attn_status attn_optimizer_swap_average(attn_optimizer *optimizer);
 /* The state, to be saved and restored: everything but the number of steps, as
  * tensors that can be written to, on the host (data NULL where the state is not in
  * the host's memory, as on a device). Their names are the parameter's name and
- * ".momentum" (SGD), ".moment1", ".moment2" and ".steps" (ADAMW), ".average". An
+ * ".momentum" (SGD), ".moment1", ".moment2" and ".steps" (ADAMW), ".row_steps" (lazy rows), ".average". An
  * optimiser made of the same parameters and options, given all of it and the
  * number of steps, goes on with the same bits. state fails with
  * INVALID_ARGUMENT if index is out of range; name may be NULL. */

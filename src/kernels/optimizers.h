@@ -19,4 +19,12 @@ typedef struct at_adamw {
     float epsilon;
 } at_adamw;
 
+/* Steps of AdamW without a gradient, all at once (lazy rows). */
+typedef struct at_adamw_late {
+    float slide, epsilon; /* p -= slide * m / (sqrt(v) + epsilon) */
+    float decay1, decay2; /* of the moments */
+    float keep_average;   /* of the distance between average and p */
+    float lag;            /* average += lag * m / (sqrt(v) + epsilon) */
+} at_adamw_late;
+
 #endif

@@ -143,6 +143,8 @@ typedef struct at_row_kernels {
     double (*sum_of_squares)(int64_t count, const float *x);
     void (*adamw)(int64_t count, const at_adamw *step, const float *gradient, float *value, float *moment1,
                   float *moment2);
+    void (*adamw_late)(int64_t count, const at_adamw_late *late, float *value, float *moment1, float *moment2,
+                       float *average); /* average NULL: none */
     void (*sgd)(int64_t count, const at_sgd *step, const float *gradient, float *value,
                 float *momentum); /* momentum NULL: none */
     /* average += rest * (value - average) */

@@ -553,6 +553,7 @@ void at_config_optimizer(const at_training_values *values, int64_t steps, attn_o
     /* The average must have forgotten how the weights began when the steps are done. */
     double longest = steps > 20 ? 1.0 - 20.0 / (double)steps : 0;
     options->average = values->average < longest ? values->average : longest;
+    options->lazy_rows = values->lazy_rows && !values->decay_all;
 }
 
 void at_config_reader(const at_config *values, attn_reader_options *options) {

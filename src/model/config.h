@@ -36,7 +36,7 @@ typedef struct at_encoder_values {
 } at_encoder_values;
 
 typedef struct at_training_values {
-    int optimizer, nesterov, schedule, decay_all;
+    int optimizer, nesterov, schedule, decay_all, lazy_rows;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
     int64_t accumulate, batch_units, shards, examples, epochs, least_steps, steps, patience, evaluations,
         seed;

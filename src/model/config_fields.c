@@ -158,6 +158,8 @@ static const at_field training_fields[] = {
               "part of the learning rate that is left at the end"),
     AT_NUMBER("training.average", at_training_values, average, 0, 0.999999, "0.99",
               "decay of the averaged weights; 0: none"),
+    AT_SWITCH("training.lazy_rows", at_training_values, lazy_rows, "true",
+              "rows of embedding tables that a step does not come to wait (adamw without decay_all)"),
     AT_INTEGER("training.accumulate", at_training_values, accumulate, 1, 1e6, "1", "batches a step"),
     AT_INTEGER("training.batch_units", at_training_values, batch_units, 1, 1e9, "400", "rows a batch, about"),
     AT_INTEGER("training.shards", at_training_values, shards, 0, 1e6, "0",
@@ -188,4 +190,4 @@ static const at_flag training_flags[] = {
      "what the best model is chosen by: accuracy, roc_auc, macro_f1, log_loss, ..."},
     {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
 };
-const at_fields at_training_fields = {training_fields, 26, sizeof(at_training_values), training_flags, 7};
+const at_fields at_training_fields = {training_fields, 27, sizeof(at_training_values), training_flags, 7};

@@ -396,26 +396,43 @@ typedef struct at_update { /* of one parameter; gradient NULL: 0 */
     const float *gradient;
     float *value, *momentum, *moment1, *moment2, *average;
     int frozen; /* left alone */
+    /* Lazy rows of AdamW: row_steps[row] is the step that a row was last changed in (NULL: not lazy), `steps`
+     * how many were done; of the rows of `columns` numbers only those whose bit is set in `written` (host;
+     * NULL: all) have a gradient, and only they are changed. */
+    float *row_steps;
+    const uint64_t *written;
+    int64_t columns;
+    double steps;
     union {
         at_adamw adamw;
         at_sgd sgd;
     } step;
 } at_update;
 
+/* With x = m / sqrt(v) of its last step, a lazy row has to move by slide * x, and its average then is lag * x
+ * behind what it would be had it followed at once. */
+typedef struct at_missed {
+    double slide, lag;
+} at_missed;
+
 typedef struct at_update_piece {
     int64_t update, first, count;
 } at_update_piece;
 
-/* The numbers of all parameters, cut into pieces and these into tasks. All arrays are host. */
+/* The numbers of all parameters, cut into pieces (of lazy rows: of whole rows) and these into tasks. All
+ * arrays are host. */
 typedef struct at_update_call {
     const at_update *updates;
     const at_update_piece *pieces;
     const int64_t *task; /* task t has the pieces task[t] .. task[t + 1] - 1 */
     int64_t tasks, numbers;
-    double *squares;    /* norm: the sum of the squares of each piece's gradient, or 0 */
-    int adamw;          /* step: else SGD */
-    int starts_average; /* step: the average begins as the value; swap: it becomes it, and no more */
-    float average_rest; /* average += rest * (value - average) */
+    double *squares;         /* norm: the sum of the squares of each piece's gradient, or 0 */
+    int adamw;               /* step: else SGD */
+    int starts_average;      /* step: the average begins as the value; swap: it becomes it, and no more */
+    float average_rest;      /* average += rest * (value - average) */
+    const at_missed *missed; /* lazy rows: by the step of their last change */
+    int64_t reach;           /* steps after that in which they would have moved */
+    int late_only; /* step: lazy rows make up for the steps that they missed, and nothing else is done */
 } at_update_call;
 
 #endif

@@ -1,6 +1,9 @@
 /* update.c: what an optimiser does to the numbers of all parameters at once: the sums
  * of squares that their norm is made of, the step, and the exchange with the averages.
  *
+ * Of a table whose rows are lazy only the rows with a gradient are read and written: most batches come to a
+ * few percent of an embedding table, and a pass over all of it would be a large part of a step.
+ *
  * The caller has cut the numbers into pieces and tasks, by the parameters' sizes
  * alone, so each is one loop over tasks, however many parameters there are.
  */
@@ -21,6 +24,20 @@ static attn_status run_all(attn_context *context, const at_update_call *call, do
     return ATTN_OK;
 }
 
+static int is_written(const at_update *u, int64_t row) {
+    return !u->written || (u->written[row / 64] >> (row % 64) & 1);
+}
+
+static double squares_of(const at_row_kernels *kernels, const at_update *u, const at_update_piece *piece) {
+    const float *gradient = u->gradient + piece->first;
+    if (!u->row_steps) return kernels->sum_of_squares(piece->count, gradient);
+    double sum = 0;
+    int64_t row = piece->first / u->columns, rows = piece->count / u->columns;
+    for (int64_t r = 0; r < rows; r++)
+        if (is_written(u, row + r)) sum += kernels->sum_of_squares(u->columns, gradient + r * u->columns);
+    return sum;
+}
+
 static void square_task(void *argument, int64_t task, int worker) {
     const update_run *run = argument;
     const at_update_call *call = run->call;
@@ -28,9 +45,7 @@ static void square_task(void *argument, int64_t task, int worker) {
     for (int64_t i = call->task[task]; i < call->task[task + 1]; i++) {
         const at_update_piece *piece = &call->pieces[i];
         const at_update *u = &call->updates[piece->update];
-        const float *gradient = u->frozen ? NULL : u->gradient;
-        call->squares[i] =
-            gradient ? run->row_kernels->sum_of_squares(piece->count, gradient + piece->first) : 0.0;
+        call->squares[i] = u->frozen || !u->gradient ? 0.0 : squares_of(run->row_kernels, u, piece);
     }
 }
 
@@ -40,6 +55,61 @@ attn_status at_cpu_gradient_squares(attn_context *context, const at_update_call 
 
 static float *from(float *numbers, int64_t first) { return numbers ? numbers + first : NULL; }
 
+/* `count` numbers from `first` on. */
+static void step_numbers(const update_run *run, const at_update *u, int64_t first, int64_t count) {
+    const at_update_call *call = run->call;
+    const at_row_kernels *kernels = run->row_kernels;
+    const float *gradient = u->gradient ? u->gradient + first : NULL;
+    float *value = u->value + first;
+    if (call->adamw) {
+        kernels->adamw(count, &u->step.adamw, gradient, value, u->moment1 + first, u->moment2 + first);
+    } else {
+        kernels->sgd(count, &u->step.sgd, gradient, value, from(u->momentum, first));
+    }
+    if (u->average) kernels->move_average(count, call->average_rest, value, u->average + first);
+}
+
+/* base^exponent by squaring: the same bits everywhere. */
+static double power(double base, int64_t exponent) {
+    double result = 1;
+    for (; exponent > 0; exponent /= 2, base *= base)
+        if (exponent % 2) result *= base;
+    return result;
+}
+
+/* The steps without a gradient that a row has missed. */
+static void make_up(const update_run *run, const at_update *u, int64_t row) {
+    const at_update_call *call = run->call;
+    const at_adamw *step = &u->step.adamw;
+    int64_t last = (int64_t)u->row_steps[row], missed = (int64_t)u->steps - last, first = row * u->columns;
+    if (missed < 1) return;
+    const at_missed *since = &call->missed[last];
+    double keep = 1 - (double)call->average_rest;
+    at_adamw_late late = {
+        .slide = (float)since->slide,
+        .epsilon = step->epsilon / step->root,
+        .decay1 = (float)power(step->beta1, missed),
+        .decay2 = (float)power(step->beta2, missed),
+        .keep_average = (float)power(keep, missed),
+        .lag = (float)(since->lag * power(keep, missed > call->reach ? missed - call->reach : 0))};
+    run->row_kernels->adamw_late(u->columns, &late, u->value + first, u->moment1 + first, u->moment2 + first,
+                                 from(u->average, first));
+    u->row_steps[row] = (float)u->steps;
+}
+
+static void step_rows(const update_run *run, const at_update *u, const at_update_piece *piece) {
+    int64_t row = piece->first / u->columns, rows = piece->count / u->columns;
+    for (int64_t r = row; r < row + rows; r++) {
+        if (run->call->late_only) {
+            make_up(run, u, r);
+        } else if (u->gradient && is_written(u, r)) {
+            make_up(run, u, r);
+            step_numbers(run, u, r * u->columns, u->columns);
+            u->row_steps[r] = (float)(u->steps + 1);
+        }
+    }
+}
+
 static void step_task(void *argument, int64_t task, int worker) {
     const update_run *run = argument;
     const at_update_call *call = run->call;
@@ -47,18 +117,14 @@ static void step_task(void *argument, int64_t task, int worker) {
     for (int64_t i = call->task[task]; i < call->task[task + 1]; i++) {
         const at_update_piece *piece = &call->pieces[i];
         const at_update *u = &call->updates[piece->update];
-        if (u->frozen) continue;
-        const float *gradient = u->gradient ? u->gradient + piece->first : NULL;
-        float *value = u->value + piece->first, *average = from(u->average, piece->first);
-        if (average && call->starts_average) memcpy(average, value, (size_t)piece->count * sizeof(float));
-        if (call->adamw) {
-            run->row_kernels->adamw(piece->count, &u->step.adamw, gradient, value, u->moment1 + piece->first,
-                                    u->moment2 + piece->first);
+        if (u->frozen || (call->late_only && !u->row_steps)) continue;
+        if (u->average && call->starts_average && !call->late_only)
+            memcpy(u->average + piece->first, u->value + piece->first, (size_t)piece->count * sizeof(float));
+        if (u->row_steps) {
+            step_rows(run, u, piece);
         } else {
-            run->row_kernels->sgd(piece->count, &u->step.sgd, gradient, value,
-                                  from(u->momentum, piece->first));
+            step_numbers(run, u, piece->first, piece->count);
         }
-        if (average) run->row_kernels->move_average(piece->count, call->average_rest, value, average);
     }
 }
 

@@ -20,9 +20,10 @@
 
 enum { PIECE_NUMBERS = 16384 };
 
-typedef enum state_kind { MOMENTUM, MOMENT1, MOMENT2, STEPS, AVERAGE, STATE_KINDS } state_kind;
+typedef enum state_kind { MOMENTUM, MOMENT1, MOMENT2, STEPS, ROW_STEPS, AVERAGE, STATE_KINDS } state_kind;
 
-static const char *const suffixes[STATE_KINDS] = {".momentum", ".moment1", ".moment2", ".steps", ".average"};
+static const char *const suffixes[STATE_KINDS] = {".momentum", ".moment1",   ".moment2",
+                                                  ".steps",    ".row_steps", ".average"};
 
 /* What is kept for one parameter; memory NULL: nothing. */
 typedef struct entry {
@@ -39,8 +40,7 @@ struct attn_optimizer {
     attn_allocator allocator, numbers_allocator;
     attn_optimizer_options options;
     const at_backend *backend;
-    int kept[STATE_KINDS]; /* whether this optimiser has it */
-    int kinds;             /* how many it has */
+    int kept[STATE_KINDS]; /* whether this optimiser has it; ROW_STEPS: of embedding tables alone */
     int64_t steps;
     double norm;
     int swapped;        /* the averages are in the parameters */
@@ -50,12 +50,16 @@ struct attn_optimizer {
     int stale; /* some entry has state that the lists below lack */
     unsigned char *lists;
     int64_t *listed, listed_count; /* the entries that have state */
+    int64_t states;                /* tensors of them all */
     at_update_piece *pieces;
     int64_t piece_count;
     int64_t *task; /* task t has the pieces task[t] .. task[t + 1] - 1 */
     int64_t tasks;
     int64_t numbers;
     double *square; /* the sum of squares of each piece */
+
+    at_missed *missed;                        /* lazy rows: for the steps 0 .. missed_steps */
+    int64_t missed_steps, missed_room, reach; /* reach: steps after which nothing is left of a moment */
 };
 
 void attn_optimizer_options_init(attn_optimizer_options *options) {
@@ -69,6 +73,11 @@ void attn_optimizer_options_init(attn_optimizer_options *options) {
     options->epsilon = 1e-8;
     options->weight_decay = 0.01;
     options->accumulate = 1;
+}
+
+/* Without a gradient a step of AdamW moves a number by so much of the step before. */
+static double slowing(const attn_optimizer_options *options) {
+    return options->beta2 > 0.0 ? options->beta1 / sqrt(options->beta2) : INFINITY;
 }
 
 /* ---- making one ---- */
@@ -102,6 +111,9 @@ static attn_status check_options(attn_context *context, const attn_optimizer_opt
     }
     if (o->nesterov && o->momentum == 0.0)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: nesterov needs a momentum");
+    if (o->lazy_rows && o->kind == ATTN_ADAMW && o->decay_all && o->weight_decay > 0.0)
+        return at_fail(context, ATTN_UNSUPPORTED,
+                       "optimizer: lazy_rows with decay_all: rows that wait do not decay");
     if (o->accumulate < 1)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "optimizer: accumulate is %" PRId64 ", but must be at least 1", o->accumulate);
@@ -127,6 +139,10 @@ static void release_state(attn_optimizer *o, entry *e) {
     e->memory = e->numbers = NULL;
 }
 
+static int keeps(const attn_optimizer *o, const entry *e, int kind) {
+    return o->kept[kind] && (kind != ROW_STEPS || e->parameter->kind == ATTN_PARAMETER_EMBEDDING);
+}
+
 /* Makes the state of one parameter: all 0, the average a copy of the value. */
 static int make_state(attn_optimizer *o, entry *e) {
     const attn_parameter *p = e->parameter;
@@ -135,9 +151,10 @@ static int make_state(attn_optimizer *o, entry *e) {
     at_layout host = {0}, numbers = {0};
     size_t state_at[STATE_KINDS] = {0}, name_at[STATE_KINDS] = {0};
     for (int k = 0; k < STATE_KINDS; k++) {
-        if (!o->kept[k]) continue;
-        state_at[k] = k == STEPS ? at_layout_add(&host, 1, sizeof(float))
-                                 : at_layout_add(&numbers, p->count, sizeof(float));
+        if (!keeps(o, e, k)) continue;
+        state_at[k] = k == STEPS
+                          ? at_layout_add(&host, 1, sizeof(float))
+                          : at_layout_add(&numbers, k == ROW_STEPS ? p->rows : p->count, sizeof(float));
         name_at[k] = at_layout_add(&host, (int64_t)(length + strlen(suffixes[k])), 1);
     }
     e->memory = host.overflow ? NULL : take(o, host.bytes);
@@ -154,7 +171,7 @@ static int make_state(attn_optimizer *o, entry *e) {
     }
     if (host.bytes) memset(e->memory, 0, host.bytes);
     for (int k = 0; k < STATE_KINDS; k++) {
-        if (!o->kept[k]) continue;
+        if (!keeps(o, e, k)) continue;
         e->state[k] = (float *)(void *)((k == STEPS ? e->memory : e->numbers) + state_at[k]);
         e->name[k] = (char *)(e->memory + name_at[k]);
         memcpy(e->name[k], p->name, length - 1);
@@ -164,13 +181,21 @@ static int make_state(attn_optimizer *o, entry *e) {
     return 1;
 }
 
+/* Numbers of a piece: of lazy rows whole rows. */
+static int64_t piece_of(const entry *e) {
+    int64_t columns = e->parameter->columns;
+    if (!e->state[ROW_STEPS]) return PIECE_NUMBERS;
+    return columns < PIECE_NUMBERS ? PIECE_NUMBERS / columns * columns : columns;
+}
+
 /* The pieces and tasks of all entries that have state. */
 static int make_lists(attn_optimizer *o) {
     int64_t listed = 0, pieces = 0;
     for (int64_t i = 0; i < o->count; i++) {
         if (!o->entries[i].memory) continue;
         listed++;
-        pieces += (o->entries[i].parameter->count + PIECE_NUMBERS - 1) / PIECE_NUMBERS;
+        int64_t most = piece_of(&o->entries[i]);
+        pieces += (o->entries[i].parameter->count + most - 1) / most;
     }
     at_layout layout = {0};
     size_t listed_at = at_layout_add(&layout, listed, sizeof *o->listed);
@@ -185,15 +210,16 @@ static int make_lists(attn_optimizer *o) {
     o->pieces = (at_update_piece *)(void *)(lists + pieces_at);
     o->task = (int64_t *)(void *)(lists + tasks_at);
     o->square = (double *)(void *)(lists + square_at);
-    o->listed_count = o->piece_count = o->tasks = o->numbers = 0;
+    o->listed_count = o->piece_count = o->tasks = o->numbers = o->states = 0;
     int64_t filled = PIECE_NUMBERS; /* of the last task: a piece that finds it full opens the next */
     for (int64_t i = 0; i < o->count; i++) {
         if (!o->entries[i].memory) continue;
         o->listed[o->listed_count++] = i;
-        int64_t count = o->entries[i].parameter->count;
+        for (int k = 0; k < STATE_KINDS; k++) o->states += o->entries[i].state[k] != NULL;
+        int64_t count = o->entries[i].parameter->count, most = piece_of(&o->entries[i]);
         o->numbers += count;
-        for (int64_t first = 0; first < count; first += PIECE_NUMBERS) {
-            at_update_piece made = {i, first, count - first < PIECE_NUMBERS ? count - first : PIECE_NUMBERS};
+        for (int64_t first = 0; first < count; first += most) {
+            at_update_piece made = {i, first, count - first < most ? count - first : most};
             if (filled + made.count > PIECE_NUMBERS) {
                 o->task[o->tasks++] = o->piece_count;
                 filled = 0;
@@ -266,8 +292,10 @@ attn_status attn_optimizer_create(attn_parameters *parameters, const attn_optimi
     o->numbers_allocator = o->backend->memory.allocator(context);
     o->kept[MOMENTUM] = options->kind == ATTN_SGD && options->momentum > 0.0;
     o->kept[MOMENT1] = o->kept[MOMENT2] = o->kept[STEPS] = options->kind == ATTN_ADAMW;
+    o->kept[ROW_STEPS] = options->kind == ATTN_ADAMW && options->lazy_rows && slowing(options) < 0.99;
+    o->missed_steps = -1;
+    o->reach = slowing(options) > 0.0 ? (int64_t)(log(1e-9) / log(slowing(options))) + 1 : 1;
     o->kept[AVERAGE] = options->average > 0.0;
-    for (int k = 0; k < STATE_KINDS; k++) o->kinds += o->kept[k];
     status = follow_parameters(o);
     if (status != ATTN_OK) {
         attn_optimizer_destroy(o);
@@ -284,6 +312,7 @@ void attn_optimizer_destroy(attn_optimizer *optimizer) {
     give(optimizer, optimizer->entries);
     give(optimizer, optimizer->updates);
     give(optimizer, optimizer->lists);
+    give(optimizer, optimizer->missed);
     allocator.release(allocator.user, optimizer);
 }
 
@@ -305,6 +334,10 @@ static at_update_call call_of(attn_optimizer *o) {
         u->moment2 = e->state[MOMENT2];
         u->average = e->state[AVERAGE];
         u->frozen = e->parameter->frozen;
+        u->row_steps = e->state[ROW_STEPS];
+        u->written = e->parameter->gradient.written;
+        u->columns = e->parameter->columns;
+        u->steps = e->state[STEPS] ? (double)e->state[STEPS][0] : 0;
     }
     at_update_call call = {.updates = o->updates,
                            .pieces = o->pieces,
@@ -314,7 +347,9 @@ static at_update_call call_of(attn_optimizer *o) {
                            .squares = o->square,
                            .adamw = o->options.kind == ATTN_ADAMW,
                            .starts_average = o->steps == 0,
-                           .average_rest = (float)(1.0 - o->options.average)};
+                           .average_rest = (float)(1.0 - o->options.average),
+                           .missed = o->missed,
+                           .reach = o->reach};
     return call;
 }
 
@@ -353,6 +388,48 @@ static attn_status find_norm(attn_optimizer *o, const at_update_call *call, doub
         if (status != ATTN_OK) return status;
     }
     *norm = sqrt(square) / (double)o->options.accumulate;
+    return ATTN_OK;
+}
+
+static double pace_of(const attn_optimizer_options *options, int64_t t) {
+    return options->learning_rate * at_schedule_factor(options, t - 1) /
+           (1.0 - pow(options->beta1, (double)t)) * sqrt(1.0 - pow(options->beta2, (double)t));
+}
+
+/* What a row that waits since step s, and had x = m / sqrt(v) then, has missed: step u would have moved it by
+ * x * slowing^(u - s) * pace(u), up to u = s + reach; after that nothing is left of m. The average follows at
+ * `keep` a step: it lags behind the row by x times what at_missed.lag says. */
+static void miss_step(attn_optimizer *o, int64_t step) {
+    const double ratio = slowing(&o->options), keep = o->options.average, pace = pace_of(&o->options, step);
+    double moved = pace, kept = 1.0;
+    for (int64_t s = step - 1; s >= 0 && s >= step - o->reach; s--) {
+        at_missed *since = &o->missed[s];
+        moved *= ratio;
+        since->lag = keep * (since->lag + moved * (1.0 - kept));
+        since->slide += moved;
+        kept *= keep;
+    }
+    o->missed[step] = (at_missed){0.0, 0.0};
+}
+
+/* Step by step, so that a run that is resumed has the same bits. */
+static attn_status follow_missed(attn_optimizer *o) {
+    const int64_t now = o->steps;
+    if (!o->kept[ROW_STEPS]) return ATTN_OK;
+    if (now >= o->missed_room) {
+        int64_t room = 2 * now + 1024;
+        at_missed *missed = take(o, (size_t)room * sizeof *missed);
+        if (!missed) return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for lazy rows");
+        if (o->missed) memcpy(missed, o->missed, (size_t)o->missed_room * sizeof *missed);
+        give(o, o->missed);
+        o->missed = missed;
+        o->missed_room = room;
+    }
+    if (o->missed_steps < 0 || o->missed_steps > now) {
+        o->missed[0] = (at_missed){0.0, 0.0};
+        o->missed_steps = 0;
+    }
+    while (o->missed_steps < now) miss_step(o, ++o->missed_steps);
     return ATTN_OK;
 }
 
@@ -401,6 +478,7 @@ attn_status attn_optimizer_step(attn_optimizer *optimizer) {
                        "optimizer: the parameters hold their averages; swap them back before a step");
     double norm;
     attn_status status = follow_parameters(o);
+    if (status == ATTN_OK) status = follow_missed(o);
     if (status != ATTN_OK) return status;
     at_update_call call = call_of(o);
     status = find_norm(o, &call, &norm);
@@ -436,12 +514,30 @@ double attn_optimizer_gradient_norm(const attn_optimizer *optimizer) {
 
 /* ---- the average, and the state ---- */
 
+attn_status attn_optimizer_settle(attn_optimizer *optimizer) {
+    if (!optimizer) return ATTN_INVALID_ARGUMENT;
+    if (!optimizer->kept[ROW_STEPS] || optimizer->swapped || optimizer->steps == 0) return ATTN_OK;
+    attn_status status = follow_missed(optimizer);
+    if (status != ATTN_OK) return status;
+    at_update_call call = call_of(optimizer);
+    call.late_only = 1;
+    prepare_step(optimizer, 1.0);
+    status = optimizer->backend->run.update(optimizer->context, &call);
+    for (int64_t i = 0; i < optimizer->listed_count && status == ATTN_OK; i++) {
+        const entry *e = &optimizer->entries[optimizer->listed[i]];
+        if (e->state[ROW_STEPS]) attn_parameter_changed(e->parameter);
+    }
+    return status;
+}
+
 attn_status attn_optimizer_swap_average(attn_optimizer *optimizer) {
     if (!optimizer) return ATTN_INVALID_ARGUMENT;
     if (!optimizer->kept[AVERAGE])
         return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: it keeps no average");
+    attn_status status = attn_optimizer_settle(optimizer);
+    if (status != ATTN_OK) return status;
     at_update_call call = call_of(optimizer);
-    attn_status status = optimizer->backend->run.swap_average(optimizer->context, &call);
+    status = optimizer->backend->run.swap_average(optimizer->context, &call);
     if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < optimizer->listed_count; i++) {
         attn_parameter_changed(optimizer->entries[optimizer->listed[i]].parameter);
@@ -451,7 +547,7 @@ attn_status attn_optimizer_swap_average(attn_optimizer *optimizer) {
 }
 
 int64_t attn_optimizer_state_count(const attn_optimizer *optimizer) {
-    return optimizer ? optimizer->listed_count * optimizer->kinds : 0;
+    return optimizer ? optimizer->states : 0;
 }
 
 /* The entry and the kind of state `index`; NULL with the error set. */
@@ -463,9 +559,11 @@ static const entry *find_state(attn_optimizer *o, int64_t index, int *kind) {
                 index, count);
         return NULL;
     }
-    int64_t place = index % o->kinds;
-    while (!o->kept[*kind] || place-- > 0) (*kind)++;
-    return &o->entries[o->listed[index / o->kinds]];
+    const entry *e = &o->entries[o->listed[0]];
+    for (int64_t i = 0; index >= 0; e = &o->entries[o->listed[++i]])
+        for (*kind = 0; *kind < STATE_KINDS; (*kind)++)
+            if (e->state[*kind] && index-- == 0) return e;
+    return NULL;
 }
 
 attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const char **name,
@@ -475,11 +573,12 @@ attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const
     if (!tensor) return at_fail(optimizer->context, ATTN_INVALID_ARGUMENT, "optimizer: tensor is NULL");
     const entry *e = find_state(optimizer, index, &k);
     if (!e) return ATTN_INVALID_ARGUMENT;
-    const int64_t one = 1;
+    const int64_t one = 1, rows = e->parameter->rows;
     if (name) *name = e->name[k];
     float *state = optimizer->backend->memory.on_host ? e->state[k] : NULL;
-    *tensor = k == STEPS ? attn_tensor_view(e->state[k], 1, &one)
-                         : attn_tensor_view(state, e->parameter->rank, e->parameter->shape);
+    *tensor = k == STEPS       ? attn_tensor_view(e->state[k], 1, &one)
+              : k == ROW_STEPS ? attn_tensor_view(state, 1, &rows)
+                               : attn_tensor_view(state, e->parameter->rank, e->parameter->shape);
     return ATTN_OK;
 }
 
@@ -492,7 +591,7 @@ attn_status at_optimizer_host_read(attn_optimizer *optimizer, int64_t index, flo
         numbers[0] = e->state[k][0];
         return ATTN_OK;
     }
-    int64_t count = e->parameter->count;
+    int64_t count = k == ROW_STEPS ? e->parameter->rows : e->parameter->count;
     return at_host_read(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
 }
 
@@ -504,7 +603,7 @@ attn_status at_optimizer_host_write(attn_optimizer *optimizer, int64_t index, co
         e->state[k][0] = numbers[0];
         return ATTN_OK;
     }
-    int64_t count = e->parameter->count;
+    int64_t count = k == ROW_STEPS ? e->parameter->rows : e->parameter->count;
     return at_host_write(optimizer->context, at_view_of(e->state[k], 1, count, count), numbers);
 }
 

@@ -277,7 +277,8 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
 static attn_status swap_average(attn_trainer *trainer) {
     attn_status status = ATTN_OK;
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;)
-        if (c->averaged) status = attn_optimizer_swap_average(c->optimizer);
+        status =
+            c->averaged ? attn_optimizer_swap_average(c->optimizer) : attn_optimizer_settle(c->optimizer);
     return status;
 }
 

@@ -58,6 +58,27 @@ static void adamw(int64_t count, const at_adamw *step, const float *gradient, fl
     }
 }
 
+VEC_INLINE void adamw_late_run(int64_t count, at_adamw_late s, float *restrict value, float *restrict moment1,
+                               float *restrict moment2, float *restrict average) {
+    for (int64_t i = 0; i < count; i++) {
+        float m = moment1[i], v = moment2[i];
+        float x = m / (sqrtf(v) + s.epsilon), moved = value[i] - s.slide * x;
+        value[i] = moved;
+        moment1[i] = normal_or_zero(s.decay1 * m);
+        moment2[i] = normal_or_zero(s.decay2 * v);
+        if (average) average[i] = moved + s.keep_average * (average[i] - moved) + s.lag * x;
+    }
+}
+
+static void adamw_late(int64_t count, const at_adamw_late *late, float *value, float *moment1, float *moment2,
+                       float *average) {
+    if (average) {
+        adamw_late_run(count, *late, value, moment1, moment2, average);
+    } else {
+        adamw_late_run(count, *late, value, moment1, moment2, NULL);
+    }
+}
+
 VEC_INLINE void sgd_run(int64_t count, at_sgd s, const float *restrict gradient, float *restrict value,
                         float *restrict momentum) {
     for (int64_t i = 0; i < count; i++) {
