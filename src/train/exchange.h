@@ -7,9 +7,11 @@
 #ifndef AT_TRAIN_EXCHANGE_H
 #define AT_TRAIN_EXCHANGE_H
 
+#include <stdatomic.h>
+
 #include <attn/exchange.h>
 
-enum { AT_EXCHANGE_VERSION = 1, AT_EXCHANGE_TEXT = 384 };
+enum { AT_EXCHANGE_VERSION = 2, AT_EXCHANGE_TEXT = 384 };
 
 /* All calls but end and close return 0, or something else with the reason in text[AT_EXCHANGE_TEXT]. At any
  * moment at most one thread of a rank calls. Collective calls block until they are done. */
@@ -17,6 +19,8 @@ typedef struct at_exchange_calls {
     int version; /* before the call of the module: what the library wants; after: what it got */
     void *user;
     int rank, ranks; /* before: ranks as the launcher says */
+    const atomic_int
+        *computing; /* before: not 0 while this rank computes, and a wait has to leave it the core */
     int (*broadcast)(void *user, int from, void *bytes, size_t count, char *text);
     int (*share)(void *user, const void *bytes, size_t count, void *all, char *text); /* allgather */
     /* To rank r the bytes from_here[r] .. + sent[r] - 1 of `send`, from it those to_here[r] .. + got[r] - 1
@@ -35,10 +39,11 @@ typedef int at_exchange_join(at_exchange_calls *calls, char *text);
 struct attn_exchange {
     attn_context *context;
     at_exchange_calls calls;
-    void *library;  /* of dlopen; NULL: none */
-    double seconds; /* spent in calls */
-    int64_t sent;   /* bytes */
-    int apart;      /* this rank may have failed where the others did not */
+    void *library;        /* of dlopen; NULL: none */
+    double seconds;       /* spent in calls */
+    int64_t sent;         /* bytes */
+    atomic_int computing; /* see at_exchange_calls */
+    int apart;            /* this rank may have failed where the others did not */
 };
 
 /* The call of a module failed: SYSTEM_ERROR with its text. */

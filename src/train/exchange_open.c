@@ -94,6 +94,7 @@ static attn_status join(attn_exchange *exchange, const char *path, int launched)
     char text[AT_EXCHANGE_TEXT] = "";
     exchange->calls.version = AT_EXCHANGE_VERSION;
     exchange->calls.ranks = launched;
+    exchange->calls.computing = &exchange->computing;
     if (module(&exchange->calls, text)) return at_fail(context, ATTN_SYSTEM_ERROR, "%s: %s", path, text);
     if (exchange->calls.version == AT_EXCHANGE_VERSION) return ATTN_OK;
     return at_fail(context, ATTN_SYSTEM_ERROR,

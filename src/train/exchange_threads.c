@@ -179,8 +179,18 @@ attn_status at_exchange_threads(attn_context *const *contexts, int ranks, attn_e
         }
         *s = (seat){h, r};
         made->context = contexts[r];
-        made->calls = (at_exchange_calls){
-            AT_EXCHANGE_VERSION, s, r, ranks, broadcast, share, trade, sum, barrier, end, leave};
+        made->calls = (at_exchange_calls){AT_EXCHANGE_VERSION,
+                                          s,
+                                          r,
+                                          ranks,
+                                          &made->computing,
+                                          broadcast,
+                                          share,
+                                          trade,
+                                          sum,
+                                          barrier,
+                                          end,
+                                          leave};
         exchanges[r] = made;
     }
     return ATTN_OK;

@@ -258,6 +258,7 @@ attn_status at_reduce_begin(at_reduce *reduce, int64_t shards, at_gradients *con
     memset(reduce->ready, 0, (size_t)reduce->bucket_count);
     reduce->nodes = nodes;
     reduce->sent = 0;
+    atomic_store(&reduce->exchange->computing, 1);
     reduce->done = 0;
     pthread_mutex_unlock(&reduce->mutex);
     return ATTN_OK;
@@ -274,6 +275,7 @@ void at_reduce_ready(at_reduce *reduce, int bucket) {
 attn_status at_reduce_wait(at_reduce *reduce) {
     if (reduce->ranks == 1) return ATTN_OK;
     double began = at_seconds();
+    atomic_store(&reduce->exchange->computing, 0);
     pthread_mutex_lock(&reduce->mutex);
     memset(reduce->ready, 1, (size_t)reduce->bucket_count);
     pthread_cond_broadcast(&reduce->change);

@@ -1,11 +1,14 @@
 /* mpi.c: the exchange between ranks by MPI, as a shared object of its own (libattn-mpi.so).
  *
  * It is loaded under a launcher only (train/exchange_open.c) and needs MPI and nothing else; the library does
- * not link it. Every call starts what does not block and then looks whether it is done, with short sleeps
- * in between: the core that MPI's own waiting would burn is needed for the walk back.
+ * not link it. Every call starts what does not block and then looks whether it is done. While the rank
+ * computes it sleeps between looks: the core that MPI's own waiting would burn is needed for the backward
+ * pass. When there is nothing else to do, it looks all the time for some milliseconds, since a sleep takes
+ * longer than most messages, and lets others run who want the core.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,7 @@ typedef struct state {
     int rank, count;
     MPI_Request *requests;
     int request_room;
+    const atomic_int *computing;
 } state;
 
 static int fail(int error, const char *what, char *text) {
@@ -33,12 +37,26 @@ static int fail(int error, const char *what, char *text) {
     return 1;
 }
 
+static long nanoseconds_since(const struct timespec *before) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - before->tv_sec) * 1000000000L + now.tv_nsec - before->tv_nsec;
+}
+
 /* Returns when all requests are done: MPI works on all of them while one is looked at. A sleep takes some 60
  * microseconds at first; it grows with the time that was waited, up to a millisecond. */
-static int finish(MPI_Request *requests, int count, const char *what, char *text) {
-    enum { LOOKS = 16, SHORTEST = 10000, GROWTH = 1500, LONGEST = 1000000 }; /* nanoseconds */
+static int finish(const state *s, MPI_Request *requests, int count, const char *what, char *text) {
+    enum {
+        LOOKS = 16,
+        SHORTEST = 10000,
+        GROWTH = 1500,
+        LONGEST = 1000000,
+        AWAKE = 5000000
+    }; /* nanoseconds */
     int looks = 0;
     long sleeps = 0;
+    struct timespec began;
+    clock_gettime(CLOCK_MONOTONIC, &began);
     for (int at = 0; at < count;) {
         int done = 0, error = MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE);
         if (error != MPI_SUCCESS) return fail(error, what, text);
@@ -48,15 +66,19 @@ static int finish(MPI_Request *requests, int count, const char *what, char *text
         } else if (++looks % LOOKS == 0) {
             long wanted = sleeps++ * GROWTH;
             struct timespec pause = {0, wanted < SHORTEST ? SHORTEST : wanted < LONGEST ? wanted : LONGEST};
-            nanosleep(&pause, NULL);
+            if (!atomic_load_explicit(s->computing, memory_order_relaxed) &&
+                nanoseconds_since(&began) < AWAKE)
+                sched_yield();
+            else
+                nanosleep(&pause, NULL);
         }
     }
     return 0;
 }
 
 /* The same for one request that was started with `error`. */
-static int finish_one(int error, MPI_Request *request, const char *what, char *text) {
-    return error != MPI_SUCCESS ? fail(error, what, text) : finish(request, 1, what, text);
+static int finish_one(const state *s, int error, MPI_Request *request, const char *what, char *text) {
+    return error != MPI_SUCCESS ? fail(error, what, text) : finish(s, request, 1, what, text);
 }
 
 static int broadcast(void *user, int from, void *bytes, size_t count, char *text) {
@@ -65,7 +87,7 @@ static int broadcast(void *user, int from, void *bytes, size_t count, char *text
         MPI_Request request;
         int length = count - at < PIECE ? (int)(count - at) : PIECE;
         int error = MPI_Ibcast((char *)bytes + at, length, MPI_BYTE, from, s->ranks, &request);
-        if (finish_one(error, &request, "a broadcast failed", text)) return 1;
+        if (finish_one(s, error, &request, "a broadcast failed", text)) return 1;
     }
     return 0;
 }
@@ -76,7 +98,7 @@ static int share(void *user, const void *bytes, size_t count, void *all, char *t
         MPI_Request request;
         int error =
             MPI_Iallgather(bytes, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, s->ranks, &request);
-        return finish_one(error, &request, "sharing failed", text);
+        return finish_one(s, error, &request, "sharing failed", text);
     }
     memmove((char *)all + (size_t)s->rank * count, bytes, count);
     for (int r = 0; r < s->count; r++) {
@@ -127,7 +149,7 @@ static int trade(void *user, const void *send, const size_t *from_here, const si
     if (error != MPI_SUCCESS) return fail(error, "a message failed", text);
     if (sent[s->rank])
         memmove((char *)receive + to_here[s->rank], (const char *)send + from_here[s->rank], sent[s->rank]);
-    return requests ? finish(s->requests, requests, "a message failed", text) : 0;
+    return requests ? finish(s, s->requests, requests, "a message failed", text) : 0;
 }
 
 static int sum(void *user, float *numbers, size_t count, char *text) {
@@ -137,7 +159,7 @@ static int sum(void *user, float *numbers, size_t count, char *text) {
         int length = count - at < PIECE ? (int)(count - at) : PIECE;
         int error =
             MPI_Iallreduce(MPI_IN_PLACE, numbers + at, length, MPI_FLOAT, MPI_SUM, s->ranks, &request);
-        if (finish_one(error, &request, "a sum failed", text)) return 1;
+        if (finish_one(s, error, &request, "a sum failed", text)) return 1;
     }
     return 0;
 }
@@ -145,7 +167,7 @@ static int sum(void *user, float *numbers, size_t count, char *text) {
 static int barrier(void *user, char *text) {
     state *s = user;
     MPI_Request request;
-    return finish_one(MPI_Ibarrier(s->ranks, &request), &request, "a barrier failed", text);
+    return finish_one(s, MPI_Ibarrier(s->ranks, &request), &request, "a barrier failed", text);
 }
 
 static void end(void *user, int code) {
@@ -233,7 +255,18 @@ int at_exchange_module(at_exchange_calls *calls, char *text) {
     MPI_Comm_set_errhandler(s->ranks, MPI_ERRORS_RETURN);
     MPI_Comm_rank(s->ranks, &s->rank);
     MPI_Comm_size(s->ranks, &s->count);
-    *calls = (at_exchange_calls){
-        AT_EXCHANGE_VERSION, s, s->rank, s->count, broadcast, share, trade, sum, barrier, end, leave};
+    s->computing = calls->computing;
+    *calls = (at_exchange_calls){AT_EXCHANGE_VERSION,
+                                 s,
+                                 s->rank,
+                                 s->count,
+                                 s->computing,
+                                 broadcast,
+                                 share,
+                                 trade,
+                                 sum,
+                                 barrier,
+                                 end,
+                                 leave};
     return 0;
 }
