@@ -32,7 +32,7 @@ cp texts.tsv one && cp texts.tsv two
 cp first.safetensors one/base.safetensors && cp second.safetensors two/base.safetensors
 
 hosts -o new.safetensors --start base.safetensors --steps 3
-check "--start: the models differ" complains "rank 1 has other weights in the model to begin from than rank 0"
+check "--start: the models differ" complains "rank 1 has another model to begin from than rank 0"
 check "--start: said once" said_once
 check "--start: nothing is written" [ ! -e one/new.safetensors ]
 
