@@ -466,11 +466,12 @@ static int predict_command(int count, char **arguments) {
         fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
         return EXIT_MISUSED;
     }
-    if (ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    int code = ranks_open(&list);
+    if (code != EXIT_DONE) return code;
     ranks_scatter(given.scatter);
     if (!opening_model("predict", given.positional[0], given.threads, &with.context, &with.model))
         return EXIT_FAILED;
-    int code = opening_memory("predict", with.context, given.memory);
+    code = opening_memory("predict", with.context, given.memory);
     if (code == EXIT_DONE) code = predict(&with, &given);
     attn_predictor_destroy(with.predictor);
     free(with.head);

@@ -223,6 +223,7 @@ static int answer_whole(prediction *with, const char *path) {
                                            : ATTN_SYSTEM_ERROR;
     if (code == EXIT_DONE && status != ATTN_OK) code = opening_fail("predict", with->context);
     code = ranks_settle(code, RANKS_REMEDY);
+    if (code == EXIT_DONE) code = opening_same_examples(dataset);
     if (code == EXIT_DONE) {
         bool stopped = attn_dataset_stopped(dataset) != ATTN_OK; /* a bad line, which all have met */
         with->to = memory;

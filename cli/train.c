@@ -224,14 +224,15 @@ static int configure(attn_context *context, train_arguments *given, attn_config 
     return code;
 }
 
-/* Every value that was set, as NAME NUL VALUE NUL; NULL: no memory. Defaults are left out, as some follow from
- * the data, in all ranks alike. */
+/* Every value that was set, as NAME NUL VALUE NUL; NULL: no memory. Defaults are left out, as some follow
+ * from the data, in all ranks alike. */
 static char *print_given(attn_config *config, size_t *length) {
     char *text = NULL;
     FILE *to = open_memstream(&text, length);
     for (int i = 0; to != NULL && i < attn_config_count(); i++)
         if (attn_config_given(config, i))
-            fprintf(to, "%s%c%s%c", attn_config_name(i), '\0', attn_config_get(config, attn_config_name(i)), '\0');
+            fprintf(to, "%s%c%s%c", attn_config_name(i), '\0', attn_config_get(config, attn_config_name(i)),
+                    '\0');
     if (to == NULL || fclose(to) == 0) return text;
     free(text);
     return NULL;
@@ -383,8 +384,7 @@ static int train_command(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;
-    if (!given.dump && !given.list && ranks_open() != EXIT_DONE) return EXIT_FAILED;
-    int code = ranks_same_flags(&list);
+    int code = given.dump || given.list ? EXIT_DONE : ranks_open(&list);
     if (code != EXIT_DONE) return code;
     ranks_scatter(training->scatter);
     attn_context *context;
