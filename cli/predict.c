@@ -147,7 +147,8 @@ static bool take_part(prediction *with, input *from) {
     if (with->parts == 1 || !with->options.piece) return true;
     if (with->part > 0 && !predict_find_head(with, from)) return false;
     input_take_part(from, with->part, with->parts);
-    if (from->place + (int64_t)from->begin == 0) predict_forget_head(with); /* it is in this part */
+    if (from->place + (int64_t)from->begin < (int64_t)with->options.head_length)
+        predict_forget_head(with); /* it comes with this part, or with one after it */
     return true;
 }
 
