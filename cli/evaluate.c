@@ -457,6 +457,7 @@ static int evaluate(attn_context *context, attn_model *model, eval_arguments *gi
             code = said != EXIT_DONE ? said : opening_fail("eval", context);
         if (code == EXIT_DONE) code = take_shard(context, given, &dataset, &all);
         code = ranks_settle(code, RANKS_REMEDY);
+        if (code == EXIT_DONE) code = opening_same_examples(dataset);
     }
     if (code == EXIT_DONE) {
         attn_predictor_join(predictor, ranks_exchange());
@@ -536,10 +537,11 @@ static int eval_command(int count, char **arguments) {
     }
     attn_context *context;
     attn_model *model;
-    if (ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    int code = ranks_open(&list);
+    if (code != EXIT_DONE) return code;
     ranks_scatter(given.scatter);
     if (!opening_model("eval", given.positional[MODEL], given.threads, &context, &model)) return EXIT_FAILED;
-    int code = opening_memory("eval", context, given.memory);
+    code = opening_memory("eval", context, given.memory);
     if (code == EXIT_DONE) code = evaluate(context, model, &given);
     opening_close(context, model);
     return code;

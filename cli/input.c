@@ -225,14 +225,36 @@ static int64_t next_target(const input *from) {
     return cut >= 0 && (from->until < 0 || cut < from->until) ? cut : from->until;
 }
 
-bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line) {
+/* Forgets what was given out. */
+static void drop_taken(input *from) {
     for (; from->begin < from->taken; from->begin++) from->line += from->bytes[from->begin] == '\n';
+}
+
+size_t input_gather(input *from, size_t most) {
+    drop_taken(from);
+    aim(from, -1);
+    while (!from->ended && from->error == 0 &&
+           (from->complete == from->begin || (from->end - from->begin < most && more_is_there(from))))
+        read_more(from);
+    size_t length = from->complete - from->begin;
+    from->state = 0;
+    from->scanned = from->complete = from->begin; /* pieces end where they are cut */
+    return length;
+}
+
+bool input_has(input *from) {
+    drop_taken(from);
+    aim(from, next_target(from));
+    return from->complete > from->begin;
+}
+
+bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line) {
+    drop_taken(from);
     if (from->cut > 0 || from->until >= 0) aim(from, next_target(from));
     while (!from->ended && from->error == 0 && !from->reached) {
         size_t ready = from->complete - from->begin;
-        if (!whole && ready > 0 && from->cut == 0 &&
-            (ready >= from->piece || (from->live && !more_is_there(from))))
-            break;
+        bool large = from->cut == 0 && ready >= from->piece;
+        if (!whole && ready > 0 && (large || (from->live && !more_is_there(from)))) break;
         read_more(from);
     }
     if (from->complete == from->begin) return false;

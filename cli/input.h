@@ -60,6 +60,12 @@ bool input_read_all(input *from);
 /* What was read is to be these bytes instead, which are copied; before the first piece. */
 void input_replace(input *from, const char *bytes, size_t length);
 
+/* Of what is typed or piped: waits for the first line or example, and reads what comes without more waiting,
+ * up to so many bytes; how many of them are whole lines or examples. Nothing is taken. `cut` may be set
+ * afterwards, and input_has tells whether there is another piece that need not be waited for. */
+size_t input_gather(input *from, size_t most);
+bool input_has(input *from);
+
 /* The next piece, which stays until the next call, and the number of its first line; false at the end and
  * after an error. whole: all there is. */
 bool input_next(input *from, bool whole, const char **bytes, size_t *length, int64_t *line);

@@ -42,7 +42,10 @@ bool opening_model(const char *command, const char *path, int64_t threads, attn_
     }
     if (ranks_file(&path) != EXIT_DONE) return false;
     bool loaded = load(command, path, threads, context, model);
-    if (ranks_settle(loaded ? EXIT_DONE : EXIT_FAILED, RANKS_REMEDY) == EXIT_DONE) return true;
+    int code = ranks_settle(loaded ? EXIT_DONE : EXIT_FAILED, RANKS_REMEDY);
+    uint64_t print = attn_model_fingerprint(*model);
+    if (code == EXIT_DONE) code = ranks_agree("another model", &print, sizeof print, RANKS_COPY_FILE);
+    if (code == EXIT_DONE) return true;
     opening_close(*context, *model);
     return false;
 }
@@ -154,6 +157,12 @@ attn_status opening_read(attn_context *context, const char *const *paths, int co
         }
     }
     return attn_dataset_read_files(context, files, count, options, dataset);
+}
+
+int opening_same_examples(const attn_dataset *dataset) {
+    uint64_t print = ranks_count() > 1 ? attn_dataset_fingerprint(dataset) : 0; /* it takes a while */
+    return ranks_agree("other examples", &print, sizeof print,
+                       "copy the files of rank 0 to all hosts, or let it send them (--scatter)");
 }
 
 int opening_format(const char *command, const char *kind, const char *format) {

@@ -13,7 +13,7 @@
 /* Prints the context's error as "attn COMMAND: ..." and returns EXIT_FAILED. */
 int opening_fail(const char *command, const attn_context *context);
 
-/* A context and the model in a file; false, when it has said why not. */
+/* A context and the model in a file, the same in all ranks; false, when it has said why not. */
 bool opening_model(const char *command, const char *path, int64_t threads, attn_context **context,
                    attn_model **model);
 void opening_close(attn_context *context, attn_model *model); /* NULLs are allowed */
@@ -50,6 +50,9 @@ int opening_files(const char **paths, int count);
 enum { OPENING_FILES = 64 };
 attn_status opening_read(attn_context *context, const char *const *paths, int count,
                          const attn_reader_options *options, attn_dataset **dataset);
+
+/* Whether all ranks have read the same examples. EXIT_DONE, or rank 0 has said which has not. */
+int opening_same_examples(const attn_dataset *dataset);
 
 /* --format: its number among the formats of the model's kind of input; -1, when it has said what there are.
  */

@@ -147,7 +147,8 @@ static bool take_part(prediction *with, input *from) {
     if (with->parts == 1 || !with->options.piece) return true;
     if (with->part > 0 && !predict_find_head(with, from)) return false;
     input_take_part(from, with->part, with->parts);
-    if (from->place + (int64_t)from->begin == 0) predict_forget_head(with); /* it is in this part */
+    if (from->place + (int64_t)from->begin < (int64_t)with->options.head_length)
+        predict_forget_head(with); /* it comes with this part, or with one after it */
     return true;
 }
 
@@ -466,11 +467,12 @@ static int predict_command(int count, char **arguments) {
         fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
         return EXIT_MISUSED;
     }
-    if (ranks_open() != EXIT_DONE) return EXIT_FAILED;
+    int code = ranks_open(&list);
+    if (code != EXIT_DONE) return code;
     ranks_scatter(given.scatter);
     if (!opening_model("predict", given.positional[0], given.threads, &with.context, &with.model))
         return EXIT_FAILED;
-    int code = opening_memory("predict", with.context, given.memory);
+    code = opening_memory("predict", with.context, given.memory);
     if (code == EXIT_DONE) code = predict(&with, &given);
     attn_predictor_destroy(with.predictor);
     free(with.head);

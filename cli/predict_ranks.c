@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +42,13 @@ typedef struct round_state {
     size_t room;
 } round_state;
 
+static void complain_of_memory(void) { fputs("attn predict: out of memory\n", stderr); }
+
 static bool grow(round_state *now, int64_t bytes) {
     if ((size_t)bytes <= now->room && now->text != NULL) return true;
     char *grown = realloc(now->text, (size_t)bytes + 1);
     if (grown == NULL) {
-        fputs("attn predict: out of memory\n", stderr);
+        complain_of_memory();
         return false;
     }
     now->text = grown;
@@ -67,7 +70,7 @@ static int share_start(prediction *with, start *of) {
     if (of->head == 0) return EXIT_DONE;
     with->head = malloc((size_t)of->head);
     if (with->head == NULL) {
-        fputs("attn predict: out of memory\n", stderr);
+        complain_of_memory();
         return EXIT_FAILED;
     }
     with->options.head = with->head;
@@ -81,12 +84,24 @@ static int share_start(prediction *with, start *of) {
 typedef struct writing {
     FILE *to;
     int last;
+    int error; /* errno of the first write that failed; 0: none has */
 } writing;
 
 static attn_status write_answers(void *user, int rank, const void *bytes, size_t count) {
-    const writing *into = user;
-    if (rank <= into->last && count > 0) fwrite(bytes, 1, count, into->to);
-    return ATTN_OK; /* a full disk shows in the stream */
+    writing *into = user;
+    if (rank > into->last || into->error != 0) return ATTN_OK;
+    if (fwrite(bytes, 1, count, into->to) < count) into->error = errno;
+    return ATTN_OK; /* all of it is taken: the ranks settle afterwards */
+}
+
+/* Nothing stays in the buffer: who waits for answers has them, and a full disk shows. It is said here, before
+ * the ranks end. */
+static int finish_writing(writing *into) {
+    if (into->error == 0 && fflush(into->to) != 0) into->error = errno;
+    if (into->error == 0) return EXIT_DONE;
+    fprintf(stderr, "attn predict: cannot write the output: %s\n", strerror(into->error));
+    into->to = freopen("/dev/null", "wb", into->to); /* main is to find nothing more to say */
+    return EXIT_FAILED;
 }
 
 /* The first rank that failed has said why; rank 0 says it, as one process would have. */
@@ -111,7 +126,8 @@ static int repeat_error(int failed) {
     return status == ATTN_OK ? EXIT_FAILED : ranks_fail();
 }
 
-/* Each rank's answers go to rank 0. EXIT_DONE, or one of them has met a bad line, and it was said. */
+/* Each rank's answers go to rank 0. EXIT_DONE, or one of them has met a bad line, or they cannot be written,
+ * and it was said. */
 static int collect(const char *answers, size_t count, bool good) {
     int ranks = ranks_count(), failed = 0;
     int32_t own = good, *all = malloc((size_t)ranks * sizeof *all);
@@ -119,24 +135,38 @@ static int collect(const char *answers, size_t count, bool good) {
         all != NULL ? attn_exchange_share(ranks_exchange(), &own, sizeof own, all) : ATTN_OUT_OF_MEMORY;
     while (status == ATTN_OK && failed < ranks && all[failed]) failed++;
     free(all);
-    writing into = {stdout, failed};
+    writing into = {.to = stdout, .last = failed};
     if (status == ATTN_OK)
         status = attn_exchange_collect(ranks_exchange(), answers, count, write_answers, &into);
     if (status != ATTN_OK) return ranks_fail();
-    return failed < ranks ? ranks_settle(repeat_error(failed), NULL) : EXIT_DONE;
+    int code = ranks_rank() == 0 ? finish_writing(&into) : EXIT_DONE;
+    if (failed < ranks) code = repeat_error(failed);
+    return ranks_settle(code, NULL);
 }
 
 /* ---- rounds ---- */
 
-/* Rank 0: the next pieces of the input. */
+/* Pieces so large that every rank has some, in so many turns, and a round has room in memory. The head of a
+ * table stays in the first, which is the only one that is read without knowing it. */
+static int64_t choose_cut(const prediction *with, int64_t size, int64_t turns) {
+    int64_t ranks = ranks_count(), cut = MOST_PIECE, head = (int64_t)with->options.head_length;
+    if (size / ranks / turns < cut) cut = size / ranks / turns;
+    if (cut > MOST_ROUND / ranks) cut = MOST_ROUND / ranks;
+    if (cut < LEAST_PIECE) cut = LEAST_PIECE;
+    return cut > head ? cut : head;
+}
+
+/* Rank 0: the next pieces of the input; of what is typed or piped, what has come. */
 static void read_round(prediction *with, input *from, round_state *now) {
     const char *bytes;
     size_t length;
     int64_t line;
     now->count = 0;
     now->bytes = 0;
-    if (ferror(stdout)) now->code = EXIT_FAILED; /* main says why */
+    if (from->live && with->options.piece)
+        from->cut = choose_cut(with, (int64_t)input_gather(from, MOST_ROUND), 1);
     while (now->code == EXIT_DONE && now->count < ranks_count() &&
+           (now->count == 0 || !from->live || input_has(from)) &&
            input_next(from, with->options.piece == 0, &bytes, &length, &line)) {
         if (!grow(now, now->bytes + (int64_t)length)) {
             now->code = EXIT_FAILED;
@@ -172,19 +202,17 @@ static int share_round(round_state *now) {
 static int answer_round(prediction *with, const round_state *now) {
     char *answers = NULL;
     size_t count = 0;
-    bool good = true;
     FILE *memory = open_memstream(&answers, &count);
-    if (memory == NULL) {
-        fputs("attn predict: out of memory\n", stderr);
-        return EXIT_FAILED;
-    }
+    bool good = memory != NULL, whole = good;
     with->to = memory;
-    if (ranks_rank() < now->count) {
+    if (good && ranks_rank() < now->count) {
         const piece *own = &now->pieces[ranks_rank()];
         good = predict_piece(with, now->text + own->begin, (size_t)own->length, own->line);
     }
     with->to = stdout;
-    if (fclose(memory) != 0) good = false;
+    if (memory != NULL && fclose(memory) != 0) whole = false;
+    if (!whole) complain_of_memory();
+    good = good && whole;
     int code = collect(answers, count, good);
     free(answers);
     return code;
@@ -192,6 +220,7 @@ static int answer_round(prediction *with, const round_state *now) {
 
 static int answer_rounds(prediction *with, input *from) {
     round_state now = {.pieces = calloc((size_t)ranks_count(), sizeof *now.pieces)};
+    if (now.pieces == NULL) complain_of_memory();
     int code = ranks_settle(now.pieces != NULL ? EXIT_DONE : EXIT_FAILED, NULL);
     while (code == EXIT_DONE) {
         if (ranks_rank() == 0) read_round(with, from, &now);
@@ -213,7 +242,8 @@ static int answer_whole(prediction *with, const char *path) {
     char *answers = NULL;
     size_t count = 0;
     FILE *memory = open_memstream(&answers, &count);
-    int code = memory != NULL ? EXIT_DONE : EXIT_FAILED;
+    if (memory == NULL) complain_of_memory();
+    int code = ranks_settle(memory != NULL ? EXIT_DONE : EXIT_FAILED, NULL); /* what follows needs all */
     if (code == EXIT_DONE) code = opening_files(paths, 1);
     if (code == EXIT_DONE) code = opening_take_input("predict", paths, 1);
     with->name = opening_name(path != NULL ? path : "-");
@@ -223,12 +253,15 @@ static int answer_whole(prediction *with, const char *path) {
                                            : ATTN_SYSTEM_ERROR;
     if (code == EXIT_DONE && status != ATTN_OK) code = opening_fail("predict", with->context);
     code = ranks_settle(code, RANKS_REMEDY);
+    if (code == EXIT_DONE) code = opening_same_examples(dataset);
     if (code == EXIT_DONE) {
         bool stopped = attn_dataset_stopped(dataset) != ATTN_OK; /* a bad line, which all have met */
         with->to = memory;
         bool good = predict_dataset(with, status, dataset, NULL, 0) || stopped;
         with->to = stdout;
-        if (fflush(memory) != 0) good = false;
+        bool whole = fflush(memory) == 0;
+        if (!whole) complain_of_memory();
+        good = good && whole;
         code = collect(answers, count, good);
         if (code == EXIT_DONE) code = ranks_settle(stopped ? EXIT_FAILED : EXIT_DONE, NULL);
     } else {
@@ -241,14 +274,6 @@ static int answer_whole(prediction *with, const char *path) {
 
 /* ---- the whole ---- */
 
-/* Pieces so large that every rank has some, and a round has room in memory. */
-static int64_t choose_cut(input *from) {
-    int64_t ranks = ranks_count(), size = from->live ? INT64_MAX : input_size(from), cut = MOST_PIECE;
-    if (size / ranks / TURNS < cut) cut = size / ranks / TURNS;
-    if (cut > MOST_ROUND / ranks) cut = MOST_ROUND / ranks;
-    return cut > LEAST_PIECE ? cut : LEAST_PIECE;
-}
-
 int predict_by_ranks(prediction *with, const char *path) {
     input from = {.descriptor = -1};
     start of = {.code = EXIT_DONE};
@@ -260,7 +285,8 @@ int predict_by_ranks(prediction *with, const char *path) {
         if (of.code == EXIT_DONE && !of.whole && !predict_find_head(with, &from)) of.code = EXIT_FAILED;
         of.format = (int32_t)with->options.format;
         of.head = with->head != NULL ? (int64_t)with->options.head_length : 0;
-        if (of.code == EXIT_DONE && !of.whole) from.cut = choose_cut(&from);
+        if (of.code == EXIT_DONE && !of.whole && !from.live)
+            from.cut = choose_cut(with, input_size(&from), TURNS);
     }
     int code = by_name ? EXIT_DONE : share_start(with, &of);
     if (ranks_rank() == 0) predict_forget_head(with); /* it is in the first piece */

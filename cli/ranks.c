@@ -169,7 +169,15 @@ int ranks_fail(void) {
     return EXIT_FAILED;
 }
 
-int ranks_open(void) {
+/* Other instructions, or another version, make other bits; and may have other things to say to each other. */
+static int same_program(void) {
+    char text[96];
+    snprintf(text, sizeof text, "%s, %s", attn_version(), attn_context_isa(now.context));
+    return ranks_agree("another version of attn, or kind of CPU,", text, strlen(text),
+                       "install the same version everywhere, and set ATTN_ISA to what all CPUs have (avx2)");
+}
+
+int ranks_open(const argument_list *list) {
     attn_context_options options;
     attn_context_options_init(&options);
     options.threads = 1;
@@ -187,7 +195,9 @@ int ranks_open(void) {
     now.place = attn_exchange_rank(now.exchange);
     if (now.place > 0 && now.kept == NULL) fall_silent();
     progress_stop_by_user_signal();
-    return find_share() == ATTN_OK ? EXIT_DONE : ranks_fail();
+    int code = same_program();
+    if (code != EXIT_DONE) return code;
+    return find_share() == ATTN_OK ? ranks_same_flags(list) : ranks_fail();
 }
 
 attn_exchange *ranks_exchange(void) { return now.exchange; }
@@ -225,6 +235,12 @@ int ranks_settle(int code, const char *remedy) {
     fflush(NULL);
     now.settled = attn_exchange_barrier(now.exchange) == ATTN_OK; /* it is said before anybody ends */
     return found;
+}
+
+int ranks_agree(const char *what, const void *bytes, size_t count, const char *remedy) {
+    if (attn_exchange_agree(now.exchange, what, bytes, count, remedy) == ATTN_OK) return EXIT_DONE;
+    int code = ranks_fail();
+    return attn_exchange_apart(now.exchange) ? code : ranks_settle(code, NULL);
 }
 
 int ranks_largest(int number) {

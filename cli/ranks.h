@@ -21,8 +21,9 @@
 void ranks_begin(const char *command);
 int ranks_end(int code);
 
-/* Joins the ranks, if there are several; EXIT_DONE, or it has said why not. */
-int ranks_open(void);
+/* Joins the ranks, if there are several, of the same version and with the same flags; EXIT_DONE, or it has
+ * said why not. */
+int ranks_open(const argument_list *list);
 attn_exchange *ranks_exchange(void); /* NULL: alone */
 int ranks_rank(void);
 int ranks_count(void);
@@ -35,9 +36,12 @@ int ranks_fail(void);
 int ranks_threads(int64_t given);
 int ranks_beside(void); /* ranks on this host, this one among them; 1: alone */
 
-/* Whether this rank was given the flags of rank 0: those that change what is computed, and no names of files.
- * EXIT_DONE, or the rank that differs has said in what. */
+/* Whether this rank was given the flags of rank 0: those that change what is computed, and as many files,
+ * whatever their names are. EXIT_DONE, or the rank that differs has said in what. */
 int ranks_same_flags(const argument_list *list);
+/* Whether all ranks have the same bytes (attn_exchange_agree). EXIT_DONE, or rank 0 has said which has not.
+ */
+int ranks_agree(const char *what, const void *bytes, size_t count, const char *remedy);
 
 /* Every rank has done something by itself: the exit status of the first that failed, which has said why or
  * says it now; EXIT_DONE if none has. remedy: NULL, or what to do if only some have. */
@@ -65,6 +69,7 @@ const char *ranks_bytes(const char *path, size_t *count, const char **name);
 #define RANKS_REMEDY                                                                                         \
     "every rank reads the files itself: they have to be the same on every host, or --scatter sends those "   \
     "of rank 0"
+#define RANKS_COPY_FILE "copy the file of rank 0 to all hosts, or let it send it (--scatter)"
 
 /* "3/8" as part 2 of 8 (counted from 0); false: it is something else. */
 bool ranks_read_shard(const char *text, int64_t *part, int64_t *parts);

@@ -224,14 +224,28 @@ static int configure(attn_context *context, train_arguments *given, attn_config 
     return code;
 }
 
-/* Every value that was set, as NAME NUL VALUE NUL; NULL: no memory. Defaults are left out, as some follow from
- * the data, in all ranks alike. */
+/* --scatter: the others get the file that rank 0 begins from, whichever it is. They write nothing, so that
+ * their output may be that file, too: a .last file beside it that is of another run is not found then. */
+static int share_start(attn_context *context, train_arguments *given) {
+    char last[4096];
+    const char *own = given->more != NULL ? given->output : given->start, *path = own;
+    if (ranks_rank() == 0) path = base_of(context, given, last, sizeof last);
+    int code = ranks_file(&path);
+    if (code != EXIT_DONE || ranks_rank() == 0 || path == own) return code;
+    if (given->start != NULL) given->start = path;
+    given->output = path;
+    return EXIT_DONE;
+}
+
+/* Every value that was set, as NAME NUL VALUE NUL; NULL: no memory. Defaults are left out, as some follow
+ * from the data, in all ranks alike. */
 static char *print_given(attn_config *config, size_t *length) {
     char *text = NULL;
     FILE *to = open_memstream(&text, length);
     for (int i = 0; to != NULL && i < attn_config_count(); i++)
         if (attn_config_given(config, i))
-            fprintf(to, "%s%c%s%c", attn_config_name(i), '\0', attn_config_get(config, attn_config_name(i)), '\0');
+            fprintf(to, "%s%c%s%c", attn_config_name(i), '\0', attn_config_get(config, attn_config_name(i)),
+                    '\0');
     if (to == NULL || fclose(to) == 0) return text;
     free(text);
     return NULL;
@@ -284,9 +298,7 @@ static int train_or_show(attn_context *context, train_arguments *given) {
         code = show(context, given, config);
     } else if (code == EXIT_DONE) {
         code = ranks_settle(training_take_input(&given->training), NULL);
-        if (code == EXIT_DONE) code = ranks_file(&given->start);
-        /* rank 0 keeps its path, and the others write nothing */
-        if (code == EXIT_DONE && given->more != NULL) code = ranks_file(&given->output);
+        if (code == EXIT_DONE) code = share_start(context, given);
         if (code == EXIT_DONE) code = run_training(context, config, given);
     }
     attn_config_destroy(config);
@@ -383,8 +395,7 @@ static int train_command(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;
-    if (!given.dump && !given.list && ranks_open() != EXIT_DONE) return EXIT_FAILED;
-    int code = ranks_same_flags(&list);
+    int code = given.dump || given.list ? EXIT_DONE : ranks_open(&list);
     if (code != EXIT_DONE) return code;
     ranks_scatter(training->scatter);
     attn_context *context;

@@ -82,6 +82,34 @@ static void test_left(void **state) {
     }
 }
 
+/* A rank that has no memory to take part says that the others do not know of it. */
+static void *allocate(void *user, size_t bytes, size_t alignment) {
+    return *(int *)user ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *memory) {
+    (void)user;
+    free(memory);
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    rank_thread threads[2];
+    attn_context_options options;
+    attn_context *context = NULL;
+    int refused = 0, number = 1;
+    attn_context_options_init(&options);
+    options.threads = 1;
+    options.allocator = (attn_allocator){allocate, release, &refused};
+    assert_int_equal(attn_context_create(&options, &context), ATTN_OK);
+    open_ranks(2, threads);
+    refused = 1;
+    assert_int_equal(at_exchange_largest(threads[1].exchange, context, &number), ATTN_OUT_OF_MEMORY);
+    assert_int_equal(attn_exchange_apart(threads[1].exchange), 1);
+    for (int r = 0; r < 2; r++) close_rank(&threads[r]);
+    attn_context_destroy(context);
+}
+
 /* ---- alone ---- */
 
 static attn_status take_three(void *user, int rank, const void *bytes, size_t count) {
@@ -106,7 +134,8 @@ static void test_alone(void **state) {
     attn_exchange_close(NULL);
     assert_true(attn_exchange_seconds(NULL) == 0.0);
     assert_int_equal(attn_exchange_sent(NULL), 0);
-    assert_int_equal(at_exchange_agree(NULL, context, "data", bytes, 4, ""), ATTN_OK);
+    assert_int_equal(at_exchange_agree(NULL, context, "other data", bytes, 4, ""), ATTN_OK);
+    assert_int_equal(attn_exchange_agree(NULL, "other data", bytes, 4, ""), ATTN_OK);
     assert_int_equal(at_exchange_largest(NULL, context, &number), ATTN_OK);
     assert_int_equal(number, 7);
     assert_int_equal(at_exchange_settle(NULL, context, ATTN_OVERFLOW), ATTN_OVERFLOW);
@@ -176,8 +205,8 @@ static void test_modules(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls), cmocka_unit_test(test_left),
-                                       cmocka_unit_test(test_alone), cmocka_unit_test(test_launchers),
-                                       cmocka_unit_test(test_modules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),     cmocka_unit_test(test_left),
+                                       cmocka_unit_test(test_no_memory), cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_launchers), cmocka_unit_test(test_modules)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

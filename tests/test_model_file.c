@@ -476,6 +476,25 @@ static void test_scores(void **state) {
     model_destroy(model);
 }
 
+/* A number that a copy of the file has, and no other model. */
+static void test_fingerprint(void **state) {
+    (void)state;
+    attn_context *context = test_best_context(1);
+    uint64_t found[KINDS];
+    for (int k = 0; k < KINDS; k++) {
+        attn_model *model = NULL, *copy = NULL;
+        expect_ok(context, attn_model_load(context, paths[k], &model));
+        expect_ok(context, attn_model_save(model, lying));
+        expect_ok(context, attn_model_load(context, lying, &copy));
+        found[k] = attn_model_fingerprint(model);
+        assert_true(found[k] == attn_model_fingerprint(copy));
+        for (int other = 0; other < k; other++) assert_true(found[other] != found[k]);
+        model_destroy(copy);
+        model_destroy(model);
+    }
+    assert_true(attn_model_fingerprint(NULL) == 0);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);
@@ -728,11 +747,17 @@ static void test_loading_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata),        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_vocabulary),      cmocka_unit_test(test_other_models),
-        cmocka_unit_test(test_sequences),       cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_scores),          cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_memory_for_training_runs_out),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_fingerprint),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_memory_for_training_runs_out),
         cmocka_unit_test(test_loading_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -95,6 +95,24 @@ static void test_quotes(void **state) {
     assert_int_equal(attn_reader_quotes("f", "a,b\n", 4, &options), 0);
 }
 
+/* A number that tells sets apart by what is in them, in its order, and not by where it stands. */
+static void test_fingerprint(void **state) {
+    (void)state;
+    static const char *const texts[] = {"id,text,label\n1,a,A\n2,b,B\n", "id,text,label\n2,b,B\n1,a,A\n",
+                                        "id,text,label\n1,a,B\n2,b,B\n", "id,text,label\n1,a,A\n3,b,B\n"};
+    uint64_t found[4];
+    for (int i = 0; i < 4; i++) {
+        attn_dataset *one = read_text(context(), "a.csv", texts[i], NULL);
+        attn_dataset *same = read_text(context(), "b.csv", texts[i], NULL);
+        found[i] = attn_dataset_fingerprint(one);
+        assert_true(found[i] == attn_dataset_fingerprint(same));
+        for (int other = 0; other < i; other++) assert_true(found[other] != found[i]);
+        attn_dataset_destroy(same);
+        attn_dataset_destroy(one);
+    }
+    assert_true(attn_dataset_fingerprint(NULL) == 0);
+}
+
 /* ---- several files ---- */
 
 static void test_several(void **state) {
@@ -213,8 +231,9 @@ static void test_line_ends(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces), cmocka_unit_test(test_quotes),  cmocka_unit_test(test_several),
-        cmocka_unit_test(test_two),    cmocka_unit_test(test_objects), cmocka_unit_test(test_line_ends),
+        cmocka_unit_test(test_pieces),      cmocka_unit_test(test_quotes), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_two),    cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_line_ends),
     };
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -139,7 +139,7 @@ refused "another configuration" "attn: rank 2 of 3: --columns is 32 here, and 16
 if [ "$(uname -m)" = x86_64 ]; then # the plain one, which every CPU has
     only 1 'export ATTN_ISA=scalar'
     ranks 2 "${new[@]}"
-    refused "another CPU" "rank 1 has other version of attn, or kind of CPU than rank 0"
+    refused "another CPU" "rank 1 has another version of attn, or kind of CPU, than rank 0"
 fi
 # A step that one rank has no memory for; MPI's own fits in. (AddressSanitizer's does not.)
 if (ulimit -v 330000 && exec "$program" --version) >null 2>&1; then

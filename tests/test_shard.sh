@@ -41,6 +41,15 @@ check "standard input is a file" cmp -s all whole
 for i in 1 2 3; do "$program" predict senti.safetensors --shard $i/3 < <(cat texts.csv); done >all 2>err
 check "standard input is a pipe" cmp -s all whole
 
+# Blank lines before the header: parts may begin anywhere in them.
+{ printf '\n\n'; head -n 30 texts.csv; } >blank.csv
+"$program" predict senti.safetensors blank.csv >whole
+for count in 17 100 400; do
+    parts "$count" senti blank.csv
+    check "blank lines before the header, $count parts" cmp -s all whole
+done
+"$program" predict senti.safetensors texts.csv >whole
+
 # -o FILE is standard output.
 for i in 1 2 3; do
     run predict senti.safetensors texts.csv --shard $i/3 -o "part.$i"

@@ -320,6 +320,10 @@ ATTN_API void attn_text_release(attn_context *context, char *text); /* NULL is a
  * line without its end, to be released with attn_text_release; NULL: there is nothing to say. */
 ATTN_API attn_status attn_dataset_note(const attn_dataset *dataset, char **text);
 
+/* A number that tells sets of examples apart by what stands in them, in its order: rows and their names,
+ * targets, ids, the lines of CoNLL-U, parts. Where they were read from does not count. 0 for NULL. */
+ATTN_API uint64_t attn_dataset_fingerprint(const attn_dataset *dataset);
+
 /* The examples whose numbers are in `examples` (each in range), in that order, as a set of its own. */
 ATTN_API attn_status attn_dataset_select(const attn_dataset *dataset, const int64_t *examples, int64_t count,
                                          attn_dataset **selected);

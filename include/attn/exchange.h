@@ -49,6 +49,11 @@ ATTN_API attn_status attn_exchange_share(attn_exchange *exchange, const void *by
 typedef attn_status (*attn_take_function)(void *user, int rank, const void *bytes, size_t count);
 ATTN_API attn_status attn_exchange_collect(attn_exchange *exchange, const void *bytes, size_t count,
                                            attn_take_function take, void *user);
+/* Whether all ranks have the same bytes; counts may differ. If they do not, the call fails in all of them
+ * (INVALID_ARGUMENT) and names the first rank that has others than rank 0, what it has and what to do:
+ * "rank 2 has other data than rank 0: copy the file", where `what` is "other data" and `remedy` the end. */
+ATTN_API attn_status attn_exchange_agree(attn_exchange *exchange, const char *what, const void *bytes,
+                                         size_t count, const char *remedy);
 /* Returns when all ranks are here. */
 ATTN_API attn_status attn_exchange_barrier(attn_exchange *exchange);
 /* Ends all ranks at once, with this exit code: after an error of one of them, which the others cannot know

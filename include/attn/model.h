@@ -36,6 +36,10 @@ ATTN_API attn_status attn_model_load(attn_context *context, const char *path, at
 ATTN_API attn_status attn_model_save(const attn_model *model, const char *path);
 ATTN_API void attn_model_destroy(attn_model *model); /* NULL is allowed */
 
+/* A number that tells model files apart by all that is in them (tensors, vocabulary, configuration, scores),
+ * as they were when the model was loaded: ranks compare it (attn_exchange_agree). 0 for NULL. */
+ATTN_API uint64_t attn_model_fingerprint(const attn_model *model);
+
 /* How it was made; not to be set. Asking it for a value writes the text into it: one thread at a time. */
 ATTN_API attn_config *attn_model_config(const attn_model *model);
 ATTN_API attn_parameters *attn_model_parameters(const attn_model *model);

@@ -30,6 +30,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "data/safetensors_checksum.h"
+#include "data/symbols/vocabulary.h"
 
 enum {
     LENGTH_BYTES = 8,
@@ -52,7 +53,8 @@ struct at_safetensors {
     unsigned char *memory; /* NULL: the bytes are mapped, or the caller's */
     void *mapping;
     size_t mapping_length;
-    json_t *header, *checksums;     /* NULL: the file has none */
+    json_t *header, *checksums; /* NULL: the file has none */
+    uint32_t header_checksum;
     const unsigned char *data;      /* of the tensors */
     int64_t start;                  /* where it begins in the file */
     int64_t checked, checked_count; /* how much of the data, and how many entries, have been checked */
@@ -243,7 +245,8 @@ static int agrees(const at_safetensors *file, const char *name, uint32_t checksu
 static attn_status check_header(at_safetensors *file) {
     const char *text = at_safetensors_metadata(file, AT_CHECKSUMS);
     json_error_t error;
-    uint32_t checksum;
+    if (at_header_checksum(file->header, &file->header_checksum) != 0)
+        return at_fail(file->context, ATTN_OUT_OF_MEMORY, "%s: no memory to check its header", file->name);
     if (!text) return ATTN_OK;
     file->checksums = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!file->checksums && json_error_code(&error) == json_error_out_of_memory)
@@ -251,10 +254,9 @@ static attn_status check_header(at_safetensors *file) {
     if (!json_is_object(file->checksums) ||
         (int64_t)json_object_size(file->checksums) != file->count + 1) /* and one of the header */
         return damaged(file, "the checksums are not one for each tensor and one for the header");
-    if (at_header_checksum(file->header, &checksum) != 0)
-        return at_fail(file->context, ATTN_OUT_OF_MEMORY, "%s: no memory to check its header", file->name);
-    return agrees(file, AT_METADATA, checksum) ? ATTN_OK
-                                               : damaged(file, "the checksum of the header is wrong");
+    return agrees(file, AT_METADATA, file->header_checksum)
+               ? ATTN_OK
+               : damaged(file, "the checksum of the header is wrong");
 }
 
 /* The first element whose exponent has all bits set + 1; 0: all are finite. Bits are compared, as the
@@ -280,7 +282,7 @@ static int64_t find_not_finite(const void *data, int64_t count, at_dtype dtype) 
 /* Bytes `begin` to `end` of the data, all of one tensor; no element is cut. */
 static void check_piece(const at_safetensors *file, entry *one, int64_t begin, int64_t end) {
     int64_t bytes = one->stored.dtype == AT_DTYPE_F64 ? 8 : 4;
-    if (file->checksums) one->checksum = at_crc32c(one->checksum, file->data + begin, (size_t)(end - begin));
+    one->checksum = at_crc32c(one->checksum, file->data + begin, (size_t)(end - begin));
     int64_t found = find_not_finite(file->data + begin, (end - begin) / bytes, one->stored.dtype);
     if (found && !one->not_finite) one->not_finite = (begin - one->begin) / bytes + found;
 }
@@ -563,4 +565,13 @@ const char *at_safetensors_unused(const at_safetensors *file, const char *prefix
         if (!stored->used && strncmp(stored->name, prefix, strlen(prefix)) != 0) return stored->name;
     }
     return NULL;
+}
+
+uint64_t at_safetensors_fingerprint(const at_safetensors *file) {
+    uint64_t made = at_hash((const char *)&file->header_checksum, sizeof file->header_checksum, 0);
+    for (int64_t i = 0; i < file->count; i++) { /* by name, as in the checksum of the header */
+        const entry *one = (const entry *)(const void *)file->by_name[i];
+        made = at_hash((const char *)&one->checksum, sizeof one->checksum, made);
+    }
+    return made;
 }

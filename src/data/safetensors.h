@@ -62,6 +62,10 @@ const at_stored *at_safetensors_find(const at_safetensors *file, const char *nam
  */
 const char *at_safetensors_unused(const at_safetensors *file, const char *prefix);
 
+/* A number that tells files apart by their metadata and tensors, as they were read: what is changed in memory
+ * later does not count, nor does the order in which the header or the data stand in the file. */
+uint64_t at_safetensors_fingerprint(const at_safetensors *file);
+
 /* ---- writing ---- */
 
 typedef struct at_safetensors_writer at_safetensors_writer;

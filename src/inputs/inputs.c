@@ -11,6 +11,7 @@
 #include "data/describe.h"
 #include "data/file.h"
 #include "data/parts.h"
+#include "data/symbols/vocabulary.h"
 #include "inputs/kinds.h"
 
 static const at_input_kind *const kinds[] = AT_INPUT_KINDS;
@@ -394,4 +395,21 @@ attn_status attn_dataset_note(const attn_dataset *dataset, char **text) {
 
 void attn_text_release(attn_context *context, char *text) {
     if (context) at_release(context, text);
+}
+
+/* ---- what tells sets apart ---- */
+
+static uint64_t hash_text(const char *text, uint64_t seed) {
+    return text ? at_hash(text, strlen(text), seed) : seed;
+}
+
+uint64_t attn_dataset_fingerprint(const attn_dataset *dataset) {
+    if (!dataset) return 0;
+    uint64_t made = at_dataset_fingerprint(dataset, 0); /* what a network sees */
+    for (int64_t row = 0; dataset->kind->row_name && row < dataset->rows; row++)
+        made = hash_text(dataset->kind->row_name(dataset->content, row), made);
+    for (int64_t e = 0; e < dataset->examples; e++)
+        made = hash_text(attn_dataset_source(dataset, e), hash_text(attn_dataset_id(dataset, e), made));
+    return dataset->part_count ? at_hash((const char *)dataset->parts, (size_t)dataset->part_count, made)
+                               : made;
 }

@@ -293,6 +293,9 @@ const char *attn_model_task(const attn_model *model) {
 const char *attn_model_input(const attn_model *model) {
     return model ? at_main_stage(model)->input->kind->name : NULL;
 }
+uint64_t attn_model_fingerprint(const attn_model *model) {
+    return model && model->file ? at_safetensors_fingerprint(model->file) : 0;
+}
 const char *attn_model_scores(const attn_model *model) {
     return model && model->scores ? model->scores : "{}";
 }

@@ -150,7 +150,10 @@ attn_status attn_exchange_collect(attn_exchange *exchange, const void *bytes, si
 static attn_status numbers_of_all(attn_exchange *exchange, attn_context *context, uint64_t mine,
                                   uint64_t **all) {
     uint64_t *numbers = at_allocate(context, exchange->calls.ranks, sizeof *numbers, "numbers of the ranks");
-    if (!numbers) return ATTN_OUT_OF_MEMORY;
+    if (!numbers) {
+        exchange->apart = 1; /* the others wait for this rank's number */
+        return ATTN_OUT_OF_MEMORY;
+    }
     char text[AT_EXCHANGE_TEXT] = "";
     double began = at_seconds();
     int failed = exchange->calls.share(exchange->calls.user, &mine, sizeof mine, numbers, text);
@@ -198,8 +201,15 @@ attn_status at_exchange_agree(attn_exchange *exchange, attn_context *context, co
         at_release(context, all);
     }
     if (other == ranks) return ATTN_OK;
-    return at_fail(context, ATTN_INVALID_ARGUMENT, "rank %d has other %s than rank 0: %s", other, what,
-                   remedy);
+    return at_fail(context, ATTN_INVALID_ARGUMENT, "rank %d has %s than rank 0: %s", other, what, remedy);
+}
+
+attn_status attn_exchange_agree(attn_exchange *exchange, const char *what, const void *bytes, size_t count,
+                                const char *remedy) {
+    if (!exchange) return ATTN_OK;
+    if (!what || !remedy || (!bytes && count))
+        return at_fail(exchange->context, ATTN_INVALID_ARGUMENT, "agree: what, bytes or remedy is NULL");
+    return at_exchange_agree(exchange, exchange->context, what, bytes, count, remedy);
 }
 
 attn_status at_exchange_largest(attn_exchange *exchange, attn_context *context, int *number) {

@@ -49,9 +49,7 @@ struct attn_exchange {
 /* The call of a module failed: SYSTEM_ERROR with its text. */
 attn_status at_exchange_failed(attn_exchange *exchange, attn_context *context, const char *text);
 
-/* Whether all ranks have the same `count` bytes; `what` they are ("the training data") is said in the error
- * (INVALID_ARGUMENT, in all ranks) with the first rank that has others: "rank 2 has other training data than
- * rank 0: ...". remedy: what to do, the end of the sentence. */
+/* attn_exchange_agree, with the error in another context than the exchange's. */
 attn_status at_exchange_agree(attn_exchange *exchange, attn_context *context, const char *what,
                               const void *bytes, size_t count, const char *remedy);
 /* The largest of all ranks' numbers: what one wants, all do. */

@@ -9,7 +9,6 @@
 
 #include <attn/core.h>
 
-#include "base/checksum.h"
 #include "base/context.h"
 #include "base/cpu.h"
 #include "base/memory.h"
@@ -27,17 +26,13 @@ attn_status at_ranks_open(attn_trainer *trainer) {
     return ATTN_OK;
 }
 
-/* Of all tensors of the model that training begins from. */
-static uint32_t start_checksum(const at_safetensors *file) {
-    static const size_t element_bytes[] = {
-        [AT_DTYPE_F32] = 4, [AT_DTYPE_F64] = 8, [AT_DTYPE_I32] = 4, [AT_DTYPE_I64] = 8, [AT_DTYPE_U8] = 1};
-    uint32_t checksum = 0;
-    for (int64_t i = 0; i < at_safetensors_count(file); i++) {
-        const at_stored *tensor = at_safetensors_at(file, i);
-        if (tensor->dtype != AT_DTYPE_OTHER)
-            checksum = at_crc32c(checksum, tensor->data, (size_t)tensor->count * element_bytes[tensor->dtype]);
-    }
-    return checksum;
+/* The file that training begins from, as a number; 0: there is none, or rank 0 hands out what it has read. */
+static attn_status find_start(attn_trainer *trainer, uint64_t *fingerprint) {
+    int64_t resumed = trainer->resumes;
+    attn_status status = at_ranks_number(trainer, &resumed);
+    const at_safetensors *file = trainer->model->file;
+    *fingerprint = file && !resumed ? at_safetensors_fingerprint(file) : 0;
+    return status;
 }
 
 attn_status at_ranks_agree(attn_trainer *trainer) {
@@ -50,26 +45,28 @@ attn_status at_ranks_agree(attn_trainer *trainer) {
     snprintf(run, sizeof run, "%d %d %d %.17g", options->resume, options->more, options->fast_sum,
              options->seconds);
     const char *config = attn_config_print(trainer->config);
-    if (!config) return ATTN_OUT_OF_MEMORY;
+    if (!config) {
+        at_ranks_apart(trainer, 1); /* the others wait for what this rank has */
+        return ATTN_OUT_OF_MEMORY;
+    }
     attn_status status = at_exchange_agree(
-        exchange, context, "version of attn, or kind of CPU", program, strlen(program),
+        exchange, context, "another version of attn, or kind of CPU,", program, strlen(program),
         "install the same version everywhere, and set ATTN_ISA to what all CPUs have (avx2)");
     if (status == ATTN_OK)
-        status = at_exchange_agree(exchange, context, "options of the run", run, strlen(run),
+        status = at_exchange_agree(exchange, context, "other options of the run", run, strlen(run),
                                    "give all ranks the same flags");
     if (status == ATTN_OK)
-        status = at_exchange_agree(exchange, context, "training data, development data or vectors",
+        status = at_exchange_agree(exchange, context, "other training data, development data or vectors",
                                    &trainer->fingerprint, sizeof trainer->fingerprint,
                                    "copy the files of rank 0 to all hosts, or let it send them (--scatter)");
     if (status == ATTN_OK) /* last: other data makes another configuration */
-        status = at_exchange_agree(exchange, context, "configuration", config, strlen(config),
+        status = at_exchange_agree(exchange, context, "another configuration", config, strlen(config),
                                    "give all ranks the same flags and files");
-    if (status == ATTN_OK && trainer->model->file && !options->resume) { /* resumed: rank 0 hands it out */
-        uint32_t checksum = start_checksum(trainer->model->file);
-        status = at_exchange_agree(exchange, context, "weights in the model to begin from", &checksum,
-                                   sizeof checksum,
+    uint64_t start = 0;
+    if (status == ATTN_OK) status = find_start(trainer, &start);
+    if (status == ATTN_OK)
+        status = at_exchange_agree(exchange, context, "another model to begin from", &start, sizeof start,
                                    "copy the file of rank 0 to all hosts, or let it send it (--scatter)");
-    }
     return status;
 }
 

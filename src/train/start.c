@@ -35,8 +35,10 @@ attn_status at_start_open(attn_trainer *trainer) {
     if (!path) return ATTN_OK;
     if (options->resume && options->output && /* ranks that write no files read this one, too */
         attn_trainer_last_path(trainer->context, options->output, last, sizeof last) == ATTN_OK &&
-        access(last, F_OK) == 0)
+        access(last, F_OK) == 0) {
         path = last;
+        trainer->resumes = 1;
+    }
     attn_status status = at_safetensors_open(trainer->context, path, &trainer->model->file);
     if (status != ATTN_OK) return status;
     status = at_checkpoint_compare(trainer, trainer->model->file, matters, difference);

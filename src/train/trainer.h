@@ -78,6 +78,7 @@ struct attn_trainer {
 
     int counted;          /* training.examples is how many there are, not what the caller said */
     uint64_t fingerprint; /* of the data, and of what the input was given besides */
+    int resumes;          /* what it starts from is the .last file, not the model that it began from */
 
     attn_model *model;
     at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of

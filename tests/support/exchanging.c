@@ -142,17 +142,20 @@ static int check_agreement(attn_context *context, attn_exchange *exchange, char 
     int rank = attn_exchange_rank(exchange), ranks = attn_exchange_ranks(exchange), last = ranks - 1;
     char same[3000], expected[200];
     for (size_t i = 0; i < sizeof same; i++) same[i] = (char)(i % 100);
-    REQUIRE(at_exchange_agree(exchange, context, "data", same, sizeof same, "copy it") == ATTN_OK);
-    REQUIRE(at_exchange_agree(exchange, context, "data", NULL, 0, "copy it") == ATTN_OK);
+    REQUIRE(at_exchange_agree(exchange, context, "other data", same, sizeof same, "copy it") == ATTN_OK);
+    REQUIRE(at_exchange_agree(exchange, context, "other data", NULL, 0, "copy it") == ATTN_OK);
     if (ranks > 1) {
         if (rank == last) same[2999] ^= 1;
         snprintf(expected, sizeof expected, "rank %d has other data than rank 0: copy it", last);
-        REQUIRE(at_exchange_agree(exchange, context, "data", same, sizeof same, "copy it") ==
+        REQUIRE(at_exchange_agree(exchange, context, "other data", same, sizeof same, "copy it") ==
                 ATTN_INVALID_ARGUMENT);
         REQUIRE(strcmp(attn_context_error(context), expected) == 0);
-        REQUIRE(at_exchange_agree(exchange, context, "data", same, rank == last ? 2 : 3, "copy it") ==
+        REQUIRE(at_exchange_agree(exchange, context, "other data", same, rank == last ? 2 : 3, "copy it") ==
                 ATTN_INVALID_ARGUMENT);
         REQUIRE(strcmp(attn_context_error(context), expected) == 0);
+        REQUIRE(attn_exchange_agree(exchange, "other data", same, sizeof same, "copy it") ==
+                ATTN_INVALID_ARGUMENT);
+        REQUIRE(!attn_exchange_apart(exchange)); /* all know of it */
     }
     int number = rank == last ? -3 : -5;
     REQUIRE(at_exchange_largest(exchange, context, &number) == ATTN_OK && number == -3);
