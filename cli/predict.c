@@ -459,12 +459,9 @@ static int predict_command(int count, char **arguments) {
     prediction with = {.to = stdout, .parts = 1};
     if (problem == NULL && given.shard != NULL && !ranks_read_shard(given.shard, &with.part, &with.parts))
         problem = RANKS_SHARD_FORM;
+    if (problem == NULL && list.positional_count < 1) problem = "which model? attn predict MODEL [FILE]";
     if (problem != NULL) {
         fprintf(stderr, "attn predict: %s\n", problem);
-        return EXIT_MISUSED;
-    }
-    if (list.positional_count < 1) {
-        fputs("attn predict: which model? attn predict MODEL [FILE]\n", stderr);
         return EXIT_MISUSED;
     }
     int code = ranks_open(&list);
