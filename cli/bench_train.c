@@ -131,6 +131,7 @@ static bool create_case(const bench *run, const train_shape *shape, attn_context
     }
     attn_optimizer_options options;
     attn_optimizer_options_init(&options);
+    options.lazy_rows = 1; /* as in training */
     if (done) done = bench_ok(context, attn_optimizer_create(made->parameters, &options, &made->optimizer));
     if (done) done = bench_ok(context, attn_workers_create(made->parameters, &made->workers));
     if (!done) destroy_case(made);
