@@ -127,7 +127,7 @@ static void growing(void **state) {
     }
     assert_true(in_files(context) >= COUNT * (sizeof *one + sizeof *two));
     assert_true(in_files(context) <= COUNT * (sizeof *one + sizeof *two) + 256 * KIB);
-    assert_true(in_memory(context) <= MIB * 3 / 4);
+    assert_true(in_memory(context) <= MIB / 2);
     for (int64_t i = 0; i < COUNT; i++) {
         assert_int_equal(one[i], 7 * i);
         assert_int_equal(two[i], COUNT - i);

@@ -79,8 +79,8 @@ ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
 
 /* Bounds the memory that data takes: datasets as they are read, and what is made of them for training or
  * prediction (units, targets, the order of examples). Blocks of it from 1 MiB on (smaller ones where the
- * bound is below 64 MiB) stay in memory up to three quarters of `bytes`; beyond that they are in temporary
- * files without a name, which are mapped, and of which up to a quarter of `bytes` is resident at a time.
+ * bound is below 64 MiB) stay in memory up to half of `bytes`; beyond that they are in temporary files
+ * without a name, which are mapped, and whose pages are resident as far as the other half allows.
  * Results are the same to the bit. Not bounded by it: networks, gradients, the state of optimisers, the
  * working memory of operators, and the many small blocks.
  *

@@ -139,7 +139,7 @@ static size_t resident_files(int statistics, size_t page) {
 
 /* Looks so often that what can be read from the system's cache in between is a part of the window. */
 static struct timespec next_look(const at_spill *spill) {
-    const double bytes_a_second = 4e9, least = 1e-3, most = 20e-3;
+    const double bytes_a_second = 4e9, least = 1e-3, most = 5e-3;
     double seconds = (double)spill->window / bytes_a_second;
     seconds = seconds < least ? least : seconds > most ? most : seconds;
     struct timespec now;
@@ -449,8 +449,8 @@ attn_status at_spill_create(attn_context *context, size_t bound, const char *fol
     if (!made) return ATTN_OUT_OF_MEMORY;
     strcpy(made->folder, chosen);
     made->page = (size_t)sysconf(_SC_PAGESIZE);
-    made->window = bound / 4;
-    made->most_in_memory = bound - made->window;
+    made->window = bound / 8;
+    made->most_in_memory = bound / 2;
     made->least = within(bound / 64, LEAST_BLOCK, MOST_LEAST);
     made->step = within(bound / 16, LEAST_STEP, MOST_STEP);
     if (!make_locks(made)) {

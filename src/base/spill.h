@@ -1,12 +1,12 @@
 /* spill.h: large blocks of data, in memory up to a bound and beyond it in mapped temporary files.
  *
  * A context may have one store (attn_context_set_memory); at_allocate, at_grow and at_release take large
- * blocks from it, and so nobody else has to know of it. Three quarters of the bound are for blocks in memory.
- * A block that does not fit there is a shared mapping of a temporary file without a name. Pages of such files
- * count as resident as long as they are mapped in, so the last quarter is for them: a thread looks at the
- * resident size some hundred times a second and, where it is larger, takes all of them out of the page tables
- * (they stay in the files, and in the system's cache as long as that has room). Whoever needs a page next
- * gets it back.
+ * blocks from it, and so nobody else has to know of it. Half of the bound is for blocks in memory. A block
+ * that does not fit there is a shared mapping of a temporary file without a name. Pages of such files count
+ * as resident as long as they are mapped in, so the other half is for them: a thread looks at the resident
+ * size some hundred times a second and, where it is above an eighth of the bound, takes all of them out of
+ * the page tables (they stay in the files, and in the system's cache as long as that has room). Whoever needs
+ * a page next gets it back. The rest of that half is for what comes in while the thread waits for a core.
  *
  * Thread-safe: parts of a context (base/parts.h) share the store of the whole.
  */
