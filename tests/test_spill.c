@@ -86,16 +86,16 @@ static void blocks_beyond_the_bound(void **state) {
     char *small = at_allocate(context, 1000, 1, "a small block");
     assert_non_null(small);
     assert_int_equal(in_memory(context), 0);
-    char *held = at_allocate(context, 700 * KIB, 1, "a block");
-    assert_int_equal(in_memory(context), 700 * KIB);
+    char *held = at_allocate(context, 500 * KIB, 1, "a block");
+    assert_int_equal(in_memory(context), 500 * KIB);
     assert_int_equal(in_files(context), 0);
     int before = open_descriptors();
     char *beyond = at_allocate(context, 100 * KIB, 1, "a block");
-    assert_int_equal(in_memory(context), 700 * KIB);
+    assert_int_equal(in_memory(context), 500 * KIB);
     assert_int_equal(in_files(context), 100 * KIB);
     assert_true(open_descriptors() <= before + 1); /* the statistics of the process, not the file's own */
     for (int i = 0; i < 100 * KIB; i++) assert_int_equal(beyond[i], 0);
-    memset(held, 1, 700 * KIB);
+    memset(held, 1, 500 * KIB);
     memset(beyond, 2, 100 * KIB);
     at_spill_trim(context->spill);
     for (int i = 0; i < 100 * KIB; i++) assert_int_equal(beyond[i], 2);
