@@ -70,7 +70,7 @@ int at_exchange_module(at_exchange_calls *calls, char *text) { return text[0] + 
 CODE
 "${CC:-cc}" -shared -fPIC -I"$SOURCE_DIR/src" -I"$SOURCE_DIR/include" "$folder/other.c" -o "$folder/other.so"
 ATTN_MPI=$folder/other.so launch 2 check
-if [ "$status" -eq 0 ] || ! grep -q 'another version of attn (module 99, attn 1)' "$folder/err"; then
+if [ "$status" -eq 0 ] || ! grep -q 'another version of attn (module 99, attn 2)' "$folder/err"; then
     fail "a module of another version: exit code $status"
 fi
 status=0
