@@ -48,6 +48,11 @@ def weak(step, rows, way):
     return lambda ranks: ranks * alone / step.time(rows * ranks, ranks, way, shards=pieces * ranks, ends=2)[0]
 
 
+def repetitions(measured):
+    most = max(p["repeats"] for p in measured["steps"])
+    return f"every step the fastest of up to {most} repetitions" if most > 1 else "every run measured once (`--quick`)"
+
+
 # ---- the picture ----
 
 STYLE = ("text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;fill:#1f2328}"
@@ -229,7 +234,7 @@ def section(measured, fitted):
              "of two. Buckets travel during the backward pass of a rank's last shard (two thirds of its time), the one with "
              "the table of embeddings after it. The losses are a phase more. All ranks update all parameters.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "
-             "ranks of one thread; every step the fastest of its repetitions; load average at the beginning: "
+             f"ranks of one thread; {repetitions(measured)}; load average at the beginning: "
              f"{measured['load']:.1f}. The tagger is the default of `attn train tag` for UD English EWT "
              "without its splitter, the language model that of `attn train lm --unit subwords` for the English "
              "text of Multi30k. **Simulated**: the links of 1 and 10 Gb/s are virtual interfaces between two network namespaces of "
