@@ -123,7 +123,7 @@ def draw(path, transports, steps, points):
         of = f"{TITLES[name]}, {numbers / 1e6:.1f} M parameters"
         for column, (make, rows, title, about, found) in enumerate((
                 (strong, LARGE[name], "the same batch", f"{LARGE[name]:,} rows for all ranks, 64 shards", measured_speeds),
-                (weak, EACH[name], "a batch that grows", f"{EACH[name]:,} rows for every rank", grown_speeds))):
+                (weak, EACH[name], "growing batch", f"{EACH[name]:,} rows for every rank", grown_speeds))):
             panel = Panel(72 + column * 440, 122 + row * 322, panel_wide, panel_tall)
             out += panel.frame(f"{of}: {title}", about)
             for (label, color), way in reversed(list(zip(CURVES, ways(transports)))):
