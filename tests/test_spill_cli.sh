@@ -105,6 +105,12 @@ check "it is named" complains "$folder/none: cannot be used for data beyond --me
     [ "$status" -eq 1 ] && complains "$folder/data: no room for"
 )
 check "a full folder is an error, not a signal" [ $? -eq 0 ]
+(
+    ulimit -n 24
+    run train lm "$folder/lm.txt" -o "$folder/x.safetensors" --memory 100K --threads 16
+    [ "$status" -eq 1 ] && complains "too many open files for data beyond --memory"
+)
+check "too many open files: says what to do" [ $? -eq 0 ]
 if mkdir "$folder/small" && mount -t tmpfs -o size=1M tmpfs "$folder/small" 2>/dev/null; then
     TMPDIR=$folder/small run train lm "$folder/lm.txt" -o "$folder/x.safetensors" --memory 100K
     umount "$folder/small"

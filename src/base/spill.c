@@ -246,6 +246,12 @@ static void *no_file(attn_context *context, const at_spill *spill, size_t bytes,
                 "%s: no room for %zu bytes of data beyond --memory (%s)%s; make room, name another folder in "
                 "TMPDIR, or allow more memory",
                 folder, bytes, what, error == EFBIG ? ": files may not be that large" : "");
+    else if (error == EMFILE || error == ENFILE)
+        at_fail(
+            context, ATTN_SYSTEM_ERROR,
+            "%s: too many open files for data beyond --memory (%s); raise the limit (ulimit -n), use fewer "
+            "threads, or allow more memory",
+            folder, what);
     else
         at_fail_system(context, spill->folder, "used for data beyond --memory", error);
     return NULL;
