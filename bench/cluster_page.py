@@ -206,7 +206,7 @@ def advice(measured, transports, steps):
     return [
         f"- **Rows for every worker.** A worker (a thread, or a rank of one) has to have a shard, and shards have 128 rows or more: a batch "
         f"of less than 128 rows for every worker leaves some without work. By default there are at most {model.MOST_SHARDS} shards; for more workers set "
-        f"`training.shards` to their number. As every rank also updates all parameters (the tagger: the time of {rows:,.0f} rows), a batch of "
+        f"`training.shards` to their number. As every rank also updates the parameters itself (the tagger: the time of {rows:,.0f} rows), a batch of "
         f"several times as many rows a rank is better, as far as the model still learns well from it.",
         "- **Threads first, then ranks.** The threads of a rank share the update of the parameters and exchange nothing; ranks "
         "repeat the one and pay for the other. So one rank a host (or a socket) with all its cores as threads, and as many ranks as there are hosts.",
@@ -232,7 +232,7 @@ def section(measured, fitted):
              "touched (of tables of embeddings: which rows, in a phase of its own), trade slices, and hand out the sums: three or "
              "four phases, in each of which a rank sends a message to every other. *nodes* is 1 if the shards are a multiple of the ranks by a power "
              "of two. Buckets travel during the backward pass of a rank's last shard (two thirds of its time), the one with "
-             "the table of embeddings after it. The losses are a phase more. All ranks update all parameters.", "",
+             "the table of embeddings after it. The losses are a phase more. Every rank updates the parameters itself.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "
              f"ranks of one thread; {repetitions(measured)}; load average at the beginning: "
              f"{measured['load']:.1f}. The tagger is the default of `attn train tag` for UD English EWT "

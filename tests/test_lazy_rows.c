@@ -170,43 +170,39 @@ static void test_waiting(void **state) {
     end_run(&r);
 }
 
+/* Tensor `index` of the optimiser's state; returns how many numbers it has. */
+static int64_t state_at(const run *r, int64_t index, attn_tensor *tensor) {
+    int64_t size = 1;
+    assert_int_equal(attn_optimizer_state(r->optimizer, index, NULL, tensor), ATTN_OK);
+    for (int d = 0; d < tensor->rank; d++) size *= tensor->shape[d];
+    return size;
+}
+
 /* Everything of a run that counts for what follows. */
 static float *copy_state(const run *r, int64_t *count) {
-    int64_t numbers = NUMBERS + WEIGHTS;
-    for (int64_t i = 0; i < attn_optimizer_state_count(r->optimizer); i++) {
-        attn_tensor tensor;
-        assert_int_equal(attn_optimizer_state(r->optimizer, i, NULL, &tensor), ATTN_OK);
-        int64_t size = 1;
-        for (int d = 0; d < tensor.rank; d++) size *= tensor.shape[d];
-        numbers += size;
-    }
-    float *copy = malloc((size_t)numbers * sizeof(float)), *at = copy;
-    memcpy(at, r->table->value, NUMBERS * sizeof(float));
-    memcpy(at += NUMBERS, r->weight->value, WEIGHTS * sizeof(float));
-    at += WEIGHTS;
-    for (int64_t i = 0; i < attn_optimizer_state_count(r->optimizer); i++) {
-        attn_tensor tensor;
-        int64_t size = 1;
-        attn_optimizer_state(r->optimizer, i, NULL, &tensor);
-        for (int d = 0; d < tensor.rank; d++) size *= tensor.shape[d];
+    attn_tensor tensor;
+    int64_t states = attn_optimizer_state_count(r->optimizer), size;
+    *count = NUMBERS + WEIGHTS;
+    for (int64_t i = 0; i < states; i++) *count += state_at(r, i, &tensor);
+    float *copy = malloc((size_t)*count * sizeof(float)), *at = copy + NUMBERS + WEIGHTS;
+    memcpy(copy, r->table->value, NUMBERS * sizeof(float));
+    memcpy(copy + NUMBERS, r->weight->value, WEIGHTS * sizeof(float));
+    for (int64_t i = 0; i < states; i++, at += size) {
+        size = state_at(r, i, &tensor);
         memcpy(at, tensor.data, (size_t)size * sizeof(float));
-        at += size;
     }
-    *count = numbers;
     return copy;
 }
 
 static void put_state(const run *r, const float *from) {
+    attn_tensor tensor;
+    int64_t size;
     memcpy(r->table->value, from, NUMBERS * sizeof(float));
-    memcpy(r->weight->value, from += NUMBERS, WEIGHTS * sizeof(float));
-    from += WEIGHTS;
-    for (int64_t i = 0; i < attn_optimizer_state_count(r->optimizer); i++) {
-        attn_tensor tensor;
-        int64_t size = 1;
-        attn_optimizer_state(r->optimizer, i, NULL, &tensor);
-        for (int d = 0; d < tensor.rank; d++) size *= tensor.shape[d];
+    memcpy(r->weight->value, from + NUMBERS, WEIGHTS * sizeof(float));
+    from += NUMBERS + WEIGHTS;
+    for (int64_t i = 0; i < attn_optimizer_state_count(r->optimizer); i++, from += size) {
+        size = state_at(r, i, &tensor);
         memcpy(tensor.data, from, (size_t)size * sizeof(float));
-        from += size;
     }
     attn_parameter_changed(r->table);
     attn_parameter_changed(r->weight);
