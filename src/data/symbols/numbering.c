@@ -129,11 +129,12 @@ static attn_status number_range(void *user, attn_context *part, int number, int6
 static attn_status place_range(void *user, attn_context *part, int number, int64_t first, int64_t end) {
     numbering *work = user;
     const range *now = &work->ranges[first];
-    int32_t *ids = work->result->ids + now->begins;
     (void)part;
     (void)number;
     (void)end;
     if (now->first >= work->texts->numbered) return ATTN_OK;
+    int32_t *ids =
+        now->count ? work->result->ids + now->begins : NULL; /* no ids at all: no memory to point into */
     for (int64_t i = 0; i < now->count; i++) ids[i] = now->map[now->ids[i]];
     for (int64_t i = now->first; i < now->end; i++) work->result->offsets[i + 1] += now->begins;
     return ATTN_OK;
