@@ -112,7 +112,7 @@ static inline at_backward_part at_backward_part_of(const at_attention *call, int
     return part;
 }
 
-/* C = act(A B + bias): rows x columns, depth deep. A[i, k] = a[i * a_row +
+/* C = act(bias + A B): rows x columns, depth deep. A[i, k] = a[i * a_row +
  * k * a_step], C[i][j] = c[i * c_row + j]. B is in panels (see gemm_pack), or
  * natural, b[k * b_row + j * b_step], and packed on the way. */
 enum { AT_GEMM_DEPTH = 1536 }; /* of a block: a panel of this depth fits the L2 cache beside its rows of A */

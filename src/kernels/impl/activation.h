@@ -37,11 +37,8 @@ VEC_INLINE vec activation_slope(attn_activation activation, vec x) {
     const vec half = vec_set(0.5f), one = vec_set(1.0f), zero = vec_set(0.0f);
     switch (activation) {
     case ATTN_RELU: return vec_select(vec_less(zero, x), one, zero);
-    case ATTN_GELU: { /* Phi(x) + x phi(x); the exponential is the one that vec_normal_cdf has, made once */
-        vec magnitude = vec_abs(vec_mul(x, vec_set(0.70710678118654752440f)));
-        vec density = vec_exp(vec_sub(zero, vec_mul(magnitude, magnitude)));
-        return vec_fma(vec_mul(x, vec_set(0.39894228040143267794f)), density, vec_normal_cdf(x));
-    }
+    case ATTN_GELU: /* Phi(x) + x phi(x); the exponential is the one that vec_normal_cdf has, made once */
+        return vec_fma(vec_mul(x, vec_set(0.39894228040143267794f)), vec_bell(x), vec_normal_cdf(x));
     case ATTN_GELU_TANH: {
         vec t = gelu_tanh_inner(x), square = vec_mul(x, x);
         vec inner = vec_mul(vec_set(GELU_TANH_SCALE), vec_fma(vec_set(3.0f * GELU_TANH_CUBE), square, one));

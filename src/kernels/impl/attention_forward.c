@@ -285,7 +285,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                              .c_row = column->lanes,
                              .depth = rows,
                              .start = PRODUCT_RESCALE,
-                             .rescale = f->rescale};
+                             .per_lane = f->rescale};
     if (partly && !unseen_values_are_finite(&t, value, value_row)) {
         add_values_guarded(call, &t, column, &sums, f->finite_values);
     } else {

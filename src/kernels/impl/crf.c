@@ -26,16 +26,16 @@ VEC_INLINE void crf_column(int64_t count, int64_t first, const float *x, const f
     const int64_t left = count - first;
     vec highest = vec_set(-FLT_MAX); /* not -inf: its distance to -inf would be NaN, not -inf */
     for (int64_t k = 0; k < count; k++) {
-        highest = vec_max(highest, vec_add(vec_set(x[k]), load_some(m + k * count + first, left)));
+        highest = vec_max(highest, vec_add(vec_set(x[k]), vec_load_up_to(m + k * count + first, left)));
     }
     vec total = vec_set(0.0f);
     for (int64_t k = 0; k < count; k++) {
-        vec term = exp_below(vec_add(vec_set(x[k]), load_some(m + k * count + first, left)), highest);
-        if (terms) store_some(terms + k * count + first, term, left);
+        vec term = exp_below(vec_add(vec_set(x[k]), vec_load_up_to(m + k * count + first, left)), highest);
+        if (terms) vec_store_up_to(terms + k * count + first, term, left);
         total = vec_add(total, term);
     }
-    if (sum) store_some(sum + first, total, left);
-    store_some(y + first, vec_add(highest, vec_logarithm(total)), left);
+    if (sum) vec_store_up_to(sum + first, total, left);
+    vec_store_up_to(y + first, vec_add(highest, vec_logarithm(total)), left);
 }
 
 /* Takes the largest of x from all of them and returns it; 0 if it is -inf. */

@@ -72,10 +72,10 @@ VEC_INLINE void ctc_step(int64_t count, const double *x, const double *before, c
         }
         for (int64_t i = 0; i < part; i += VEC_WIDTH) {
             const vec zero = vec_set(0.0f);
-            vec sum = vec_add(exp_below(load_some(stay + i, part - i), zero),
-                              exp_below(load_some(next + i, part - i), zero));
-            sum = vec_add(sum, exp_below(load_some(jump + i, part - i), zero));
-            store_some(stay + i, vec_logarithm(sum), part - i);
+            vec sum = vec_add(exp_below(vec_load_up_to(stay + i, part - i), zero),
+                              exp_below(vec_load_up_to(next + i, part - i), zero));
+            sum = vec_add(sum, exp_below(vec_load_up_to(jump + i, part - i), zero));
+            vec_store_up_to(stay + i, vec_logarithm(sum), part - i);
         }
         for (int64_t i = 0; i < part; i++) y[i] += (double)stay[i];
     }

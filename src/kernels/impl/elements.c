@@ -4,17 +4,6 @@
 #include "kernels/impl/activation.h"
 #include "kernels/rows.h"
 
-VEC_INLINE vec load_some(const float *p, int64_t left) {
-    return left >= VEC_WIDTH ? vec_load(p) : vec_load_part(p, (int)left);
-}
-VEC_INLINE void store_some(float *p, vec x, int64_t left) {
-    if (left >= VEC_WIDTH) {
-        vec_store(p, x);
-    } else {
-        vec_store_part(p, x, (int)left);
-    }
-}
-
 static void add(int64_t count, const float *a, const float *b, float *y) {
     for (int64_t c = 0; c < count; c++) y[c] = a[c] + b[c];
 }
@@ -47,8 +36,8 @@ static void add_rows(int64_t count, int64_t columns, const int64_t *from, const 
         const vec f = vec_set(factor ? factor[i] : 1.0f);
         for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
             int64_t left = columns - c;
-            vec term = vec_mul(load_some(row + c, left), f);
-            store_some(target + c, vec_add(load_some(target + c, left), term), left);
+            vec term = vec_mul(vec_load_up_to(row + c, left), f);
+            vec_store_up_to(target + c, vec_add(vec_load_up_to(target + c, left), term), left);
         }
     }
 }
@@ -72,12 +61,12 @@ VEC_INLINE void bag_block(int64_t count, int64_t columns, const int64_t *rows, c
         for (int v = 0; v < BAG_VECTORS; v++) {
             int64_t left = columns - v * VEC_WIDTH;
             if (left <= 0) break;
-            vec x = load_some(row + v * VEC_WIDTH, left);
+            vec x = vec_load_up_to(row + v * VEC_WIDTH, left);
             sum[v] = weights ? vec_fma(weight, x, sum[v]) : vec_add(sum[v], x);
         }
     }
     for (int v = 0; v < BAG_VECTORS && v * VEC_WIDTH < columns; v++)
-        store_some(y + v * VEC_WIDTH, sum[v], columns - v * VEC_WIDTH);
+        vec_store_up_to(y + v * VEC_WIDTH, sum[v], columns - v * VEC_WIDTH);
 }
 
 static void bag(int64_t count, int64_t columns, const int64_t *rows, const float *weights, const float *table,
@@ -96,7 +85,7 @@ static void bag(int64_t count, int64_t columns, const int64_t *rows, const float
 
 VEC_INLINE void activation_with(attn_activation activation, int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        store_some(y + c, activate(activation, load_some(x + c, count - c)), count - c);
+        vec_store_up_to(y + c, activate(activation, vec_load_up_to(x + c, count - c)), count - c);
     }
 }
 static void activation_all(attn_activation activation, int64_t count, const float *x, float *y) {
@@ -106,9 +95,9 @@ static void activation_all(attn_activation activation, int64_t count, const floa
 VEC_INLINE void activation_and_slope_with(attn_activation activation, int64_t count, const float *x, float *y,
                                           float *slope) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        vec v = load_some(x + c, count - c);
-        store_some(y + c, activate(activation, v), count - c);
-        store_some(slope + c, activation_slope(activation, v), count - c);
+        vec v = vec_load_up_to(x + c, count - c);
+        vec_store_up_to(y + c, activate(activation, v), count - c);
+        vec_store_up_to(slope + c, activation_slope(activation, v), count - c);
     }
 }
 static void activation_and_slope(attn_activation activation, int64_t count, const float *x, float *y,

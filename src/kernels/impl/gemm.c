@@ -1,4 +1,4 @@
-/* gemm.c: C = act(A B + bias), the product of the linear layers.
+/* gemm.c: C = act(bias + A B), the product of the linear layers.
  *
  * B stands on the lanes, in panels of PANEL columns packed as [depth][PANEL];
  * A is read in its natural place, VEC_ROWS rows at a time. Depth is walked in
@@ -47,30 +47,28 @@ static size_t gemm_scratch(const at_gemm *call) {
     return ((call->packed ? 0 : (size_t)GEMM_DEPTH * PANEL) + (size_t)VEC_ROWS * PANEL) * sizeof(float);
 }
 
-/* What comes after the sums: bias, the copy before the activation, the
- * activation, for `used` columns of one row. */
-static void gemm_finish_row(const at_gemm *call, int64_t i, int64_t first, int used, const float *sums) {
-    float *c = call->c + i * call->c_row + first;
-    for (int l = 0; l < used; l += VEC_WIDTH) {
-        int width = used - l < VEC_WIDTH ? used - l : VEC_WIDTH;
-        vec x = width == VEC_WIDTH ? vec_load(sums + l) : vec_load_part(sums + l, width);
-        if (call->bias)
-            x = vec_add(x, width == VEC_WIDTH ? vec_load(call->bias + first + l)
-                                              : vec_load_part(call->bias + first + l, width));
-        if (call->pre_activation) {
-            vec_store_part(call->pre_activation + i * call->pre_activation_row + first + l, x, width);
-        }
-        x = activate(call->activation, x);
-        if (call->factor) {
-            const float *f = call->factor + i * call->factor_row + first + l;
-            x = vec_mul(x, width == VEC_WIDTH ? vec_load(f) : vec_load_part(f, width));
-        }
-        if (width == VEC_WIDTH) {
-            vec_store(c + l, x);
-        } else {
-            vec_store_part(c + l, x, width);
+/* What comes after the sums of a tile: the copy before the activation, the activation, the factor. */
+VEC_INLINE void finish_with(attn_activation activation, const at_gemm *call, int64_t row, int rows,
+                            int64_t first, int used, const float *sums) {
+    for (int r = 0; r < rows; r++) {
+        const int64_t i = row + r;
+        float *c = call->c + i * call->c_row + first;
+        float *pre =
+            call->pre_activation ? call->pre_activation + i * call->pre_activation_row + first : NULL;
+        const float *factor = call->factor ? call->factor + i * call->factor_row + first : NULL;
+        for (int l = 0; l < used; l += VEC_WIDTH) {
+            int left = used - l;
+            vec x = vec_load(sums + r * PANEL + l);
+            if (pre) vec_store_up_to(pre + l, x, left);
+            x = activate(activation, x);
+            if (factor) x = vec_mul(x, vec_load_up_to(factor + l, left));
+            vec_store_up_to(c + l, x, left);
         }
     }
+}
+static void finish_tile(const at_gemm *call, int64_t row, int rows, int64_t first, int used,
+                        const float *sums) {
+    FOR_ACTIVATION(call->activation, finish_with, call, row, rows, first, used, sums);
 }
 
 /* Asks for the lines that a tile of C will be written to: they come while the tile is computed. */
@@ -84,7 +82,13 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
     float *edge = memory, *packed = edge + VEC_ROWS * PANEL;
     int64_t first = panel * PANEL;
     int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
-    int finish = call->bias || call->pre_activation || call->factor || call->activation != ATTN_IDENTITY;
+    int finish = call->pre_activation || call->factor || call->activation != ATTN_IDENTITY;
+    const float *bias = call->bias ? call->bias + first : NULL;
+    float padded[PANEL];
+    if (bias && lanes != used) { /* whole vectors would be read past its end */
+        pack_rows(1, used, bias, 0, padded, PANEL);
+        bias = padded;
+    }
     /* Else by way of `edge`: whole vectors would write past the end of a row of C; and what is not
      * finished is better read again from there than from rows that compete for the same cache sets. */
     int in_place = lanes == used && !finish;
@@ -113,7 +117,10 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .c = in_place ? c : edge,
                                   .c_row = in_place ? call->c_row : PANEL,
                                   .depth = (int)depth,
-                                  .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
+                                  .start = goes_on ? PRODUCT_ADD
+                                           : bias  ? PRODUCT_BIAS
+                                                   : PRODUCT_SET,
+                                  .per_lane = bias};
             if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
             prefetch_tile(c, call->c_row, rows, used);
             if (call->pre_activation) {
@@ -122,7 +129,7 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
             }
             product(rows, lanes, &p);
             if (finish && k + depth == call->depth) {
-                for (int r = 0; r < rows; r++) gemm_finish_row(call, i + r, first, used, p.c + r * p.c_row);
+                finish_tile(call, i, rows, first, used, edge);
             } else if (!in_place) {
                 for (int r = 0; r < rows; r++) {
                     memcpy(c + r * call->c_row, edge + r * PANEL, (size_t)used * sizeof(float));
@@ -145,20 +152,23 @@ typedef struct gemm_strip_memory {
     float tiles[STRIP_ROWS / VEC_ROWS * STRIP_TILE]; /* [tile][depth][VEC_ROWS] */
 } gemm_strip_memory;
 
+/* The rows of a strip, tile by tile, and their sums over depth. */
 static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, float *sums,
                        float *tiles) {
-    const int whole = rows / VEC_ROWS;
+    const int whole = call->a_row == 1 ? rows / VEC_ROWS : 0;
     for (int d = 0; d < depth; d++) {
         const float *a = call->a + row * call->a_row + (k + d) * call->a_step;
-        if (call->a_row == 1) {
-            for (int t = 0; t < whole; t++) {
-                memcpy(tiles + t * STRIP_TILE + d * VEC_ROWS, a + t * VEC_ROWS, VEC_ROWS * sizeof(float));
-            }
+        for (int t = 0; t < whole; t++) {
+            memcpy(tiles + t * STRIP_TILE + d * VEC_ROWS, a + t * VEC_ROWS, VEC_ROWS * sizeof(float));
         }
-        for (int r = call->a_row == 1 ? whole * VEC_ROWS : 0; r < rows; r++) {
+        for (int r = whole * VEC_ROWS; r < rows; r++) {
             tiles[r / VEC_ROWS * STRIP_TILE + d * VEC_ROWS + r % VEC_ROWS] = a[r * call->a_row];
         }
-        for (int r = 0; sums && r < rows; r++) sums[r] += a[r * call->a_row];
+        if (sums && call->a_row == 1) {
+            for (int r = 0; r < rows; r++) sums[r] += a[r];
+        } else if (sums) {
+            for (int r = 0; r < rows; r++) sums[r] += a[r * call->a_row];
+        }
     }
 }
 

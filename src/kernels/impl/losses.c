@@ -68,21 +68,21 @@ static void activation_undo(attn_activation activation, int64_t count, const flo
     const vec zero = vec_set(0.0f), one = vec_set(1.0f), least = vec_set(1e-9f);
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         int64_t left = count - c;
-        vec result = load_some(y + c, left), given = load_some(d + c, left);
+        vec result = vec_load_up_to(y + c, left), given = vec_load_up_to(d + c, left);
         vecb above = vec_less(zero, result);
         vec slope = zero, before = result;
         if (activation == ATTN_ELU) {
             slope = vec_add(result, one);
             before = vec_select(above, result, vec_logarithm(vec_max(least, slope)));
         }
-        store_some(dx + c, vec_select(above, given, vec_mul(given, slope)), left);
-        store_some(x + c, before, left);
+        vec_store_up_to(dx + c, vec_select(above, given, vec_mul(given, slope)), left);
+        vec_store_up_to(x + c, before, left);
     }
 }
 
 static void logarithm(int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        store_some(y + c, vec_logarithm(load_some(x + c, count - c)), count - c);
+        vec_store_up_to(y + c, vec_logarithm(vec_load_up_to(x + c, count - c)), count - c);
     }
 }
 
@@ -132,7 +132,7 @@ static double sum_in_double(int64_t count, const float *x) {
             }
         }
         for (; left > 0; left -= VEC_WIDTH, p += VEC_WIDTH) {
-            chain[0] = vec_add(chain[0], load_some(p, left));
+            chain[0] = vec_add(chain[0], vec_load_up_to(p, left));
         }
         total += (double)vec_sum(vec_add(vec_add(chain[0], chain[1]), vec_add(chain[2], chain[3])));
     }
@@ -204,8 +204,8 @@ static double distance_sum(int64_t count, const float *weights, float maximum, c
         int64_t end = count - first < SUM_VECTORS * VEC_WIDTH ? count : first + SUM_VECTORS * VEC_WIDTH;
         vec chain = zero;
         for (int64_t c = first; c < end; c += VEC_WIDTH) {
-            vec distance = vec_sub(highest, load_some(x + c, end - c));
-            vec weight = weights ? load_some(weights + c, end - c) : vec_set(1.0f);
+            vec distance = vec_sub(highest, vec_load_up_to(x + c, end - c));
+            vec weight = weights ? vec_load_up_to(weights + c, end - c) : vec_set(1.0f);
             vec share = vec_select(vec_equal(weight, zero), zero, vec_mul(weight, distance));
             if (end - c < VEC_WIDTH) { /* lanes past the end are not there */
                 float lanes[VEC_WIDTH];
@@ -225,13 +225,13 @@ static void softmax_slope(int64_t count, const float *weights, float maximum, fl
     const vec highest = vec_set(maximum), share = vec_set(factor), less = vec_set(smoothing);
     int64_t c = 0;
     for (; smoothing == 0.0f && c < count; c += VEC_WIDTH) {
-        vec power = exp_below(load_some(x + c, count - c), highest);
-        store_some(y + c, vec_mul(share, power), count - c);
+        vec power = exp_below(vec_load_up_to(x + c, count - c), highest);
+        vec_store_up_to(y + c, vec_mul(share, power), count - c);
     }
     for (; c < count; c += VEC_WIDTH) {
-        vec power = exp_below(load_some(x + c, count - c), highest);
-        vec target = weights ? vec_mul(less, load_some(weights + c, count - c)) : less;
-        store_some(y + c, vec_sub(vec_mul(share, power), target), count - c);
+        vec power = exp_below(vec_load_up_to(x + c, count - c), highest);
+        vec target = weights ? vec_mul(less, vec_load_up_to(weights + c, count - c)) : less;
+        vec_store_up_to(y + c, vec_sub(vec_mul(share, power), target), count - c);
     }
 }
 
@@ -241,11 +241,11 @@ static void softmax_slope(int64_t count, const float *weights, float maximum, fl
 static void binary_cross_entropy(int64_t count, const float *x, const float *targets, float *y) {
     const vec zero = vec_set(0.0f);
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        vec z = load_some(x + c, count - c), t = load_some(targets + c, count - c);
+        vec z = vec_load_up_to(x + c, count - c), t = vec_load_up_to(targets + c, count - c);
         vec power = vec_exp2(vec_mul(vec_abs(z), vec_set(-LOG2_E)));
         vec hinge = vec_sub(vec_max(zero, z), vec_mul(z, t)); /* in this order: a NaN passes */
         vec loss = vec_add(hinge, log_of_one_more(power));
-        store_some(y + c, vec_select(vec_equal(t, t), loss, zero), count - c);
+        vec_store_up_to(y + c, vec_select(vec_equal(t, t), loss, zero), count - c);
     }
 }
 
@@ -253,9 +253,9 @@ static void binary_cross_entropy_slope(int64_t count, float factor, const float 
                                        float *y) {
     const vec zero = vec_set(0.0f), scale_all = vec_set(factor);
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        vec z = load_some(x + c, count - c), t = load_some(targets + c, count - c);
+        vec z = vec_load_up_to(x + c, count - c), t = vec_load_up_to(targets + c, count - c);
         vec slope = vec_mul(scale_all, vec_sub(vec_sigmoid(z), t));
-        store_some(y + c, vec_select(vec_equal(t, t), slope, zero), count - c);
+        vec_store_up_to(y + c, vec_select(vec_equal(t, t), slope, zero), count - c);
     }
 }
 

@@ -1,13 +1,12 @@
-/* math.h: exp2, tanh and erf as polynomials, the same on every instruction set.
+/* math.h: exp2, tanh and the normal distribution as polynomials, the same on every instruction set.
  *
  * Coefficients are minimax fits (relative error, before rounding). Measured
  * against double over all of their range (tests/test_math.c):
  *
  *     exp2   2^round(x) * P6(x - round(x)), |x - round(x)| <= 1/2   < 1.5 ulp
  *     tanh   u / (u + 2), u = e^2|x| - 1 = 2^n (r + r^2 P4(r)) + 2^n - 1   < 3 ulp
- *     erf    |x| < 1: x * P5(x^2); else 1 - e^-x^2 t P7(t),
- *            t = 1 / (1 + |x| / 2); as the normal distribution
- *            function < 4 ulp for x > 0, and 2^-24 more for x < 0
+ *     normal distribution function   e^(-x^2 / 2) t P6(t), t = 1 / (1 + 0.34 |x|),
+ *            or 1 less it   < 4 ulp for x > 0, and 2^-24 more for x < 0
  */
 #ifndef AT_KERNELS_IMPL_MATH_H
 #define AT_KERNELS_IMPL_MATH_H
@@ -34,7 +33,10 @@ VEC_INLINE vec vec_exp2_finite(vec x) {
 
 /* 2^x for x <= 127. Below -126.5 the result is 0 or subnormal; -inf gives
  * exactly 0, NaN gives NaN. */
-VEC_INLINE vec vec_exp2(vec x) { return vec_exp2_finite(vec_max(vec_set(VEC_POWER_OF_ZERO), x)); }
+VEC_INLINE vec vec_exp2(vec x) {
+    if (VEC_SCALE2_SATURATES) x = vec_max(vec_set(VEC_POWER_OF_ZERO), x);
+    return vec_exp2_finite(x);
+}
 
 /* e^x for any x. */
 VEC_INLINE vec vec_exp(vec x) { return vec_exp2(vec_min(vec_set(127.0f), vec_mul(x, vec_set(LOG2_E)))); }
@@ -66,41 +68,23 @@ VEC_INLINE vec vec_sigmoid(vec x) {
     return vec_div(vec_set(1.0f), vec_add(vec_set(1.0f), power));
 }
 
-/* erfc(|x|) for |x| >= 1, without its sign; used where 1 - erf would cancel. */
-VEC_INLINE vec vec_erfc_tail(vec magnitude) {
-    vec t = vec_div(vec_set(1.0f), vec_fma(magnitude, vec_set(0.5f), vec_set(1.0f)));
-    vec p = vec_set(9.303138e-2f);
-    p = vec_fma(p, t, vec_set(-2.248465e-1f));
-    p = vec_fma(p, t, vec_set(8.064583e-2f));
-    p = vec_fma(p, t, vec_set(6.225333e-2f));
-    p = vec_fma(p, t, vec_set(1.7828192e-1f));
-    p = vec_fma(p, t, vec_set(2.470786e-1f));
-    p = vec_fma(p, t, vec_set(2.820255e-1f));
-    p = vec_fma(p, t, vec_set(2.8209913e-1f));
-    vec power = vec_exp(vec_sub(vec_set(0.0f), vec_mul(magnitude, magnitude)));
-    return vec_mul(vec_mul(p, t), power);
-}
+/* e^(-x^2 / 2), the normal density without its factor. */
+VEC_INLINE vec vec_bell(vec x) { return vec_exp2(vec_mul(vec_mul(x, x), vec_set(-0.5f * LOG2_E))); }
 
-/* x * P5(x^2) = erf(x) for |x| < 1. */
-VEC_INLINE vec vec_erf_small(vec x) {
-    vec square = vec_mul(x, x);
-    vec p = vec_set(-5.6314224e-4f);
-    p = vec_fma(p, square, vec_set(4.9175513e-3f));
-    p = vec_fma(p, square, vec_set(-2.6711311e-2f));
-    p = vec_fma(p, square, vec_set(1.128018e-1f));
-    p = vec_fma(p, square, vec_set(-3.7612325e-1f));
-    p = vec_fma(p, square, vec_set(1.1283791f));
-    return vec_mul(p, x);
-}
-
-/* The distribution function of the normal distribution, (1 + erf(x / sqrt 2)) / 2. */
+/* The distribution function of the normal distribution, (1 + erf(x / sqrt 2)) / 2: for x < 0 the tail
+ * e^(-x^2 / 2) t P6(t), t = 1 / (1 + 0.34 |x|), else 1 less it. One way for all x; and the exponential is the
+ * one that the derivative of GELU needs. */
 VEC_INLINE vec vec_normal_cdf(vec x) {
-    vec u = vec_mul(x, vec_set(0.70710678118654752440f));
-    vec magnitude = vec_abs(u);
-    vec middle = vec_fma(vec_set(0.5f), vec_erf_small(u), vec_set(0.5f));
-    vec tail = vec_mul(vec_set(0.5f), vec_erfc_tail(magnitude));
-    vec outer = vec_select(vec_less(u, vec_set(0.0f)), tail, vec_sub(vec_set(1.0f), tail));
-    return vec_select(vec_less(magnitude, vec_set(1.0f)), middle, outer);
+    vec t = vec_div(vec_set(1.0f), vec_fma(vec_abs(x), vec_set(0.34f), vec_set(1.0f)));
+    vec p = vec_set(4.7052905e-2f);
+    p = vec_fma(p, t, vec_set(-2.0997275e-1f));
+    p = vec_fma(p, t, vec_set(2.8044784e-1f));
+    p = vec_fma(p, t, vec_set(-4.5527332e-2f));
+    p = vec_fma(p, t, vec_set(1.6392294e-1f));
+    p = vec_fma(p, t, vec_set(1.2785699e-1f));
+    p = vec_fma(p, t, vec_set(1.3621946e-1f));
+    vec tail = vec_mul(vec_mul(p, t), vec_bell(x));
+    return vec_select(vec_less(x, vec_set(0.0f)), tail, vec_sub(vec_set(1.0f), tail));
 }
 
 #endif

@@ -27,7 +27,7 @@ static float row_sum(int64_t columns, const float *x) {
     for (; c + FOUR * VEC_WIDTH <= columns; c += FOUR * VEC_WIDTH) {
         UNROLL for (int k = 0; k < FOUR; k++) s[k] = vec_add(s[k], vec_load(x + c + k * VEC_WIDTH));
     }
-    for (; c < columns; c += VEC_WIDTH) s[0] = vec_add(s[0], load_some(x + c, columns - c));
+    for (; c < columns; c += VEC_WIDTH) s[0] = vec_add(s[0], vec_load_up_to(x + c, columns - c));
     return sum_of_four(s);
 }
 
@@ -48,7 +48,7 @@ VEC_INLINE row_moments moments_about(int64_t columns, const float *x, float cent
         }
     }
     for (; c < columns; c += VEC_WIDTH) {
-        vec d = first_lanes(vec_sub(load_some(x + c, columns - c), m), columns - c);
+        vec d = first_lanes(vec_sub(vec_load_up_to(x + c, columns - c), m), columns - c);
         s[0] = vec_add(s[0], d);
         q[0] = vec_fma(d, d, q[0]);
     }
@@ -64,10 +64,10 @@ static void normalise(int64_t columns, const float *x, const float *gain, const 
     const vec m = vec_set(centre), v = vec_set(inverse);
     for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
-        vec z = vec_mul(vec_sub(load_some(x + c, left), m), v);
-        if (gain) z = vec_mul(z, load_some(gain + c, left));
-        if (bias) z = vec_add(z, load_some(bias + c, left));
-        store_some(y + c, z, left);
+        vec z = vec_mul(vec_sub(vec_load_up_to(x + c, left), m), v);
+        if (gain) z = vec_mul(z, vec_load_up_to(gain + c, left));
+        if (bias) z = vec_add(z, vec_load_up_to(bias + c, left));
+        vec_store_up_to(y + c, z, left);
     }
 }
 
@@ -102,11 +102,11 @@ VEC_INLINE norm_sums norm_backward_sums(int64_t columns, const float *d, const f
     for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
         int k = (int)(c / VEC_WIDTH % 2);
-        vec g = load_some(d + c, left), t = g;
-        vec z = vec_mul(vec_sub(load_some(x + c, left), m), v);
-        if (gain) t = vec_mul(t, load_some(gain + c, left));
-        if (d_gain) store_some(d_gain + c, vec_fma(g, z, load_some(d_gain + c, left)), left);
-        if (d_bias) store_some(d_bias + c, vec_add(g, load_some(d_bias + c, left)), left);
+        vec g = vec_load_up_to(d + c, left), t = g;
+        vec z = vec_mul(vec_sub(vec_load_up_to(x + c, left), m), v);
+        if (gain) t = vec_mul(t, vec_load_up_to(gain + c, left));
+        if (d_gain) vec_store_up_to(d_gain + c, vec_fma(g, z, vec_load_up_to(d_gain + c, left)), left);
+        if (d_bias) vec_store_up_to(d_bias + c, vec_add(g, vec_load_up_to(d_bias + c, left)), left);
         if (k) {
             plain[1] = vec_add(plain[1], t);
             along[1] = vec_fma(t, z, along[1]);
@@ -130,11 +130,11 @@ static void norm_backward(int64_t columns, const float *d, const float *x, const
     const vec along = vec_set(sums.along / (float)columns);
     for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
-        vec t = load_some(d + c, left), z = vec_mul(vec_sub(load_some(x + c, left), m), v);
-        if (gain) t = vec_mul(t, load_some(gain + c, left));
+        vec t = vec_load_up_to(d + c, left), z = vec_mul(vec_sub(vec_load_up_to(x + c, left), m), v);
+        if (gain) t = vec_mul(t, vec_load_up_to(gain + c, left));
         vec result = vec_mul(v, vec_sub(vec_sub(t, plain), vec_mul(z, along)));
-        if (adds) result = vec_add(load_some(dx + c, left), result);
-        store_some(dx + c, result, left);
+        if (adds) result = vec_add(vec_load_up_to(dx + c, left), result);
+        vec_store_up_to(dx + c, result, left);
     }
 }
 
@@ -151,12 +151,13 @@ static void softmax_backward(int64_t columns, const float *y, const float *d, fl
         }
     }
     for (; c < columns; c += VEC_WIDTH) {
-        s[0] = vec_fma(load_some(d + c, columns - c), load_some(y + c, columns - c), s[0]);
+        s[0] = vec_fma(vec_load_up_to(d + c, columns - c), vec_load_up_to(y + c, columns - c), s[0]);
     }
     const vec total = vec_set(sum_of_four(s));
     for (c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
-        store_some(dx + c, vec_mul(load_some(y + c, left), vec_sub(load_some(d + c, left), total)), left);
+        vec_store_up_to(
+            dx + c, vec_mul(vec_load_up_to(y + c, left), vec_sub(vec_load_up_to(d + c, left), total)), left);
     }
 }
 
@@ -174,15 +175,15 @@ static void log_softmax(int64_t columns, const float *x, float *y) {
         UNROLL for (int k = 0; k < 2; k++) {
             int64_t at = c + k * VEC_WIDTH;
             if (at >= columns) break;
-            vec z = vec_sub(load_some(x + at, columns - at), reference);
+            vec z = vec_sub(vec_load_up_to(x + at, columns - at), reference);
             s[k] = vec_add(s[k], first_lanes(vec_exp2(vec_mul(z, vec_set(LOG2_E))), columns - at));
         }
     }
     float sum = vec_sum(vec_add(s[0], s[1]));
     const vec log_sum = vec_set(sum == 0.0f ? 0.0f : (float)log((double)sum));
     for (c = 0; c < columns; c += VEC_WIDTH) {
-        vec z = vec_sub(load_some(x + c, columns - c), reference);
-        store_some(y + c, vec_sub(z, log_sum), columns - c);
+        vec z = vec_sub(vec_load_up_to(x + c, columns - c), reference);
+        vec_store_up_to(y + c, vec_sub(z, log_sum), columns - c);
     }
 }
 
@@ -191,8 +192,8 @@ static void log_softmax_backward(int64_t columns, const float *y, const float *d
     const vec total = vec_set(row_sum(columns, d));
     for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
-        vec p = vec_exp2(vec_mul(load_some(y + c, left), vec_set(LOG2_E)));
-        store_some(dx + c, vec_sub(load_some(d + c, left), vec_mul(p, total)), left);
+        vec p = vec_exp2(vec_mul(vec_load_up_to(y + c, left), vec_set(LOG2_E)));
+        vec_store_up_to(dx + c, vec_sub(vec_load_up_to(d + c, left), vec_mul(p, total)), left);
     }
 }
 
@@ -202,8 +203,8 @@ VEC_INLINE void gated_product_with(attn_activation activation, int64_t count, co
                                    const float *value, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         int64_t left = count - c;
-        vec a = activate(activation, load_some(gate + c, left));
-        store_some(y + c, vec_mul(a, load_some(value + c, left)), left);
+        vec a = activate(activation, vec_load_up_to(gate + c, left));
+        vec_store_up_to(y + c, vec_mul(a, vec_load_up_to(value + c, left)), left);
     }
 }
 
@@ -218,11 +219,12 @@ VEC_INLINE void gated_product_backward_with(attn_activation activation, int64_t 
                                             float *d_value) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
         int64_t left = count - c;
-        vec g = load_some(gate + c, left), v = load_some(value + c, left), t = load_some(d + c, left);
+        vec g = vec_load_up_to(gate + c, left), v = vec_load_up_to(value + c, left),
+            t = vec_load_up_to(d + c, left);
         vec to_value = vec_mul(t, activate(activation, g));
         vec to_gate = vec_mul(vec_mul(t, v), activation_slope(activation, g));
-        if (d_value) store_some(d_value + c, to_value, left);
-        if (d_gate) store_some(d_gate + c, to_gate, left);
+        if (d_value) vec_store_up_to(d_value + c, to_value, left);
+        if (d_gate) vec_store_up_to(d_gate + c, to_gate, left);
     }
 }
 
@@ -241,8 +243,8 @@ static void dropout_all(int64_t columns, at_row_key key, uint32_t threshold, flo
     veci at = veci_add(veci_mul(veci_lanes(), veci_set(DROPOUT_STEP)), veci_set(key.a));
     for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
         int64_t left = columns - c;
-        vec z = vec_mul(load_some(x + c, left), f);
-        store_some(y + c, vec_select(dropout_keeps_at(at, b, limit), z, zero), left);
+        vec z = vec_mul(vec_load_up_to(x + c, left), f);
+        vec_store_up_to(y + c, vec_select(dropout_keeps_at(at, b, limit), z, zero), left);
         at = veci_add(at, step);
     }
 }
@@ -255,10 +257,11 @@ static void rotary_all(int64_t heads, int64_t half, const float *cosine, const f
     for (int64_t h = 0; h < heads; h++, x += 2 * half, y += 2 * half) {
         for (int64_t c = 0; c < half; c += VEC_WIDTH) {
             int64_t left = half - c;
-            vec a = load_some(x + c, left), b = load_some(x + half + c, left);
-            vec cosines = load_some(cosine + c, left), sines = vec_mul(s, load_some(sine + c, left));
-            store_some(y + c, vec_sub(vec_mul(a, cosines), vec_mul(b, sines)), left);
-            store_some(y + half + c, vec_add(vec_mul(b, cosines), vec_mul(a, sines)), left);
+            vec a = vec_load_up_to(x + c, left), b = vec_load_up_to(x + half + c, left);
+            vec cosines = vec_load_up_to(cosine + c, left),
+                sines = vec_mul(s, vec_load_up_to(sine + c, left));
+            vec_store_up_to(y + c, vec_sub(vec_mul(a, cosines), vec_mul(b, sines)), left);
+            vec_store_up_to(y + half + c, vec_add(vec_mul(b, cosines), vec_mul(a, sines)), left);
         }
     }
 }

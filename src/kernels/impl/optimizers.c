@@ -27,7 +27,7 @@ static double sum_of_squares(int64_t count, const float *x) {
             }
         }
         for (; left > 0; left -= VEC_WIDTH, p += VEC_WIDTH) {
-            vec number = load_some(p, left);
+            vec number = vec_load_up_to(p, left);
             chain[0] = vec_fma(number, number, chain[0]);
         }
         total += (double)vec_sum(vec_add(vec_add(chain[0], chain[1]), vec_add(chain[2], chain[3])));

@@ -1,6 +1,6 @@
 /* product.h: the register-blocked product that everything dense is made of.
  *
- *     C[r][l]  =  (0 | C[r][l] | rescale[l] * C[r][l])  +  sum_k A[r, k] * B[k][l]
+ *     C[r][l]  =  (0 | bias[l] | C[r][l] | rescale[l] * C[r][l])  +  sum_k A[r, k] * B[k][l]
  *
  * A is read one number at a time and broadcast, from wherever it lies:
  * A[r, k] = a[r * a_row + k * a_step]. B and C have their lanes side by side:
@@ -22,7 +22,7 @@
 /* The compiler may not look through this value. */
 #define PRODUCT_OPAQUE(x) __asm__("" : "+r"(x))
 
-typedef enum product_start { PRODUCT_SET, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
+typedef enum product_start { PRODUCT_SET, PRODUCT_BIAS, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
 
 typedef struct product_operands {
     const float *a;
@@ -33,7 +33,7 @@ typedef struct product_operands {
     ptrdiff_t c_row;
     int depth;
     product_start start;
-    const float *rescale; /* [lanes], for PRODUCT_RESCALE */
+    const float *per_lane; /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
 } product_operands;
 
 /* Where the rows of A are at one step: a pointer for every four rows, and once
@@ -84,7 +84,12 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
         UNROLL for (int r = 0; r < rows; r++) {
             UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_set(0.0f);
         }
-        if (start != PRODUCT_SET) {
+        if (start == PRODUCT_BIAS) {
+            UNROLL for (int l = 0; l < columns; l++) {
+                vec bias = vec_load(p->per_lane + l * VEC_WIDTH);
+                UNROLL for (int r = 0; r < rows; r++) sum[r][l] = bias;
+            }
+        } else if (start != PRODUCT_SET) {
             const float *from = c;
             UNROLL for (int r = 0; r < rows; r++) {
                 UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_load(from + l * VEC_WIDTH);
@@ -93,7 +98,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
         }
         if (start == PRODUCT_RESCALE) {
             UNROLL for (int l = 0; l < columns; l++) {
-                vec factor = vec_load(p->rescale + l * VEC_WIDTH);
+                vec factor = vec_load(p->per_lane + l * VEC_WIDTH);
                 UNROLL for (int r = 0; r < rows; r++) sum[r][l] = vec_mul(sum[r][l], factor);
             }
         }
@@ -163,7 +168,7 @@ static void product(int rows, int lanes, const product_operands *operands) {
         int columns = (lanes - l) / VEC_WIDTH;
         if (columns > VEC_COLUMNS) columns = VEC_COLUMNS;
         p.b = operands->b + l;
-        p.rescale = operands->rescale ? operands->rescale + l : NULL;
+        p.per_lane = operands->per_lane ? operands->per_lane + l : NULL;
         p.a = operands->a;
         p.c = operands->c + l;
         int whole = rows / VEC_ROWS, rest = rows % VEC_ROWS;

@@ -15,20 +15,21 @@ VEC_INLINE vec cell_one_minus(vec x) { return vec_sub(vec_set(1.0f), x); }
 static void tanh_cell_forward(const at_cell *cell) {
     for (int64_t c = 0; c < cell->hidden; c += VEC_WIDTH) {
         int64_t left = cell->hidden - c;
-        vec h = vec_tanh(vec_add(load_some(cell->gates + c, left), load_some(cell->recurrent + c, left)));
-        store_some(cell->h + c, h, left);
-        store_some(cell->state + c, h, left);
+        vec h = vec_tanh(
+            vec_add(vec_load_up_to(cell->gates + c, left), vec_load_up_to(cell->recurrent + c, left)));
+        vec_store_up_to(cell->h + c, h, left);
+        vec_store_up_to(cell->state + c, h, left);
     }
 }
 
 static void tanh_cell_backward(const at_cell *cell) {
     for (int64_t c = 0; c < cell->hidden; c += VEC_WIDTH) {
         int64_t left = cell->hidden - c;
-        vec h = load_some(cell->h + c, left);
-        vec dh = vec_add(load_some(cell->dh + c, left), load_some(cell->state + c, left));
+        vec h = vec_load_up_to(cell->h + c, left);
+        vec dh = vec_add(vec_load_up_to(cell->dh + c, left), vec_load_up_to(cell->state + c, left));
         vec d = vec_mul(dh, cell_one_minus(vec_mul(h, h)));
-        store_some(cell->gates + c, d, left);
-        store_some(cell->recurrent + c, d, left);
+        vec_store_up_to(cell->gates + c, d, left);
+        vec_store_up_to(cell->recurrent + c, d, left);
     }
 }
 
@@ -40,19 +41,20 @@ static void gru_cell_forward(const at_cell *cell) {
     const float *r = cell->recurrent;
     for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
         int64_t left = hidden - c;
-        vec reset = vec_sigmoid(vec_add(load_some(reset_gate + c, left), load_some(r + c, left)));
-        vec update = vec_sigmoid(vec_add(load_some(update_gate + c, left), load_some(r + hidden + c, left)));
-        vec inner = load_some(r + 2 * hidden + c, left);
-        if (cell->bias) inner = vec_add(inner, load_some(cell->bias + c, left));
-        vec n = vec_tanh(vec_fma(reset, inner, load_some(new_gate + c, left)));
-        vec before = load_some(cell->h_before + c, left);
+        vec reset = vec_sigmoid(vec_add(vec_load_up_to(reset_gate + c, left), vec_load_up_to(r + c, left)));
+        vec update =
+            vec_sigmoid(vec_add(vec_load_up_to(update_gate + c, left), vec_load_up_to(r + hidden + c, left)));
+        vec inner = vec_load_up_to(r + 2 * hidden + c, left);
+        if (cell->bias) inner = vec_add(inner, vec_load_up_to(cell->bias + c, left));
+        vec n = vec_tanh(vec_fma(reset, inner, vec_load_up_to(new_gate + c, left)));
+        vec before = vec_load_up_to(cell->h_before + c, left);
         vec h = vec_fma(update, vec_sub(before, n), n);
-        store_some(reset_gate + c, reset, left);
-        store_some(update_gate + c, update, left);
-        store_some(new_gate + c, n, left);
-        store_some(cell->kept + c, inner, left);
-        store_some(cell->h + c, h, left);
-        store_some(cell->state + c, h, left);
+        vec_store_up_to(reset_gate + c, reset, left);
+        vec_store_up_to(update_gate + c, update, left);
+        vec_store_up_to(new_gate + c, n, left);
+        vec_store_up_to(cell->kept + c, inner, left);
+        vec_store_up_to(cell->h + c, h, left);
+        vec_store_up_to(cell->state + c, h, left);
     }
 }
 
@@ -62,23 +64,23 @@ static void gru_cell_backward(const at_cell *cell) {
     float *dr = cell->recurrent;
     for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
         int64_t left = hidden - c;
-        vec reset = load_some(reset_gate + c, left), update = load_some(update_gate + c, left);
-        vec n = load_some(new_gate + c, left), inner = load_some(cell->kept + c, left);
-        vec before = load_some(cell->h_before + c, left);
-        vec dh = vec_add(vec_add(load_some(cell->dh + c, left), load_some(cell->state + c, left)),
-                         load_some(cell->carry + c, left));
+        vec reset = vec_load_up_to(reset_gate + c, left), update = vec_load_up_to(update_gate + c, left);
+        vec n = vec_load_up_to(new_gate + c, left), inner = vec_load_up_to(cell->kept + c, left);
+        vec before = vec_load_up_to(cell->h_before + c, left);
+        vec dh = vec_add(vec_add(vec_load_up_to(cell->dh + c, left), vec_load_up_to(cell->state + c, left)),
+                         vec_load_up_to(cell->carry + c, left));
         vec d_update = vec_mul(vec_mul(dh, vec_sub(before, n)), vec_mul(update, cell_one_minus(update)));
         vec d_new = vec_mul(vec_mul(dh, cell_one_minus(update)), cell_one_minus(vec_mul(n, n)));
         vec d_reset = vec_mul(vec_mul(d_new, inner), vec_mul(reset, cell_one_minus(reset)));
         vec d_inner = vec_mul(d_new, reset);
-        store_some(reset_gate + c, d_reset, left);
-        store_some(update_gate + c, d_update, left);
-        store_some(new_gate + c, d_new, left);
-        store_some(cell->kept + c, d_inner, left);
-        store_some(dr + c, d_reset, left);
-        store_some(dr + hidden + c, d_update, left);
-        store_some(dr + 2 * hidden + c, d_inner, left);
-        store_some(cell->carry + c, vec_mul(dh, update), left);
+        vec_store_up_to(reset_gate + c, d_reset, left);
+        vec_store_up_to(update_gate + c, d_update, left);
+        vec_store_up_to(new_gate + c, d_new, left);
+        vec_store_up_to(cell->kept + c, d_inner, left);
+        vec_store_up_to(dr + c, d_reset, left);
+        vec_store_up_to(dr + hidden + c, d_update, left);
+        vec_store_up_to(dr + 2 * hidden + c, d_inner, left);
+        vec_store_up_to(cell->carry + c, vec_mul(dh, update), left);
     }
 }
 
@@ -92,19 +94,20 @@ static void lstm_cell_forward(const at_cell *cell) {
         int64_t left = hidden - c;
         vec sum[4];
         UNROLL for (int g = 0; g < 4; g++) {
-            sum[g] = vec_add(load_some(gates + g * hidden + c, left), load_some(r + g * hidden + c, left));
+            sum[g] = vec_add(vec_load_up_to(gates + g * hidden + c, left),
+                             vec_load_up_to(r + g * hidden + c, left));
         }
         vec input = vec_sigmoid(sum[0]), forget = vec_sigmoid(sum[1]);
         vec candidate = vec_tanh(sum[2]), output = vec_sigmoid(sum[3]);
-        vec inside = vec_fma(forget, load_some(cell->kept_before + c, left), vec_mul(input, candidate));
+        vec inside = vec_fma(forget, vec_load_up_to(cell->kept_before + c, left), vec_mul(input, candidate));
         vec h = vec_mul(output, vec_tanh(inside));
-        store_some(gates + c, input, left);
-        store_some(gates + hidden + c, forget, left);
-        store_some(gates + 2 * hidden + c, candidate, left);
-        store_some(gates + 3 * hidden + c, output, left);
-        store_some(cell->kept + c, inside, left);
-        store_some(cell->h + c, h, left);
-        store_some(cell->state + c, h, left);
+        vec_store_up_to(gates + c, input, left);
+        vec_store_up_to(gates + hidden + c, forget, left);
+        vec_store_up_to(gates + 2 * hidden + c, candidate, left);
+        vec_store_up_to(gates + 3 * hidden + c, output, left);
+        vec_store_up_to(cell->kept + c, inside, left);
+        vec_store_up_to(cell->h + c, h, left);
+        vec_store_up_to(cell->state + c, h, left);
     }
 }
 
@@ -113,24 +116,24 @@ static void lstm_cell_backward(const at_cell *cell) {
     float *gates = cell->gates;
     for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
         int64_t left = hidden - c;
-        vec input = load_some(gates + c, left), forget = load_some(gates + hidden + c, left);
-        vec candidate = load_some(gates + 2 * hidden + c, left);
-        vec output = load_some(gates + 3 * hidden + c, left);
-        vec t = vec_tanh(load_some(cell->kept + c, left));
-        vec dh = vec_add(load_some(cell->dh + c, left), load_some(cell->state + c, left));
-        vec inside =
-            vec_fma(vec_mul(dh, output), cell_one_minus(vec_mul(t, t)), load_some(cell->carry + c, left));
+        vec input = vec_load_up_to(gates + c, left), forget = vec_load_up_to(gates + hidden + c, left);
+        vec candidate = vec_load_up_to(gates + 2 * hidden + c, left);
+        vec output = vec_load_up_to(gates + 3 * hidden + c, left);
+        vec t = vec_tanh(vec_load_up_to(cell->kept + c, left));
+        vec dh = vec_add(vec_load_up_to(cell->dh + c, left), vec_load_up_to(cell->state + c, left));
+        vec inside = vec_fma(vec_mul(dh, output), cell_one_minus(vec_mul(t, t)),
+                             vec_load_up_to(cell->carry + c, left));
         vec d[4];
         d[0] = vec_mul(vec_mul(inside, candidate), vec_mul(input, cell_one_minus(input)));
-        d[1] = vec_mul(vec_mul(inside, load_some(cell->kept_before + c, left)),
+        d[1] = vec_mul(vec_mul(inside, vec_load_up_to(cell->kept_before + c, left)),
                        vec_mul(forget, cell_one_minus(forget)));
         d[2] = vec_mul(vec_mul(inside, input), cell_one_minus(vec_mul(candidate, candidate)));
         d[3] = vec_mul(vec_mul(dh, t), vec_mul(output, cell_one_minus(output)));
         UNROLL for (int g = 0; g < 4; g++) {
-            store_some(gates + g * hidden + c, d[g], left);
-            store_some(cell->recurrent + g * hidden + c, d[g], left);
+            vec_store_up_to(gates + g * hidden + c, d[g], left);
+            vec_store_up_to(cell->recurrent + g * hidden + c, d[g], left);
         }
-        store_some(cell->carry + c, vec_mul(inside, forget), left);
+        vec_store_up_to(cell->carry + c, vec_mul(inside, forget), left);
     }
 }
 
@@ -170,9 +173,9 @@ static void pool_weighted_sum(int64_t rows, int64_t columns, const float *weight
     for (; c < columns; c += VEC_WIDTH) {
         vec sum = vec_set(0.0f);
         for (int64_t i = 0; i < rows; i++) {
-            sum = vec_fma(vec_set(weights[i]), load_some(x + i * stride + c, columns - c), sum);
+            sum = vec_fma(vec_set(weights[i]), vec_load_up_to(x + i * stride + c, columns - c), sum);
         }
-        store_some(y + c, sum, columns - c);
+        vec_store_up_to(y + c, sum, columns - c);
     }
 }
 
@@ -188,8 +191,8 @@ static void pool_dots(int64_t rows, int64_t columns, const float *a, const float
             }
         }
         for (; c < columns; c += VEC_WIDTH) {
-            sum[0] =
-                vec_fma(load_some(a + c, columns - c), load_some(x + i * stride + c, columns - c), sum[0]);
+            sum[0] = vec_fma(vec_load_up_to(a + c, columns - c),
+                             vec_load_up_to(x + i * stride + c, columns - c), sum[0]);
         }
         y[i] = vec_sum(vec_add(sum[0], sum[1]));
     }

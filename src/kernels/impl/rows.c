@@ -8,17 +8,6 @@
 
 #include <math.h>
 
-static inline vec load_up_to(const float *p, int64_t left) {
-    return left >= VEC_WIDTH ? vec_load(p) : vec_load_part(p, (int)left);
-}
-static inline void store_up_to(float *p, vec x, int64_t left) {
-    if (left >= VEC_WIDTH) {
-        vec_store(p, x);
-    } else {
-        vec_store_part(p, x, (int)left);
-    }
-}
-
 /* exp(x - max) / sum, 0 everywhere if all are -inf. */
 static void softmax_row(int64_t columns, const float *input, float *output) {
     vec m = vec_set(-INFINITY);
@@ -32,9 +21,9 @@ static void softmax_row(int64_t columns, const float *input, float *output) {
     vec total = vec_set(0.0f);
     float tail_sum = 0.0f;
     for (c = 0; c < columns; c += VEC_WIDTH) {
-        vec x = vec_sub(load_up_to(input + c, columns - c), vec_set(reference));
+        vec x = vec_sub(vec_load_up_to(input + c, columns - c), vec_set(reference));
         vec p = vec_exp2(vec_mul(x, vec_set(LOG2_E)));
-        store_up_to(output + c, p, columns - c);
+        vec_store_up_to(output + c, p, columns - c);
         if (columns - c >= VEC_WIDTH) {
             total = vec_add(total, p);
         } else {
@@ -44,29 +33,33 @@ static void softmax_row(int64_t columns, const float *input, float *output) {
     float sum = vec_sum(total) + tail_sum;
     const vec inverse = vec_set(sum == 0.0f ? 0.0f : 1.0f / sum);
     for (c = 0; c < columns; c += VEC_WIDTH) {
-        store_up_to(output + c, vec_mul(load_up_to(output + c, columns - c), inverse), columns - c);
+        vec_store_up_to(output + c, vec_mul(vec_load_up_to(output + c, columns - c), inverse), columns - c);
     }
 }
 
+VEC_INLINE void activation_backward_with(attn_activation activation, int64_t count, const float *d_output,
+                                         const float *pre, float *g) {
+    for (int64_t c = 0; c < count; c += VEC_WIDTH) {
+        vec slope = activation_slope(activation, vec_load_up_to(pre + c, count - c));
+        vec_store_up_to(g + c, vec_mul(vec_load_up_to(d_output + c, count - c), slope), count - c);
+    }
+}
 static void activation_backward(attn_activation activation, int64_t count, const float *d_output,
                                 const float *pre, float *g) {
-    for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        vec slope = activation_slope(activation, load_up_to(pre + c, count - c));
-        store_up_to(g + c, vec_mul(load_up_to(d_output + c, count - c), slope), count - c);
-    }
+    FOR_ACTIVATION(activation, activation_backward_with, count, d_output, pre, g);
 }
 
 static void exp2_all(int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH)
-        store_up_to(y + c, vec_exp2(load_up_to(x + c, count - c)), count - c);
+        vec_store_up_to(y + c, vec_exp2(vec_load_up_to(x + c, count - c)), count - c);
 }
 static void tanh_all(int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH)
-        store_up_to(y + c, vec_tanh(load_up_to(x + c, count - c)), count - c);
+        vec_store_up_to(y + c, vec_tanh(vec_load_up_to(x + c, count - c)), count - c);
 }
 static void normal_cdf_all(int64_t count, const float *x, float *y) {
     for (int64_t c = 0; c < count; c += VEC_WIDTH) {
-        store_up_to(y + c, vec_normal_cdf(load_up_to(x + c, count - c)), count - c);
+        vec_store_up_to(y + c, vec_normal_cdf(vec_load_up_to(x + c, count - c)), count - c);
     }
 }
 

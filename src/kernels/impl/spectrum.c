@@ -82,7 +82,7 @@ static vec spectrum_gather(const at_spectrum *s, const float *samples, int64_t s
         const int64_t left = s->window - i;
         vec block[VEC_WIDTH];
         UNROLL for (int l = 0; l < VEC_WIDTH; l++) block[l] =
-            l < frames ? load_some(samples + l * shift + i, left) : vec_set(0.0f);
+            l < frames ? vec_load_up_to(samples + l * shift + i, left) : vec_set(0.0f);
         vec_transpose(block);
         UNROLL for (int c = 0; c < VEC_WIDTH; c++) {
             if (c < left) vec_store(x + (i + c) * VEC_WIDTH, block[c]);
@@ -132,7 +132,7 @@ static void spectrum_rows(const float *numbers, int64_t columns, int frames, flo
         UNROLL for (int l = 0; l < VEC_WIDTH; l++) block[l] = vec_load(numbers + (c + l) * VEC_WIDTH);
         vec_transpose(block);
         UNROLL for (int l = 0; l < VEC_WIDTH; l++) if (l < frames)
-            store_some(rows + l * stride + c, block[l], columns - c);
+            vec_store_up_to(rows + l * stride + c, block[l], columns - c);
     }
 }
 

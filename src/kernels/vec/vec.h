@@ -44,4 +44,16 @@
 #error "vec.h is included by a stub in kernels/isa/, which says for which instruction set"
 #endif
 
+/* At the end of a row: a whole vector, or the `left` numbers that there are. */
+VEC_INLINE vec vec_load_up_to(const float *p, int64_t left) {
+    return left >= VEC_WIDTH ? vec_load(p) : vec_load_part(p, (int)left);
+}
+VEC_INLINE void vec_store_up_to(float *p, vec x, int64_t left) {
+    if (left >= VEC_WIDTH) {
+        vec_store(p, x);
+    } else {
+        vec_store_part(p, x, (int)left);
+    }
+}
+
 #endif
