@@ -120,18 +120,21 @@ typedef struct cursor {
     int64_t i, at; /* parameter, number */
 } cursor;
 
-/* Numbers of one parameter that lie together; by_row: of one row. */
+/* Numbers of one parameter that lie together: of one row, if rows of it are told apart. */
 typedef struct run {
-    int64_t i, first, count;
-    int by_row;
+    int64_t i, row, first, count;
 } run;
 
 static int bit(const uint64_t *bits, int64_t row) { return (int)(bits[row / 64] >> (row % 64) & 1); }
 
 /* The first row from `row` on that somebody wrote. */
 static int64_t written_row(const uint64_t *bits, int64_t row, int64_t rows) {
-    while (row < rows && !bit(bits, row)) row += row % 64 == 0 && !bits[row / 64] ? 64 : 1;
-    return row < rows ? row : rows;
+    while (row < rows) {
+        uint64_t rest = bits[row / 64] >> (row % 64);
+        if (rest) return row + __builtin_ctzll(rest);
+        row = (row / 64 + 1) * 64;
+    }
+    return rows;
 }
 
 /* The next run, of at most `most` numbers; count 0 at the end. */
@@ -140,16 +143,16 @@ static run next_run(cursor *c, int64_t most) {
         const attn_parameter *parameter = parameter_of(c->reduce, c->bucket, c->i);
         int how = c->reduce->how[c->i], by_row = c->reduce->words_at[c->i] >= 0;
         if (how == AT_STATE_NONE) continue;
+        int64_t row = by_row ? c->at / parameter->columns : 0, end = parameter->count;
         if (how == AT_STATE_ROWS) {
-            int64_t row = written_row(c->reduce->all_bits + c->reduce->words_at[c->i],
-                                      c->at / parameter->columns, parameter->rows);
-            if (row > c->at / parameter->columns) c->at = row * parameter->columns;
+            int64_t next = written_row(c->reduce->all_bits + c->reduce->words_at[c->i], row, parameter->rows);
+            if (next > row) c->at = next * parameter->columns;
+            row = next;
         }
-        int64_t count = parameter->count - c->at, in_row = parameter->columns - c->at % parameter->columns;
-        if (by_row && in_row < count) count = in_row;
-        if (count <= 0) continue;
-        if (count > most) count = most;
-        run found = {c->i, c->at, count, by_row};
+        if (c->at >= end) continue;
+        if (by_row) end = (row + 1) * parameter->columns;
+        int64_t count = end - c->at < most ? end - c->at : most;
+        run found = {c->i, row, c->at, count};
         c->at += count;
         return found;
     }
@@ -163,7 +166,7 @@ static int kind_of(const cursor *c, const run *r, int rank, int local) {
     if (state != AT_STATE_ROWS) return state == AT_STATE_NONE ? NOTHING : NUMBERS;
     const uint64_t *bits =
         reduce->bits + ((int64_t)rank * reduce->most + local) * c->words + reduce->words_at[r->i];
-    return bit(bits, r->first / parameter_of(reduce, c->bucket, r->i)->columns) ? NUMBERS : ZEROS;
+    return bit(bits, r->row) ? NUMBERS : ZEROS;
 }
 
 /* How many numbers travel in all. */
@@ -191,12 +194,14 @@ static int64_t slice_at(const at_reduce *reduce, int64_t count, int rank) {
 
 static int on_host(const at_reduce *reduce) { return at_backend_of(reduce->context)->memory.on_host; }
 
-/* The numbers of one of this rank's nodes, from the cursor on. */
-static attn_status pack(at_reduce *reduce, cursor c, int node, int64_t count, float *into) {
+/* The numbers of one of this rank's nodes, from `begin` on; `c` ends behind them. */
+static attn_status pack(at_reduce *reduce, const cursor *begin, int node, int64_t count, float *into,
+                        cursor *c) {
+    *c = *begin;
     while (count > 0) {
-        run r = next_run(&c, count);
-        if (kind_of(&c, &r, reduce->rank, node) == NUMBERS) {
-            const at_slot *slot = at_gradients_slot(reduce->nodes[node], c.bucket->first - r.i);
+        run r = next_run(c, count);
+        if (kind_of(c, &r, reduce->rank, node) == NUMBERS) {
+            const at_slot *slot = at_gradients_slot(reduce->nodes[node], c->bucket->first - r.i);
             attn_status status =
                 at_host_read(&reduce->worker, at_view_of(slot->numbers + r.first, 1, r.count, r.count), into);
             if (status != ATTN_OK) return status;
@@ -219,17 +224,19 @@ static attn_status scatter(at_reduce *reduce, cursor c, int64_t count) {
     attn_status status = ATTN_OK;
     for (int r = 0; r < reduce->ranks; r++) {
         int64_t at = slice_at(reduce, count, r), length = slice_at(reduce, count, r + 1) - at;
-        int packs = r != reduce->rank || !on_host(reduce);
+        int packs = reduce->own && (r != reduce->rank || !on_host(reduce));
+        cursor begin = c;
         for (int node = 0; packs && node < reduce->own && status == ATTN_OK; node++)
-            status = pack(reduce, c, node, length, reduce->send + reduce->own * at + node * length);
-        skip(&c, length);
+            status = pack(reduce, &begin, node, length, reduce->send + reduce->own * at + node * length, &c);
+        if (status != ATTN_OK) return status;
+        if (!packs && r + 1 < reduce->ranks) skip(&c, length);
         int nodes = reduce->first_node[r + 1] - reduce->first_node[r];
         from_here[r] = (size_t)(reduce->own * at) * sizeof(float);
         sent[r] = r == reduce->rank ? 0 : (size_t)(reduce->own * length) * sizeof(float);
         to_here[r] = (size_t)(reduce->first_node[r] * mine) * sizeof(float);
         got[r] = r == reduce->rank ? 0 : (size_t)(nodes * mine) * sizeof(float);
     }
-    return status == ATTN_OK ? trade(reduce, reduce->send, reduce->receive) : status;
+    return trade(reduce, reduce->send, reduce->receive);
 }
 
 static void add(float *sum, const float *a, const float *b, int64_t count) {
@@ -302,13 +309,14 @@ static attn_status gather(at_reduce *reduce, int64_t count) {
 }
 
 /* In the order that the exchange likes: this rank's nodes, added, then the sum over the ranks. */
-static attn_status sum_fast(at_reduce *reduce, cursor c, int64_t count) {
+static attn_status sum_fast(at_reduce *reduce, const cursor *c, int64_t count) {
     attn_status status = ATTN_OK;
+    cursor end;
     char text[AT_EXCHANGE_TEXT] = "";
     memset(reduce->sums, 0, (size_t)count * sizeof(float));
     for (int node = 0; node < reduce->own && status == ATTN_OK; node++) {
         memset(reduce->send, 0, (size_t)count * sizeof(float));
-        status = pack(reduce, c, node, count, reduce->send);
+        status = pack(reduce, c, node, count, reduce->send, &end);
         add(reduce->sums, reduce->sums, reduce->send, count);
     }
     if (status != ATTN_OK) return status;
@@ -318,11 +326,12 @@ static attn_status sum_fast(at_reduce *reduce, cursor c, int64_t count) {
     return at_exchange_failed(reduce->exchange, &reduce->worker, text);
 }
 
-static attn_status unpack(at_reduce *reduce, cursor c, int64_t count) {
+/* The sums to their places; the cursor goes on behind them. */
+static attn_status unpack(at_reduce *reduce, cursor *c, int64_t count) {
     const float *from = reduce->sums;
     while (count > 0) {
-        run r = next_run(&c, count);
-        float *numbers = parameter_of(reduce, c.bucket, r.i)->gradient.numbers;
+        run r = next_run(c, count);
+        float *numbers = parameter_of(reduce, c->bucket, r.i)->gradient.numbers;
         attn_status status =
             at_host_write(&reduce->worker, at_view_of(numbers + r.first, 1, r.count, r.count), from);
         if (status != ATTN_OK) return status;
@@ -387,14 +396,13 @@ attn_status at_reduce_bucket(at_reduce *reduce, int number) {
     for (int64_t left = numbers_of(reduce, bucket); left > 0 && status == ATTN_OK;) {
         int64_t count = left < reduce->round ? left : reduce->round;
         if (reduce->fast) {
-            status = sum_fast(reduce, c, count);
+            status = sum_fast(reduce, &c, count);
         } else {
             status = scatter(reduce, c, count);
             if (status == ATTN_OK) add_slice(reduce, c, count);
             if (status == ATTN_OK) status = gather(reduce, count);
         }
-        if (status == ATTN_OK) status = unpack(reduce, c, count);
-        skip(&c, count);
+        if (status == ATTN_OK) status = unpack(reduce, &c, count);
         left -= count;
     }
     return status;
