@@ -74,6 +74,8 @@ static bool open_lane(bench *run, int threads, bool bandwidth) {
     lane->context = bench_context(run, threads);
     if (lane->context == NULL) return false;
     run->lane_count++;
+    lane->probe = bench_probe_create(lane->context);
+    if (lane->probe == NULL) return false;
     lane->threads = attn_context_threads(lane->context);
     double seconds = fmin(0.5, 2 * run->seconds);
     if (!bench_ok(lane->context, attn_machine_fma_peak(lane->context, seconds, &gflops))) return false;
@@ -98,7 +100,10 @@ static bool open_lanes(bench *run, int64_t threads, bool bandwidth) {
 }
 
 static void close_lanes(bench *run) {
-    for (int lane = 0; lane < run->lane_count; lane++) attn_context_destroy(run->lanes[lane].context);
+    for (int lane = 0; lane < run->lane_count; lane++) {
+        bench_probe_destroy(run->lanes[lane].probe);
+        attn_context_destroy(run->lanes[lane].context);
+    }
 }
 
 static void print_machine(const bench *run) {
@@ -112,7 +117,9 @@ static void print_machine(const bench *run) {
         if (with->bandwidth > 0) printf(", %6.1f GB/s copied (read + written)", 1e-9 * with->bandwidth);
         putchar('\n');
     }
-    printf("Best of many runs each; pairs that the pattern hides do not count as work.\n");
+    printf(
+        "Best of many runs each, the peak taken beside it (?: other programs disturbed all of them); pairs\n"
+        "that the pattern hides do not count as work.\n");
     fflush(stdout);
 }
 

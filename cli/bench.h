@@ -17,12 +17,20 @@
 
 enum { BENCH_LANES = 2 };
 
+/* Measures beside each result what the machine can do then (bench_probe.c). */
+typedef struct bench_probe bench_probe;
+
+/* NULL, with the error printed, if there is no memory. */
+bench_probe *bench_probe_create(attn_context *context);
+void bench_probe_destroy(bench_probe *probe);
+
 /* A number of threads, and what the machine can do at most with it. */
 typedef struct bench_lane {
     attn_context *context;
     int threads;
-    double peak;      /* f32 operations a second */
+    double peak;      /* f32 operations a second, when the lane was opened */
     double bandwidth; /* bytes a second, read and written by a copy; 0: not measured */
+    bench_probe *probe;
 } bench_lane;
 
 typedef struct bench {
@@ -86,6 +94,13 @@ bool bench_ok(const attn_context *context, attn_status status);
 /* A context with `threads` threads (0: all) on the instruction set asked for;
  * NULL, with the error printed, if there is none. */
 attn_context *bench_context(const bench *run, int threads);
+
+/* Measures a call, which says its errors to `context`, beside the FMA peak of a lane. */
+bool bench_measure(const bench *run, const bench_lane *lane, attn_context *context, measured_call call,
+                   void *argument, timing *result);
+
+/* The FMA peak that a result is a fraction of: taken beside it, or else the lane's. */
+double bench_peak(const bench_lane *lane, const bench_result *result);
 
 /* `count` floats on a cache line, evenly drawn from -1 .. 1 by `seed`; NULL,
  * with the error printed, if there is no memory. free() releases them. */

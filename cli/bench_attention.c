@@ -107,11 +107,9 @@ static bool measure_shape(const bench *run, const attention_shape *shape, bool b
         results[lane] = attention_case_result(shape, backward);
         results[lane].series = series;
         attn_status status = backward ? attention_case_forward(&with) : ATTN_OK; /* its outputs are inputs */
-        if (status == ATTN_OK) {
-            status = measure(backward ? backward_call : attention_case_forward, &with, run->seconds,
-                             &results[lane].time);
-        }
-        done = bench_ok(with.context, status);
+        done = bench_ok(with.context, status) &&
+               bench_measure(run, &run->lanes[lane], with.context,
+                             backward ? backward_call : attention_case_forward, &with, &results[lane].time);
     }
     attention_case_destroy(&with);
     if (done) bench_print_row(run, results, BENCH_SPEED);

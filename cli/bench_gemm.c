@@ -26,7 +26,8 @@ static attn_status backward_call(void *argument) {
 }
 
 /* Packs the weight for the lane's context, measures, and frees it again. */
-static bool measure_lane(const bench *run, gemm_case *with, bool backward, bench_result *result) {
+static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *with, bool backward,
+                         bench_result *result) {
     size_t bytes = 0;
     if (!bench_ok(with->context, attn_weight_packed_size(with->context, with->weight.shape[0],
                                                          with->weight.shape[1], &bytes))) {
@@ -34,10 +35,10 @@ static bool measure_lane(const bench *run, gemm_case *with, bool backward, bench
     }
     float *memory = bench_numbers((int64_t)(bytes / sizeof(float)) + 1, 0);
     if (memory == NULL) return false;
-    bool done = bench_ok(with->context, attn_weight_pack(with->context, &with->weight, backward ? 1 : 0,
-                                                         memory, bytes, &with->packed)) &&
-                bench_ok(with->context,
-                         measure(backward ? backward_call : forward_call, with, run->seconds, &result->time));
+    bool done =
+        bench_ok(with->context, attn_weight_pack(with->context, &with->weight, backward ? 1 : 0, memory,
+                                                 bytes, &with->packed)) &&
+        bench_measure(run, lane, with->context, backward ? backward_call : forward_call, with, &result->time);
     free(memory);
     return done;
 }
@@ -66,7 +67,7 @@ static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n, boo
                                .work = (backward ? 4 : 2) * (double)m * (double)n * (double)k};
         with.context = run->lanes[lane].context;
         results[lane] = result;
-        done = measure_lane(run, &with, backward, &results[lane]);
+        done = measure_lane(run, &run->lanes[lane], &with, backward, &results[lane]);
     }
     free(numbers);
     if (done) bench_print_row(run, results, BENCH_SPEED);

@@ -215,7 +215,7 @@ static bool measure_lane(const bench *run, const bench_lane *lane, graph_case *w
     with->context = bench_context(run, lane->threads);
     if (with->context == NULL) return false;
     size_t before = attn_context_memory(with->context);
-    bool done = bench_ok(with->context, measure(calls[direction], with, run->seconds, &result->time));
+    bool done = bench_measure(run, lane, with->context, calls[direction], with, &result->time);
     result->memory = attn_context_memory(with->context) - before;
     attn_context_destroy(with->context);
     if (done && result->edges > 0) {

@@ -58,15 +58,20 @@ static void print_label(const bench_result *result) {
     printf(" %5s %4" PRId64 " %6" PRId64, heads, result->d, result->keys);
 }
 
+/* Whether not one round of the measurement was left alone by the rest of the machine. */
+static bool was_disturbed(const bench_result *result) {
+    return result->time.rounds > 0 && result->time.discarded == result->time.rounds;
+}
+
 static void print_cells(const bench_lane *lane, const bench_result *result, bench_columns columns) {
     double seconds = result->time.best;
     printf(" │ %8.*f ", seconds < 1e-3 ? 4 : seconds < 0.1 ? 3 : 1, 1e3 * seconds);
     switch (columns) {
     case BENCH_SPEED:
-        printf("%7.1f %5.1f %%", 1e-9 * result->work / seconds, 100 * result->work / seconds / lane->peak);
-        break;
     case BENCH_TRAIN:
-        printf("%7.0f %5.1f %%", (double)result->rows / seconds, 100 * result->work / seconds / lane->peak);
+        printf("%7.*f %5.1f%c%%", columns == BENCH_TRAIN ? 0 : 1,
+               columns == BENCH_TRAIN ? (double)result->rows / seconds : 1e-9 * result->work / seconds,
+               100 * result->work / seconds / bench_peak(lane, result), was_disturbed(result) ? '?' : ' ');
         break;
     case BENCH_BANDWIDTH:
     case BENCH_GRAPH:
@@ -124,7 +129,8 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
     printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
            lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
     printf("\"gflops\":%.6g,\"peak_gflops\":%.6g,\"peak_fraction\":%.4f,", 1e-9 * result->work / time->best,
-           1e-9 * lane->peak, result->work / time->best / lane->peak);
+           1e-9 * bench_peak(lane, result), result->work / time->best / bench_peak(lane, result));
+    if (time->rounds > 0) printf("\"rounds\":%d,\"discarded\":%d,", time->rounds, time->discarded);
     if (columns == BENCH_GRAPH) {
         printf("\"bytes\":%.0f,\"graph_ms\":%.6g,", result->bytes, 1e3 * result->graph_seconds);
     }

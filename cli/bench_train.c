@@ -236,7 +236,7 @@ static bool measure_lane(const bench *run, const bench_lane *lane, const train_s
     size_t before = resident("VmRSS:");
     bool done = create_case(run, shape, context, &with);
     if (done) {
-        done = bench_ok(context, measure(train_pass, &with, run->seconds, &result->time));
+        done = bench_measure(run, lane, context, train_pass, &with, &result->time);
         size_t peak = resident("VmHWM:");
         result->memory = peak > before ? peak - before : 0;
         result->series = shape->series;

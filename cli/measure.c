@@ -48,25 +48,117 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-attn_status measure(measured_call call, void *argument, double seconds, timing *result) {
-    double samples[SAMPLE_LIMIT];
+/* How calls are sampled: so many in a sample, at least so many samples. */
+typedef struct sampling {
+    int64_t calls;
+    int least;
+} sampling;
+
+static attn_status plan(measured_call call, void *argument, double seconds, sampling *made) {
     double once = 0;
     attn_status status = warm_up(call, argument, seconds, &once);
-    if (status != ATTN_OK) return status;
     double wanted = fmax(shortest_sample, seconds / SAMPLE_LIMIT);
-    int64_t calls = once < wanted ? (int64_t)ceil(wanted / fmax(once, 1e-8)) : 1;
-    int count = 0, least = once > fmin(long_call, 100 * seconds) ? 1 : 3;
-    double start = measure_clock();
-    while (count < SAMPLE_LIMIT && (count < least || measure_clock() - start < seconds)) {
-        status = sample(call, argument, calls, &samples[count]);
-        if (status != ATTN_OK) return status;
-        count++;
-    }
+    made->calls = once < wanted ? (int64_t)ceil(wanted / fmax(once, 1e-8)) : 1;
+    made->least = once > fmin(long_call, 100 * seconds) ? 1 : 3;
+    return status;
+}
+
+/* Median and worst of all samples, which are sorted; the best too. */
+static void summarise(double *samples, int count, const sampling *with, timing *result) {
     qsort(samples, (size_t)count, sizeof samples[0], by_size);
-    result->best = samples[0];
-    result->median = samples[count / 2];
-    result->worst = samples[count - 1];
-    result->repetitions = calls * count;
+    *result = (timing){.best = samples[0],
+                       .median = samples[count / 2],
+                       .worst = samples[count - 1],
+                       .repetitions = with->calls * count};
+}
+
+attn_status measure(measured_call call, void *argument, double seconds, timing *result) {
+    double samples[SAMPLE_LIMIT];
+    sampling with;
+    attn_status status = plan(call, argument, seconds, &with);
+    int count = 0;
+    double start = measure_clock();
+    while (status == ATTN_OK && count < SAMPLE_LIMIT &&
+           (count < with.least || measure_clock() - start < seconds)) {
+        status = sample(call, argument, with.calls, &samples[count++]);
+    }
+    if (status == ATTN_OK) summarise(samples, count, &with, result);
+    return status;
+}
+
+/* ---- beside a limit ---- */
+
+enum { ROUND_LIMIT = 64, ROUNDS_WANTED = 3 };
+static const double tolerance = 0.03;
+
+typedef struct measured_round {
+    double best; /* of its samples */
+    measured_moment before, after;
+} measured_round;
+
+static double highest_limit(const measured_round *rounds, int count) {
+    double highest = 0;
+    for (int r = 0; r < count; r++)
+        highest = fmax(highest, fmax(rounds[r].before.limit, rounds[r].after.limit));
+    return highest;
+}
+
+/* How many rounds have at least this limit and pace, and the best of them. */
+static int choose_round(const measured_round *rounds, int count, measured_moment least,
+                        measured_round *best) {
+    int counted = 0;
+    for (int r = 0; r < count; r++) {
+        const measured_moment *before = &rounds[r].before, *after = &rounds[r].after;
+        if (fmin(before->limit, after->limit) < least.limit || fmin(before->pace, after->pace) < least.pace)
+            continue;
+        if (counted++ == 0 || rounds[r].best < best->best) *best = rounds[r];
+    }
+    return counted;
+}
+
+/* Calls for a while; *count grows by the samples. */
+static attn_status run_round(measured_call call, void *argument, const sampling *with, double seconds,
+                             double *samples, int *count, int most, double *best) {
+    double begin = measure_clock();
+    attn_status status;
+    *best = INFINITY;
+    do {
+        status = sample(call, argument, with->calls, &samples[*count]);
+        if (status == ATTN_OK) *best = fmin(*best, samples[(*count)++]);
+    } while (status == ATTN_OK && *count < most && measure_clock() - begin < seconds);
+    return status;
+}
+
+attn_status measure_beside(measured_call call, void *argument, moment_call moment, void *moment_argument,
+                           double *highest_pace, double seconds, timing *result) {
+    double samples[SAMPLE_LIMIT];
+    measured_round rounds[ROUND_LIMIT], best = {0};
+    sampling with;
+    attn_status status = plan(call, argument, seconds, &with);
+    const int wanted = with.least == 1 ? 1 : ROUNDS_WANTED;
+    int count = 0, round = 0, counted = 0;
+    double start = measure_clock(), passed = 0;
+    measured_moment now = moment(moment_argument);
+    while (status == ATTN_OK && round < ROUND_LIMIT &&
+           (round == 0 || passed < seconds || (counted < wanted && passed < 4 * seconds))) {
+        measured_round *next = &rounds[round++];
+        next->before = now;
+        status = run_round(call, argument, &with, seconds / (2 * ROUNDS_WANTED), samples, &count,
+                           SAMPLE_LIMIT / ROUND_LIMIT * round, &next->best);
+        next->after = now = moment(moment_argument);
+        *highest_pace = fmax(*highest_pace, fmax(next->before.pace, next->after.pace));
+        measured_moment least = {(1 - tolerance) * highest_limit(rounds, round),
+                                 (1 - tolerance) * *highest_pace};
+        counted = choose_round(rounds, round, least, &best);
+        passed = measure_clock() - start;
+    }
+    if (status != ATTN_OK) return status;
+    summarise(samples, count, &with, result);
+    if (counted == 0) choose_round(rounds, round, (measured_moment){0, 0}, &best);
+    result->best = best.best;
+    result->limit = (best.before.limit + best.after.limit) / 2;
+    result->rounds = round;
+    result->discarded = round - counted;
     return ATTN_OK;
 }
 

@@ -13,6 +13,8 @@ typedef struct timing {
     double median;
     double worst;
     int64_t repetitions; /* calls, the warm-up not counted */
+    double limit;        /* of measure_beside: what the machine could do while `best` was taken; else 0 */
+    int rounds, discarded;
 } timing;
 
 typedef attn_status (*measured_call)(void *argument);
@@ -21,6 +23,20 @@ typedef attn_status (*measured_call)(void *argument);
  * where a call takes longer than a second or than 100 times `seconds`. Very short calls are timed in
  * blocks. The first status that is not ATTN_OK ends it and is returned. */
 attn_status measure(measured_call call, void *argument, double seconds, timing *result);
+
+/* What the machine can do at a moment: a limit that results are compared with, and the pace of a known piece
+ * of work that others on the machine disturb as they disturb what is measured. */
+typedef struct measured_moment {
+    double limit, pace;
+} measured_moment;
+typedef measured_moment (*moment_call)(void *argument);
+
+/* As measure, in rounds of calls between two moments. A round counts if limit and pace of both its moments
+ * are within 3 % of the highest: of all rounds, and for the pace of all measurements before (*highest_pace).
+ * The result is the best call of the rounds that count, with the limit beside it; if none counts, of all.
+ * Rounds go on for up to four times `seconds` until three count. */
+attn_status measure_beside(measured_call call, void *argument, moment_call moment, void *moment_argument,
+                           double *highest_pace, double seconds, timing *result);
 
 /* The one of two measurements of the same thing that was disturbed less. */
 timing measure_better(timing a, timing b);

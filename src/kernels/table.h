@@ -200,7 +200,7 @@ typedef struct at_kernels {
      * neither bias nor activation. a_sums: NULL, or
      * [rows]: the sums of the rows of A over depth, in its order, added to if
      * the product is. scratch: gemm_strip_scratch bytes. */
-    int64_t gemm_strip_rows;
+    int64_t gemm_strip_rows, gemm_tile_rows; /* a multiple of the rows of a tile wastes nothing */
     size_t gemm_strip_scratch;
     void (*gemm_strip)(const at_gemm *call, int64_t row, int64_t row_end, float *a_sums, void *scratch);
     /* g = d_output * act'(pre), count numbers. */

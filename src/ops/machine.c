@@ -30,7 +30,8 @@ static void peak_task(void *argument, int64_t task, int worker) {
 attn_status attn_machine_fma_peak(attn_context *context, double seconds, double *gflops) {
     if (!context) return ATTN_INVALID_ARGUMENT;
     if (!gflops) return at_fail(context, ATTN_INVALID_ARGUMENT, "gflops is NULL");
-    peak_run run = {.kernels = at_kernels_for(context->isa), .rounds = 200000}; /* about a millisecond */
+    peak_run run = {.kernels = at_kernels_for(context->isa),
+                    .rounds = 50000}; /* a quarter of a millisecond: what disturbs is often no longer */
     double best = 0.0, end = now() + seconds;
     do {
         /* several pieces a thread, so that a late start costs little */

@@ -106,8 +106,9 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
             gemm_pack(depth, call->columns, call->b + k * call->b_row, call->b_row, call->b_step, first,
                       packed);
         }
-        for (int64_t i = row; i < row_end; i += VEC_ROWS) {
-            int rows = (int)min64(VEC_ROWS, row_end - i);
+        int rows;
+        for (int64_t i = row; i < row_end; i += rows) {
+            rows = tile_rows(row_end - i);
             float *c = call->c + i * call->c_row + first;
             product_operands p = {.a = call->a + i * call->a_row + k * call->a_step,
                                   .a_row = call->a_row,

@@ -61,7 +61,7 @@ VEC_INLINE void product_step(const int rows, const int columns, product_rows *a,
     UNROLL for (int r = 0; r < rows; r++) {
         const ptrdiff_t offset = r % 4 == 3 ? a->thrice : r % 4 * a->once;
         vec x = vec_set(a->group[r / 4][offset]);
-        UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_fma(x, lanes[l], sum[r][l]);
+        UNROLL for (int l = 0; l < columns; l++) sum[r][l] = vec_accumulate(sum[r][l], x, lanes[l]);
     }
     UNROLL for (int g = 0; 4 * g < rows; g++) {
         a->group[g] += a_step;
@@ -160,6 +160,12 @@ static const product_function product_functions[VEC_COLUMNS][VEC_ROWS] = {
 #endif
 };
 
+/* The rows of the next tile, of so many that are left. */
+static inline int tile_rows(int64_t left) {
+    if (left <= VEC_ROWS || left >= VEC_ROWS + VEC_LEAST_ROWS) return left < VEC_ROWS ? (int)left : VEC_ROWS;
+    return (int)(left + 1) / 2;
+}
+
 /* The whole product: `rows` x `lanes`, lanes a multiple of VEC_WIDTH. A strip
  * of B as wide as a tile stays in the cache while the rows pass by it. */
 static void product(int rows, int lanes, const product_operands *operands) {
@@ -171,12 +177,16 @@ static void product(int rows, int lanes, const product_operands *operands) {
         p.per_lane = operands->per_lane ? operands->per_lane + l : NULL;
         p.a = operands->a;
         p.c = operands->c + l;
-        int whole = rows / VEC_ROWS, rest = rows % VEC_ROWS;
+        int whole = rows / VEC_ROWS;
+        if (whole && rows % VEC_ROWS && rows % VEC_ROWS < VEC_LEAST_ROWS) whole--;
         if (whole) product_functions[columns - 1][VEC_ROWS - 1](&p, whole);
-        if (rest) {
-            p.a += (ptrdiff_t)whole * VEC_ROWS * operands->a_row;
-            p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;
-            product_functions[columns - 1][rest - 1](&p, 1);
+        p.a += (ptrdiff_t)whole * VEC_ROWS * operands->a_row;
+        p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;
+        for (int left = rows - whole * VEC_ROWS, tile; left > 0; left -= tile) {
+            tile = tile_rows(left);
+            product_functions[columns - 1][tile - 1](&p, 1);
+            p.a += tile * operands->a_row;
+            p.c += tile * operands->c_row;
         }
     }
 }

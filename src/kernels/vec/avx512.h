@@ -11,6 +11,7 @@
 #define VEC_WIDTH 16
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
+#define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 2
 #define VEC_PART 4
 
@@ -36,6 +37,7 @@ VEC_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum); }
 VEC_INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 VEC_INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }

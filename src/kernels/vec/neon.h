@@ -11,6 +11,7 @@
 #define VEC_WIDTH 4
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
+#define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 2
 #define VEC_PART VEC_WIDTH
 
@@ -40,6 +41,7 @@ VEC_INLINE vec vec_sub(vec a, vec b) { return vsubq_f32(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return vmulq_f32(a, b); }
 VEC_INLINE vec vec_div(vec a, vec b) { return vdivq_f32(a, b); }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum); }
 VEC_INLINE vec vec_max(vec a, vec b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 VEC_INLINE vec vec_abs(vec a) { return vabsq_f32(a); }

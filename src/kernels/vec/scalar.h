@@ -8,6 +8,7 @@
 #define VEC_WIDTH 1
 #define VEC_ROWS 4
 #define VEC_COLUMNS 4
+#define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 4
 #define VEC_PART VEC_WIDTH
 
@@ -31,6 +32,7 @@ VEC_INLINE vec vec_sub(vec a, vec b) { return a - b; }
 VEC_INLINE vec vec_mul(vec a, vec b) { return a * b; }
 VEC_INLINE vec vec_div(vec a, vec b) { return a / b; }
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* fmaf without hardware is a slow call */
+VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum); }
 VEC_INLINE vec vec_max(vec a, vec b) { return a > b ? a : b; }
 VEC_INLINE vec vec_min(vec a, vec b) { return a < b ? a : b; }
 VEC_INLINE vec vec_abs(vec a) { return fabsf(a); }

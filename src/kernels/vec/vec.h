@@ -10,6 +10,7 @@
  *     VEC_ROWS x VEC_COLUMNS   the register tile of the product kernel, in
  *                              rows x vectors: what the registers hold, less
  *                              those for the operands
+ *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
  *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
  *                              works on at once: fewer waste less at the edge
  *                              of a causal or windowed reach

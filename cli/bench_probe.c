@@ -1,0 +1,67 @@
+/* bench_probe.c: what the machine can do beside each measurement of `attn bench`.
+ *
+ * The FMA peak is the limit. It needs nothing but registers, so another program on the same core may leave it
+ * alone and slow everything else down; a product whose operands stay in the L2 cache shows that.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+enum { PROBE_CALLS = 8, PROBE_ROWS = 384, PROBE_COLUMNS = 64 };
+
+struct bench_probe {
+    attn_context *context;
+    float *numbers, *packed;
+    attn_packed_weight weight;
+    double pace; /* the highest so far */
+};
+
+bench_probe *bench_probe_create(attn_context *context) {
+    size_t bytes = 0;
+    bench_probe *probe = calloc(1, sizeof *probe);
+    if (probe == NULL) return NULL;
+    probe->context = context;
+    probe->numbers = bench_numbers(2 * PROBE_ROWS * PROBE_COLUMNS, 1);
+    bool done = probe->numbers != NULL &&
+                bench_ok(context, attn_weight_packed_size(context, PROBE_COLUMNS, PROBE_COLUMNS, &bytes));
+    if (done) probe->packed = bench_numbers((int64_t)(bytes / sizeof(float)), 2);
+    attn_tensor weight = attn_tensor_matrix(probe->numbers, PROBE_COLUMNS, PROBE_COLUMNS);
+    if (done && probe->packed != NULL &&
+        bench_ok(context, attn_weight_pack(context, &weight, 0, probe->packed, bytes, &probe->weight)))
+        return probe;
+    bench_probe_destroy(probe);
+    return NULL;
+}
+
+void bench_probe_destroy(bench_probe *probe) {
+    if (probe == NULL) return;
+    free(probe->numbers);
+    free(probe->packed);
+    free(probe);
+}
+
+static measured_moment moment_of(void *argument) {
+    bench_probe *probe = argument;
+    attn_tensor x = attn_tensor_matrix(probe->numbers, PROBE_ROWS, PROBE_COLUMNS),
+                y = attn_tensor_matrix(probe->numbers + PROBE_ROWS * PROBE_COLUMNS, PROBE_ROWS,
+                                       PROBE_COLUMNS);
+    double gflops = 0, best = INFINITY;
+    attn_machine_fma_peak(probe->context, 0.002, &gflops);
+    for (int i = 0; i < PROBE_CALLS; i++) {
+        double start = measure_clock();
+        attn_matmul_forward(probe->context, &x, &probe->weight, NULL, ATTN_IDENTITY, &y, NULL);
+        best = fmin(best, measure_clock() - start);
+    }
+    return (measured_moment){1e9 * gflops, 1 / best};
+}
+
+bool bench_measure(const bench *run, const bench_lane *lane, attn_context *context, measured_call call,
+                   void *argument, timing *result) {
+    return bench_ok(context, measure_beside(call, argument, moment_of, lane->probe, &lane->probe->pace,
+                                            run->seconds, result));
+}
+
+double bench_peak(const bench_lane *lane, const bench_result *result) {
+    return result->time.limit > 0 ? result->time.limit : lane->peak;
+}
