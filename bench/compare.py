@@ -471,13 +471,11 @@ def main():
         "minutes": (time.perf_counter() - start) / 60,
     }
     (ROOT / "build" / "bench.json").write_text(json.dumps(results, indent=1) + "\n")
-    page = arguments.page or (None if arguments.quick else ROOT / "docs" / "bench.md")
-    text = report.page(results)
-    if page:
-        with open(page, "w", encoding="utf-8") as file:
-            file.write(text)
-    print()
-    print(text)
+    page = Path(arguments.page or ROOT / "docs" / "bench.md")
+    if arguments.page or not arguments.quick:
+        before = page.read_text(encoding="utf-8") if page.exists() else ""
+        page.write_text(report.page(results, before), encoding="utf-8")
+    print(report.section(results))
     return 0
 
 

@@ -18,17 +18,14 @@ DISTURBED = 0.05  # share of the machine that other processes used while a shape
 
 INTRODUCTION = """# Speed, measured
 
-Written by `make bench` (`bench/run`): do not edit. {date}, {minutes:.0f} minutes, on
-
-{hardware}
-
-with {versions}. Instruction set of libattn: {isa}. FMA peak, measured in the same run: {peaks}.
+Written by `make bench` (`bench/run`): do not edit. One section for each CPU that it ran on; a run replaces
+the section of its own.
 
 All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
 thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
 time over ours: above 1, libattn is faster. Fractions of the FMA peak are the best call's; causal counts the
 pairs that are seen, a forward pass 4 d and a backward pass 10 d operations a pair. Everything is f32, 8
-heads, batch 1. {disturbed}
+heads, batch 1.
 
 How the rivals are set up. PyTorch: `scaled_dot_product_attention` on batch x heads x n x d under
 `inference_mode`, which takes its flash kernel for the CPU; backward is `autograd.grad` of it, the call alone.
@@ -37,6 +34,16 @@ GroupQueryAttention (causal) with one buffer for past and present; inputs and ou
 optimisations, spinning threads. libattn reads heads apart (batch x heads x n x d), its fastest
 memory order. oneDNN: the matmul
 primitive, made once, with weights reordered once into the format that it chooses.
+"""
+
+MACHINE = """
+{cpu}
+
+{date}, {minutes:.0f} minutes, on
+
+{hardware}
+
+with {versions}. Instruction set of libattn: {isa}. FMA peak, measured in the same run: {peaks}. {disturbed}
 """
 
 
@@ -130,7 +137,7 @@ def attention_section(rows, rival, direction):
         lines.append([pattern, d, threads, *(cell(line[n]) for n in lengths), spread(line.values())])
     top = minimum(rows, lambda row: f"{row['pattern']}, n {row['n']}, d {row['d']}, threads {row['threads']}")
     return (
-        f"\n## Attention {direction} against {rival}\n\n{top}\nRatio, then fraction of peak: ours/theirs. "
+        f"\n### Attention {direction} against {rival}\n\n{top}\nRatio, then fraction of peak: ours/theirs. "
         "The last column is the widest range of the ratio from round to round.\n\n"
         + table(["pattern", "d", "threads", *(f"n {n}" for n in lengths), "rounds"], lines)
     )
@@ -151,7 +158,7 @@ def product_section(rows):
         rows, lambda row: f"{row['rows']} rows, {row['fan_in']} to {row['fan_out']}, threads {row['threads']}"
     )
     return (
-        f"\n## Linear layer (GEMM, packed weights) against oneDNN\n\n{top}\nRatio, then fraction of peak: "
+        f"\n### Linear layer (GEMM, packed weights) against oneDNN\n\n{top}\nRatio, then fraction of peak: "
         "ours/theirs.\n\n" + table(["rows", "threads", *(f"{a} to {b}" for a, b in kinds), "rounds"], lines)
     )
 
@@ -188,7 +195,7 @@ def graph_section(rows, memory):
         rows, lambda row: f"{row['op']}, {row['graph']}, {row['direction']}, threads {row['threads']}"
     )
     return (
-        f"\n## Graphs against PyTorch Geometric, additive scores against PyTorch\n\n{top}\n"
+        f"\n### Graphs against PyTorch Geometric, additive scores against PyTorch\n\n{top}\n"
         "Only the attention is timed: both sides get queries, keys and values that are projected already, "
         "and a graph that is made already. PyTorch Geometric runs under `inference_mode` forward, its edges "
         "sorted by target, in the form that is its fastest (last column); the package index has none of its "
@@ -234,7 +241,7 @@ def training_section(rows):
     ]
     header = ["network", "tokens", "tokens/s", "PyTorch", "ratio", "of FMA peak", "MiB", "PyTorch MiB"]
     return (
-        "\n## Training\n\nWhole steps (forward, backward, AdamW) of a tagger: 5,000 words, an encoder, 17 tags; batches of\n"
+        "\n### Training\n\nWhole steps (forward, backward, AdamW) of a tagger: 5,000 words, an encoder, 17 tags; batches of\n"
         "sentences with the lengths of UD English EWT in the order of their lengths. PyTorch: padded to the longest of\n"
         "the batch and masked, fused AdamW, eager and compiled, the better of the two. Two threads, best pass of several\n"
         "rounds; in parentheses the ratios of the rounds. Memory: the most that was resident above that after start\n"
@@ -252,13 +259,13 @@ def shown(value):
 def own_section(rows):
     """`attn bench --json`, a table for each series, with the columns that its rows have."""
     said = {"op", "series", "isa", "cpu", "peak_gflops", "worst_ms", "repetitions"}
-    text = "\n## libattn against the limits of this machine\n\nFrom `attn bench --json`, in the same run.\n"
+    text = "\n### libattn against the limits of this machine\n\nFrom `attn bench --json`, in the same run.\n"
     for series in dict.fromkeys(row.get("series", row["op"]) for row in rows):
         chosen = [row for row in rows if row.get("series", row["op"]) == series]
         names = dict.fromkeys(name for row in chosen for name, value in row.items() if value is not None)
         columns = [name for name in names if name not in said]
         lines = [[shown(row.get(name)) for name in columns] for row in chosen]
-        text += f"\n### {chosen[0]['op']}: {series}\n\n" + table(columns, lines)
+        text += f"\n#### {chosen[0]['op']}: {series}\n\n" + table(columns, lines)
     return text
 
 
@@ -273,9 +280,16 @@ def disturbance(rows):
     )
 
 
-def page(results):
+def title_of(results):
+    """The heading of a CPU's section: its name, family and model."""
+    return "## " + results["hardware"][0].split(" (", 1)[0]
+
+
+def section(results):
+    """What a run measured."""
     rows = results["rows"]
-    text = INTRODUCTION.format(
+    text = MACHINE.format(
+        cpu=title_of(results),
         date=results["date"],
         minutes=results["minutes"],
         disturbed=disturbance(rows + results["graph_rows"]),
@@ -297,3 +311,14 @@ def page(results):
     if results["own"]:
         text += own_section(results["own"])
     return text
+
+
+def page(results, before):
+    """The page with the section of this CPU; those of others stay as they are in the page before."""
+    own = section(results).strip() + "\n"
+    sections = before.split("\n## ")[1:]
+    others = ["## " + text.strip() + "\n" for text in sections]
+    kept = [own if text.startswith(title_of(results) + "\n") else text for text in others]
+    if own not in kept:
+        kept.append(own)
+    return "\n".join([INTRODUCTION, *kept])
