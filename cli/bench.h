@@ -36,6 +36,7 @@ typedef struct bench_lane {
 typedef struct bench {
     bool json;
     bool full;
+    bool quick; /* a few shapes on all threads */
     bool quiet;
     double seconds;   /* for one shape on one lane */
     const char *only; /* the one series that is wanted; "all": every one */

@@ -255,6 +255,7 @@ bool bench_train(const bench *run) {
     bool titled = false;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         if (!bench_wants(run, shapes[s].series)) continue;
+        if (run->quick && strcmp(run->only, "all") == 0 && strcmp(shapes[s].series, "small") != 0) continue;
         if (!titled) {
             bench_print_table(run, "Training: a pass of forward, backward and AdamW", "network          rows",
                               BENCH_TRAIN);

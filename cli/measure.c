@@ -156,6 +156,7 @@ attn_status measure_beside(measured_call call, void *argument, moment_call momen
     summarise(samples, count, &with, result);
     if (counted == 0) choose_round(rounds, round, (measured_moment){0, 0}, &best);
     result->best = best.best;
+    result->median = fmax(result->median, best.best); /* rounds that do not count may have been faster */
     result->limit = counted ? (best.before.limit + best.after.limit) / 2 : highest_limit(rounds, round);
     result->rounds = round;
     result->discarded = round - counted;

@@ -63,6 +63,7 @@ mistake "--window -1: must be" explain --steps --window -1
 mistake "--scale 0: must be" explain --steps --scale 0
 mistake "--color blue: must be auto, always or never" explain --steps --color=blue
 mistake "--json yes: this flag takes no value" bench --json=yes
+mistake "--quick and --full: one of the two" bench --quick --full
 mistake "did you mean attention?" bench atention
 mistake "too many: gemm" bench attention gemm
 mistake "is a part of attention" bench gemm --only decode
@@ -243,8 +244,12 @@ check "bench attention: speeds" speeds_hold
 check "bench attention: forward" lines '"direction":"forward".*"series":"grid"' 4
 check "bench attention: backward" lines '"direction":"backward".*"series":"grid"' 4
 check "bench attention: causal" lines '"pattern":"causal"' 4
+check "bench attention: rounds beside the peak" lines '"series":"grid".*"rounds":[1-9]' 8
 check "bench attention: short sequences" lines '"n":[0-9]*,.*"naive_ms":[0-9].*"speedup":[0-9]' 7
 check "bench attention: one thread" lines '"threads":1,' 15
+
+run bench gemm --quick --json --seconds 0.001
+check "bench --quick: all threads only" lines '"op":"gemm"' 9
 
 run bench attention --only decode --json --seconds 0.001 --threads 2
 check "bench decode: exit status" exits_with 0
