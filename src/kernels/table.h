@@ -124,7 +124,7 @@ typedef struct at_gemm {
     const float *b;
     int64_t b_row, b_step;
     int in_place;      /* B is small and has b_step 1: whole panels are read where they lie */
-    const float *bias; /* [columns] or NULL */
+    const float *bias; /* [columns] or NULL; not if `adds` */
     attn_activation activation;
     const float *factor; /* NULL, or rows x columns: C is multiplied by it; may be C if depth is at most
                             AT_GEMM_DEPTH */
