@@ -74,7 +74,8 @@ def hardware():
         else ""
     )
     return [
-        f"{name}{family}{virtual}, {len(os.sched_getaffinity(0))} cores",
+        f"{name}{family}",
+        f"{len(os.sched_getaffinity(0))} cores{virtual}",
         f"caches {cache_sizes() or 'unknown'}",
         f"{memory:.0f} GiB of memory",
         f"Linux {platform.release().split('-')[0]}",
@@ -282,7 +283,7 @@ def disturbance(rows):
 
 def title_of(results):
     """The heading of a CPU's section: its name, family and model."""
-    return "## " + results["hardware"][0].split(" (", 1)[0]
+    return "## " + results["hardware"][0]
 
 
 def section(results):

@@ -117,8 +117,8 @@ static void print_machine(const bench *run) {
         if (with->bandwidth > 0) printf(", %6.1f GB/s copied (read + written)", 1e-9 * with->bandwidth);
         putchar('\n');
     }
-    printf("Best of many runs each, the peak taken beside it (?: others disturbed them all);\n"
-           "pairs that the pattern hides do not count as work.\n");
+    printf("Best of many runs each. A fraction is of the FMA peak at that moment; ? marks a\n"
+           "measurement that other programs disturbed. Hidden pairs do not count as work.\n");
     fflush(stdout);
 }
 
@@ -159,11 +159,14 @@ static int unknown_subject(const char *given) {
     return EXIT_MISUSED;
 }
 
-/* Shapes that show how fast this machine is, in seconds. */
+#define DEFAULT_SECONDS 0.15
+enum { DEFAULT_LONGEST = 8192, DEFAULT_NODES = 100000 };
+
+/* Shapes that show in seconds how fast this machine is. What was given stays. */
 static void make_quick(bench *run) {
-    run->seconds = fmin(run->seconds, 0.02);
-    if (run->longest > 512) run->longest = 512;
-    if (run->nodes > 10000) run->nodes = 10000;
+    if (run->seconds == DEFAULT_SECONDS) run->seconds = 0.02;
+    if (run->longest == DEFAULT_LONGEST) run->longest = 512;
+    if (run->nodes == DEFAULT_NODES) run->nodes = 10000;
 }
 
 int command_bench(int count, char **arguments) {

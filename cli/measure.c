@@ -63,7 +63,7 @@ static attn_status plan(measured_call call, void *argument, double seconds, samp
     return status;
 }
 
-/* Median and worst of all samples, which are sorted; the best too. */
+/* Sorts the samples; best, median and worst of them. */
 static void summarise(double *samples, int count, const sampling *with, timing *result) {
     qsort(samples, (size_t)count, sizeof samples[0], by_size);
     *result = (timing){.best = samples[0],
@@ -138,9 +138,10 @@ attn_status measure_beside(measured_call call, void *argument, moment_call momen
     const int wanted = with.least == 1 ? 1 : ROUNDS_WANTED;
     int count = 0, round = 0, counted = 0;
     double start = measure_clock(), passed = 0;
+    *highest_pace *= 0.98;
     measured_moment now = moment(moment_argument);
     while (status == ATTN_OK && round < ROUND_LIMIT &&
-           (round == 0 || passed < seconds || (counted < wanted && passed < 4 * seconds))) {
+           (count < with.least || passed < seconds || (counted < wanted && passed < 4 * seconds))) {
         measured_round *next = &rounds[round++];
         next->before = now;
         status = run_round(call, argument, &with, seconds / (2 * ROUNDS_WANTED), samples, &count,

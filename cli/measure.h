@@ -13,7 +13,7 @@ typedef struct timing {
     double median;
     double worst;
     int64_t repetitions; /* calls, the warm-up not counted */
-    double limit;        /* of measure_beside: what the machine could do while `best` was taken; else 0 */
+    double limit;        /* of measure_beside: the limit beside `best`; else 0 */
     int rounds, discarded;
 } timing;
 
@@ -31,10 +31,12 @@ typedef struct measured_moment {
 } measured_moment;
 typedef measured_moment (*moment_call)(void *argument);
 
-/* As measure, in rounds of calls between two moments. A round counts if limit and pace of both its moments
- * are within 3 % of the highest: of all rounds, and for the pace of all measurements before (*highest_pace).
- * The result is the best call of the rounds that count, with the limit beside it; if none counts, of all.
- * Rounds go on for up to four times `seconds` until three count. */
+/* As measure, in rounds of calls between two moments. A round counts if the limits and paces of its two
+ * moments are within 3 % of the highest limit of all rounds and of *highest_pace. That is the highest pace of
+ * this measurement and of those before, 2 % less with each, as the clock of a warm CPU is slower. The result
+ * is the best call of the rounds that count, with the mean of the two limits beside it; if none counts
+ * (discarded == rounds), the best call of all, with the highest limit. Rounds go on for up to four times
+ * `seconds` until three count. */
 attn_status measure_beside(measured_call call, void *argument, moment_call moment, void *moment_argument,
                            double *highest_pace, double seconds, timing *result);
 

@@ -124,7 +124,7 @@ typedef struct at_gemm {
     const float *b;
     int64_t b_row, b_step;
     int in_place;      /* B is small and has b_step 1: whole panels are read where they lie */
-    const float *bias; /* [columns] or NULL; not if `adds` */
+    const float *bias; /* [columns], or NULL, as it has to be if `adds` */
     attn_activation activation;
     const float *factor; /* NULL, or rows x columns: C is multiplied by it; may be C if depth is at most
                             AT_GEMM_DEPTH */
@@ -200,7 +200,8 @@ typedef struct at_kernels {
      * neither bias nor activation. a_sums: NULL, or
      * [rows]: the sums of the rows of A over depth, in its order, added to if
      * the product is. scratch: gemm_strip_scratch bytes. */
-    int64_t gemm_strip_rows, gemm_tile_rows; /* a multiple of the rows of a tile wastes nothing */
+    int64_t gemm_strip_rows;
+    int64_t gemm_tile_rows; /* strips whose rows are a multiple of this are the fastest */
     size_t gemm_strip_scratch;
     void (*gemm_strip)(const at_gemm *call, int64_t row, int64_t row_end, float *a_sums, void *scratch);
     /* g = d_output * act'(pre), count numbers. */

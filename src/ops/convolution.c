@@ -68,7 +68,7 @@ static void rows_task(void *argument, int64_t task, int worker) {
     }
 }
 
-/* C = act(unfold(x) B + bias); call: B (packed), C and what comes after the sums. The
+/* C = act(bias + unfold(x) B); call: B (packed), C and what comes after the sums. The
  * run is planned, its memory laid out, and then it is done. */
 static rows_run plan_rows(const attn_context *context, const at_window *window, at_view x, at_gemm call) {
     rows_run run = {.kernels = at_kernels_for(context->isa),

@@ -31,7 +31,7 @@ attn_status attn_machine_fma_peak(attn_context *context, double seconds, double 
     if (!context) return ATTN_INVALID_ARGUMENT;
     if (!gflops) return at_fail(context, ATTN_INVALID_ARGUMENT, "gflops is NULL");
     peak_run run = {.kernels = at_kernels_for(context->isa),
-                    .rounds = 50000}; /* a quarter of a millisecond: what disturbs is often no longer */
+                    .rounds = 50000}; /* under a millisecond in all: disturbances are often no longer */
     double best = 0.0, end = now() + seconds;
     do {
         /* several pieces a thread, so that a late start costs little */

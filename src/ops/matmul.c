@@ -234,8 +234,9 @@ static void add_strips(const attn_context *context, product_job *job, weight_run
     int threads = at_threads_for(context, job->work);
     int64_t most = run->kernels->gemm_strip_rows, strips = (call->rows + most - 1) / most;
     strips = (strips + threads - 1) / threads * threads;
-    int64_t tile = run->kernels->gemm_tile_rows;
-    run->strip = ((call->rows + strips - 1) / strips + tile - 1) / tile * tile;
+    run->strip = (call->rows + strips - 1) / strips;
+    int64_t tile = run->kernels->gemm_tile_rows, whole = (run->strip + tile - 1) / tile * tile;
+    if (call->rows > (strips - 1) * whole + whole / 2) run->strip = whole; /* the last is not much shorter */
     job->strips = run;
     job->strip_tasks = (call->rows + run->strip - 1) / run->strip;
 }

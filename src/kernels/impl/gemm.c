@@ -188,7 +188,7 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
             const float *b = call->packed ? call->packed + first * call->depth + k * PANEL
                                           : call->b + k * call->b_row + first;
             for (int r = 0; r < rows; r += VEC_ROWS) {
-                int tile_rows = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
+                int used_rows = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
                 float *c = call->c + (row + r) * call->c_row + first;
                 product_operands p = {.a = m->tiles + r / VEC_ROWS * STRIP_TILE,
                                       .a_row = 1,
@@ -199,10 +199,10 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
                                       .c_row = lanes == used ? call->c_row : PANEL,
                                       .depth = depth,
                                       .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
-                prefetch_tile(c, call->c_row, tile_rows, used);
-                if (lanes != used && goes_on) pack_rows(tile_rows, used, c, call->c_row, m->edge, PANEL);
-                product(tile_rows, lanes, &p);
-                for (int i = 0; lanes != used && i < tile_rows; i++) {
+                prefetch_tile(c, call->c_row, used_rows, used);
+                if (lanes != used && goes_on) pack_rows(used_rows, used, c, call->c_row, m->edge, PANEL);
+                product(used_rows, lanes, &p);
+                for (int i = 0; lanes != used && i < used_rows; i++) {
                     memcpy(c + i * call->c_row, m->edge + i * PANEL, (size_t)used * sizeof(float));
                 }
             }

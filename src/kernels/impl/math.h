@@ -6,7 +6,8 @@
  *     exp2   2^round(x) * P6(x - round(x)), |x - round(x)| <= 1/2   < 1.5 ulp
  *     tanh   u / (u + 2), u = e^2|x| - 1 = 2^n (r + r^2 P4(r)) + 2^n - 1   < 3 ulp
  *     normal distribution function   e^(-x^2 / 2) t P6(t), t = 1 / (1 + 0.34 |x|),
- *            or 1 less it   < 4 ulp for x > 0, and 2^-24 more for x < 0
+ *            or 1 less it   < 4 ulp for x > 0; for x < 0 the error is below
+ *            4 ulp + 2^-24 (absolute: below -6 the relative error grows)
  */
 #ifndef AT_KERNELS_IMPL_MATH_H
 #define AT_KERNELS_IMPL_MATH_H
