@@ -128,7 +128,7 @@ static void end(void *user, int code) {
     seat *s = user;
     (void)code;
     pthread_mutex_lock(&s->hub->mutex);
-    s->hub->left = s->rank;
+    if (s->hub->left < 0) s->hub->left = s->rank; /* the first: others leave because of it */
     pthread_cond_broadcast(&s->hub->change);
     pthread_mutex_unlock(&s->hub->mutex);
 }
