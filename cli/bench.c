@@ -200,7 +200,7 @@ int command_bench(int count, char **arguments) {
         .about = "Measures the FMA peak and the copy bandwidth of this machine and, in the same\n"
                  "run, how near the operators come to them: attention forward and backward,\n"
                  "decoding, short sequences, graphs, additive scores, the matrix products of\n"
-                 "linear layers, and whole training steps. Takes about a minute. `tasks`, which\n"
+                 "linear layers, and whole training steps. Takes a few minutes. `tasks`, which\n"
                  "is not part of all, trains small networks to sort, reverse and copy: minutes.\n"
                  "`weights`, likewise, says what it costs to see all attention weights.\n",
         .examples = "  attn bench attention --threads 1\n"
