@@ -282,8 +282,9 @@ def disturbance(rows):
 
 
 def title_of(results):
-    """The heading of a CPU's section: its name, family and model."""
-    return "## " + results["hardware"][0]
+    """The heading of a CPU's section: its name, family and model, and what of its instructions were used: a
+    virtual machine may hide some."""
+    return f"## {results['hardware'][0]}, {results['isa']}"
 
 
 def section(results):

@@ -1,5 +1,5 @@
-/* test_broken.c: what must not be answered: weights that are not numbers, rows that do not go on with others, and
- * sequences of which memory has kept only a part.
+/* test_broken.c: what must not be answered: weights that are not numbers, rows that do not go on with others,
+ * and sequences of which memory has kept only a part.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
@@ -18,9 +18,7 @@
 
 static char folder[] = "/tmp/attn_broken_XXXXXX";
 
-static int setup(void **state) {
-    return test_contexts_setup(state) != 0 || !mkdtemp(folder) ? -1 : 0;
-}
+static int setup(void **state) { return test_contexts_setup(state) != 0 || !mkdtemp(folder) ? -1 : 0; }
 
 static int teardown(void **state) {
     remove_folder(folder);
@@ -53,7 +51,8 @@ static void expect_no_answers(attn_context *context, attn_model *model) {
         ((float *)attn_parameter_value(bias).data)[0] = broken[i];
         attn_parameter_changed(bias);
         attn_prediction *prediction = NULL;
-        expect_refused(context, predict_text_with(model, "ab x", 0, &prediction), ATTN_NOT_FINITE, "not a number");
+        expect_refused(context, predict_text_with(model, "ab x", 0, &prediction), ATTN_NOT_FINITE,
+                       "not a number");
         assert_null(prediction);
     }
     model_destroy(model);
@@ -62,7 +61,8 @@ static void expect_no_answers(attn_context *context, attn_model *model) {
 static void test_broken_weights(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);
-    static const char *const tag[] = {"task", "tag", NULL}, *const crf[] = {"task", "tag", "output.crf", "true", NULL},
+    static const char *const tag[] = {"task", "tag", NULL},
+                             *const crf[] = {"task", "tag", "output.crf", "true", NULL},
                              *const several[] = {"task", "tag", "output.members", "2", NULL},
                              *const classify[] = {"task", "classify", NULL},
                              *const regress[] = {"task", "regress", NULL};
@@ -96,7 +96,8 @@ static void test_mixed_pieces(void **state) {
     model_destroy(model);
 }
 
-/* Memory runs out at every place of a push: the sequence is forgotten then, and never half of it is answered. */
+/* Memory runs out at every place of a push: the sequence is forgotten then, and never half of it is answered.
+ */
 static void test_half_pushed(void **state) {
     (void)state;
     attn_context *trained = test_best_context(1);

@@ -37,7 +37,7 @@ static void open_ranks(int ranks, rank_thread *threads) {
     attn_context *contexts[MOST_RANKS] = {NULL};
     attn_exchange *exchanges[MOST_RANKS];
     for (int r = 0; r < ranks; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, ranks, exchanges), ATTN_OK);
+    assert_int_equal(at_exchange_threads(contexts, ranks, 1, exchanges), ATTN_OK);
     for (int r = 0; r < ranks; r++) {
         threads[r] = (rank_thread){.context = contexts[r], .exchange = exchanges[r]};
         assert_int_equal(attn_exchange_rank(exchanges[r]), r);

@@ -36,7 +36,7 @@ static void check_count(int ranks, size_t count) {
     rank_thread threads[MOST_RANKS];
     pthread_t ids[MOST_RANKS];
     for (int r = 0; r < ranks; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, ranks, exchanges), ATTN_OK);
+    assert_int_equal(at_exchange_threads(contexts, ranks, 1, exchanges), ATTN_OK);
     for (int r = 0; r < ranks; r++) {
         threads[r] = (rank_thread){exchanges[r], calloc(count + 1, 1), count, ATTN_OK};
         assert_non_null(threads[r].bytes);

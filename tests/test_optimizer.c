@@ -148,7 +148,8 @@ static void check_steps(const attn_optimizer_options *options, float factor) {
                 if (n == 0) oracle_step(o, set, t, factor);
                 if (n == 0)
                     assert_true(fabs(attn_optimizer_gradient_norm(optimizer) - o->norm) <= 1e-6 * o->norm);
-                for (int p = 0; p < PARAMETERS; p++) assert_false(attn_parameters_at(set, p)->gradient.touched);
+                for (int p = 0; p < PARAMETERS; p++)
+                    assert_false(attn_parameters_at(set, p)->gradient.touched);
             }
             copy_values(set, values);
             if (n == 0) {

@@ -27,7 +27,7 @@ static void *run_rank(void *argument) {
 }
 
 /* All ranks at once; each must have what one process has. */
-static void check_case(const reducing_case *c, int ranks) {
+static void check_ranks(const reducing_case *c, int ranks, int windows) {
     static reducing_result alone;
     static rank_thread threads[MOST_RANKS];
     attn_context *contexts[MOST_RANKS] = {NULL};
@@ -35,7 +35,7 @@ static void check_case(const reducing_case *c, int ranks) {
     pthread_t ids[MOST_RANKS];
     reducing_alone(c, &alone);
     for (int r = 0; r < ranks; r++) assert_non_null(contexts[r] = reducing_context(c->backend));
-    assert_int_equal(at_exchange_threads(contexts, ranks, exchanges), ATTN_OK);
+    assert_int_equal(at_exchange_threads(contexts, ranks, windows, exchanges), ATTN_OK);
     for (int r = 0; r < ranks; r++) {
         threads[r] = (rank_thread){.c = c, .context = contexts[r], .exchange = exchanges[r]};
         assert_int_equal(pthread_create(&ids[r], NULL, run_rank, &threads[r]), 0);
@@ -44,13 +44,19 @@ static void check_case(const reducing_case *c, int ranks) {
     for (int r = 0; r < ranks; r++) {
         char text[REDUCING_TEXT];
         if (reducing_differs(&alone, &threads[r].result, !c->fast, text))
-            fail_msg("seed %d, %d shards, rank %d of %d, step %d: %s", (int)c->seed, (int)c->shards, r, ranks,
-                     c->steps, text);
+            fail_msg("seed %d, %d shards, rank %d of %d, step %d, %s: %s", (int)c->seed, (int)c->shards, r,
+                     ranks, c->steps, windows ? "windows" : "messages", text);
         reducing_free(&threads[r].result);
         attn_exchange_close(exchanges[r]);
         attn_context_destroy(contexts[r]);
     }
     reducing_free(&alone);
+}
+
+/* By messages, and through windows. */
+static void check_case(const reducing_case *c, int ranks) {
+    check_ranks(c, ranks, 0);
+    check_ranks(c, ranks, 1);
 }
 
 static void test_bits(void **state) {
@@ -113,6 +119,8 @@ static void test_backend(void **state) {
     assert_int_equal(test_protected_bytes(), 0);
 }
 
+static const int64_t one_each[3] = {0, 1, 2}; /* of two ranks */
+
 /* ---- what travels ---- */
 
 typedef struct sparse_rank {
@@ -139,7 +147,7 @@ static void *add_few_rows(void *argument) {
     at_gradients_create(rank->context, set, 1, &own);
     at_reduce_create(rank->context, rank->exchange, set, 0, &reduce);
     at_slot_for_rows(rank->context, parameter, at_gradients_slot(own, 0), rows, 3);
-    rank->status = at_reduce_begin(reduce, 2, &own);
+    rank->status = at_reduce_begin(reduce, one_each, &own, NULL);
     if (rank->status == ATTN_OK) rank->status = at_reduce_wait(reduce);
     rank->sent = attn_exchange_sent(rank->exchange);
     at_reduce_destroy(reduce);
@@ -155,7 +163,7 @@ static void test_what_travels(void **state) {
     attn_exchange *exchanges[2];
     pthread_t ids[2];
     for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, 2, exchanges), ATTN_OK);
+    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
     for (int r = 0; r < 2; r++) {
         ranks[r] = (sparse_rank){contexts[r], exchanges[r], ATTN_OK, 0};
         assert_int_equal(pthread_create(&ids[r], NULL, add_few_rows, &ranks[r]), 0);
@@ -191,10 +199,11 @@ static void *quit_or_wait(void *argument) {
     attn_parameters_add(set, "b", 2, shape, NULL);
     at_gradients_create(q->context, set, 1, &own);
     at_reduce_create(q->context, q->exchange, set, 0, &reduce);
-    q->status = at_reduce_begin(reduce, 2, &own);
+    q->status = at_reduce_begin(reduce, one_each, &own, NULL);
     at_reduce_ready(reduce, 0);
     if (q->stays && q->status == ATTN_OK) q->status = at_reduce_wait(reduce);
-    if (q->stays && at_reduce_begin(reduce, 2, &own) == ATTN_OK) q->status = ATTN_OK; /* it stays failed */
+    if (q->stays && at_reduce_begin(reduce, one_each, &own, NULL) == ATTN_OK)
+        q->status = ATTN_OK; /* it stays failed */
     at_reduce_destroy(reduce);
     at_gradients_destroy(own);
     attn_parameters_destroy(set);
@@ -209,7 +218,7 @@ static void test_quit(void **state) {
     attn_exchange *exchanges[2];
     pthread_t ids[2];
     for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, 2, exchanges), ATTN_OK);
+    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
     for (int r = 0; r < 2; r++) {
         ranks[r] = (quitting){contexts[r], exchanges[r], ATTN_OK, r == 0};
         assert_int_equal(pthread_create(&ids[r], NULL, quit_or_wait, &ranks[r]), 0);

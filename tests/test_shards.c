@@ -13,12 +13,13 @@
 
 /* ---- cutting ---- */
 
-/* Runs cover all segments in order, none is empty, and none is far longer than its share. */
-static void test_cut(void **state) {
+/* Parts have all segments, each once, none is empty, and none has much more than its share. With the longest
+ * first they are even, and so are halves of them; one that is longer than all others is alone. */
+static void test_deal(void **state) {
     (void)state;
     enum { MOST = 40 };
     at_segment list[MOST];
-    int64_t order[MOST], first[MOST + 1];
+    int64_t order[MOST], first[MOST + 1], scratch[5 * MOST];
     uint64_t random = 7;
     for (int count = 1; count <= MOST; count++) {
         int64_t longest = 0, all = 0;
@@ -33,17 +34,34 @@ static void test_cut(void **state) {
         const at_segments segments = {list, count, MOST};
         assert_int_equal(at_segments_units(&segments, order, count), all);
         for (int64_t pieces = 1; pieces <= count; pieces++) {
-            int64_t runs = at_plan_cut(&segments, order, count, pieces, first);
-            assert_true(runs >= 1 && runs <= pieces);
+            int seen[MOST] = {0};
+            at_plan_deal(&segments, order, count, pieces, first, scratch);
             assert_int_equal(first[0], 0);
-            assert_int_equal(first[runs], count);
-            for (int64_t r = 0; r < runs; r++) {
-                assert_true(first[r] < first[r + 1]);
-                int64_t units = at_segments_units(&segments, order + first[r], first[r + 1] - first[r]);
-                assert_true((double)units <= (double)all / (double)pieces + (double)longest);
+            assert_int_equal(first[pieces], count);
+            for (int i = 0; i < count; i++) assert_int_equal(seen[order[i]]++, 0);
+            for (int64_t p = 0; p < pieces; p++) {
+                assert_true(first[p] < first[p + 1]);
+                int64_t units = at_segments_units(&segments, order + first[p], first[p + 1] - first[p]);
+                assert_true((double)units <= (double)all / (double)pieces + 2 * (double)longest);
             }
         }
     }
+    for (int i = 0; i < MOST; i++) { /* 40, 39, ... 1 in four parts: 205 each */
+        list[i] = (at_segment){i, 0, MOST - i, 0};
+        order[i] = i;
+    }
+    const at_segments segments = {list, MOST, MOST};
+    at_plan_deal(&segments, order, MOST, 4, first, scratch);
+    for (int p = 0; p < 4; p++) {
+        int64_t units = at_segments_units(&segments, order + first[p], first[p + 1] - first[p]);
+        assert_true(units >= 204 && units <= 206);
+    }
+    for (int i = 0; i < MOST; i++) order[i] = i;
+    list[0].count = 1000;
+    at_plan_deal(&segments, order, MOST, 8, first, scratch);
+    assert_int_equal(order[0], 0);
+    assert_int_equal(first[1], 1);
+    assert_int_equal(first[4], 4); /* the others of its half get what they need, and no more */
 }
 
 /* ---- a network ---- */
@@ -229,7 +247,7 @@ static void test_failures(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut), cmocka_unit_test(test_gradients),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_deal), cmocka_unit_test(test_gradients),
                                        cmocka_unit_test(test_threads), cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

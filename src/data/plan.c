@@ -185,23 +185,47 @@ int64_t at_segments_units(const at_segments *segments, const int64_t *order, int
     return units;
 }
 
-/* A segment belongs to the run that its middle lies in. */
-int64_t at_plan_cut(const at_segments *segments, const int64_t *order, int64_t count, int64_t pieces,
-                    int64_t *first) {
-    int64_t runs = 0, before = 0, last = -1;
-    double units = (double)at_segments_units(segments, order, count);
+/* Deals out to `bins` parts that have at least `least` segments each; ends[b]: where part b ends. scratch:
+ * room for 2 (bins + count). */
+static void deal(const at_segments *segments, int64_t *order, int64_t count, int64_t bins, int64_t least,
+                 int64_t *ends, int64_t *scratch) {
+    int64_t *held = scratch, *have = held + bins, *bin = have + bins, *dealt = bin + count;
+    int64_t missing = bins * least; /* segments that parts still have to get */
+    memset(held, 0, 2 * (size_t)bins * sizeof *held);
     for (int64_t i = 0; i < count; i++) {
-        int64_t length = length_of(&segments->list[order[i]]);
-        double middle = (double)before + 0.5 * (double)length;
-        int64_t run = units > 0 ? (int64_t)(middle * (double)pieces / units) : 0;
-        if (run > last && runs < pieces) {
-            first[runs++] = i;
-            last = run;
+        int64_t chosen = -1;
+        for (int64_t b = 0; b < bins; b++) {
+            if (count - i == missing && have[b] >= least) continue;
+            if (chosen < 0 || held[b] < held[chosen]) chosen = b;
         }
-        before += length;
+        missing -= have[chosen]++ < least;
+        held[chosen] += length_of(&segments->list[order[i]]);
+        bin[i] = chosen;
     }
-    first[runs] = count;
-    return runs;
+    for (int64_t b = 0, at = 0; b < bins; b++) {
+        held[b] = at;
+        ends[b] = at += have[b];
+    }
+    for (int64_t i = 0; i < count; i++) dealt[held[bin[i]]++] = order[i];
+    memcpy(order, dealt, (size_t)count * sizeof *order);
+}
+
+void at_plan_deal(const at_segments *segments, int64_t *order, int64_t count, int64_t pieces, int64_t *first,
+                  int64_t *scratch) {
+    int64_t parts =
+        1; /* so many there are, spread over `first`: part p begins at first[p * pieces / parts] */
+    first[0] = 0;
+    first[pieces] = count;
+    while (parts < pieces) {
+        int64_t left = pieces / parts, bins = left % 2 ? left : 2, step = left / bins;
+        for (int64_t p = 0; p < parts; p++) {
+            int64_t *part = first + p * left, begin = part[0], length = part[left] - begin;
+            int64_t *ends = scratch, *rest = scratch + bins;
+            deal(segments, order + begin, length, bins, step, ends, rest);
+            for (int64_t b = 0; b + 1 < bins; b++) part[(b + 1) * step] = begin + ends[b];
+        }
+        parts *= bins;
+    }
 }
 
 void at_plan_free(attn_context *context, at_plan *plan) {

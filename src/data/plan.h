@@ -46,10 +46,14 @@ typedef struct at_plan {
 /* shuffled 0: in order of length, longest first: for evaluation. */
 attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
                          int shuffled, uint64_t seed, at_plan *plan);
-/* Cuts the segments order[0 .. count - 1] of a batch into at most `pieces` runs of about the same length: run
- * i is first[i] .. first[i + 1] - 1, counted from 0; first has room for pieces + 1. Returns how many. */
-int64_t at_plan_cut(const at_segments *segments, const int64_t *order, int64_t count, int64_t pieces,
-                    int64_t *first);
+/* Deals the segments order[0 .. count - 1] of a batch out to `pieces` parts, 1 .. count, of about the same
+ * number of units. They are halved as long as `pieces` is even, so that the first half of the parts has as
+ * much as the second, and so on within the halves. Segments are dealt one after another, each to the part
+ * that has least: with the longest first, as in a plan, parts differ by little more than the shortest.
+ * `order` is put in the order of the parts: part i is first[i] .. first[i + 1] - 1, counted from 0. first:
+ * room for pieces + 1; scratch: for 3 pieces + 2 count. */
+void at_plan_deal(const at_segments *segments, int64_t *order, int64_t count, int64_t pieces, int64_t *first,
+                  int64_t *scratch);
 /* Rows and symbols of answers, together. */
 int64_t at_segments_units(const at_segments *segments, const int64_t *order, int64_t count);
 void at_plan_free(attn_context *context, at_plan *plan);

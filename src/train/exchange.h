@@ -11,7 +11,7 @@
 
 #include <attn/exchange.h>
 
-enum { AT_EXCHANGE_VERSION = 2, AT_EXCHANGE_TEXT = 384 };
+enum { AT_EXCHANGE_VERSION = 3, AT_EXCHANGE_TEXT = 384 };
 
 /* All calls but end and close return 0, or something else with the reason in text[AT_EXCHANGE_TEXT]. At any
  * moment at most one thread of a rank calls. Collective calls block until they are done. */
@@ -28,7 +28,11 @@ typedef struct at_exchange_calls {
     int (*trade)(void *user, const void *send, const size_t *from_here, const size_t *sent, void *receive,
                  const size_t *to_here, const size_t *got, char *text);
     int (*sum)(void *user, float *numbers, size_t count, char *text); /* in no fixed order: --fast-sum */
-    int (*barrier)(void *user, char *text);
+    int (*barrier)(void *user, char *text); /* what ranks wrote into windows before it is seen after it */
+    /* NULL, or memory of every rank that all ranks read and write: windows[r] is that of rank r, all 0; each
+     * asks for the same number of bytes. NULL in all ranks, and 0, if there is none: ranks of several hosts.
+     * It stays until close. */
+    int (*window)(void *user, size_t bytes, void **windows, char *text);
     void (*end)(void *user, int code); /* ends all ranks; does not return */
     void (*close)(void *user);
 } at_exchange_calls;
@@ -59,8 +63,9 @@ attn_status at_exchange_largest(attn_exchange *exchange, attn_context *context, 
 attn_status at_exchange_settle(attn_exchange *exchange, attn_context *context, attn_status status);
 
 /* Ranks that are threads of this process: exchanges[0 .. ranks - 1], one for each, with its context of
- * contexts; closed one by one, by any thread. A rank that has left, or has called abort (which returns here),
- * makes the calls of the others fail. For tests. */
-attn_status at_exchange_threads(attn_context *const *contexts, int ranks, attn_exchange **exchanges);
+ * contexts; closed one by one, by any thread. windows: whether they offer them. A rank that has left, or has
+ * called abort (which returns here), makes the calls of the others fail. For tests. */
+attn_status at_exchange_threads(attn_context *const *contexts, int ranks, int windows,
+                                attn_exchange **exchanges);
 
 #endif

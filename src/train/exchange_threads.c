@@ -28,6 +28,8 @@ typedef struct hub {
     uint64_t round;
     int left; /* a rank that is no longer there; -1: none */
     shown *shown;
+    void **memory; /* of all windows that were asked for */
+    size_t blocks;
 } hub;
 
 typedef struct seat {
@@ -124,6 +126,29 @@ static int barrier(void *user, char *text) {
     return meet(s, text);
 }
 
+/* Kept in the hub, which the last rank frees. */
+static void *new_window(hub *h, size_t bytes) {
+    pthread_mutex_lock(&h->mutex);
+    void **more = realloc(h->memory, (h->blocks + 1) * sizeof *more);
+    if (more) h->memory = more;
+    void *made = more ? calloc(bytes, 1) : NULL;
+    if (made) h->memory[h->blocks++] = made;
+    pthread_mutex_unlock(&h->mutex);
+    return made;
+}
+
+static int window(void *user, size_t bytes, void **windows, char *text) {
+    seat *s = user;
+    int refused = 0;
+    if (show(s, (shown){"window", new_window(s->hub, bytes), NULL, NULL, 0}, text)) return 1;
+    for (int r = 0; r < s->hub->ranks; r++) {
+        windows[r] = (void *)(size_t)s->hub->shown[r].bytes;
+        refused |= !windows[r];
+    }
+    for (int r = 0; refused && r < s->hub->ranks; r++) windows[r] = NULL;
+    return meet(s, text);
+}
+
 static void end(void *user, int code) {
     seat *s = user;
     (void)code;
@@ -144,6 +169,8 @@ static void leave(void *user) {
     if (!last) return;
     pthread_cond_destroy(&h->change);
     pthread_mutex_destroy(&h->mutex);
+    for (size_t i = 0; i < h->blocks; i++) free(h->memory[i]);
+    free(h->memory);
     free(h->shown);
     free(h);
 }
@@ -164,7 +191,8 @@ static hub *make_hub(int ranks) {
     return h;
 }
 
-attn_status at_exchange_threads(attn_context *const *contexts, int ranks, attn_exchange **exchanges) {
+attn_status at_exchange_threads(attn_context *const *contexts, int ranks, int windows,
+                                attn_exchange **exchanges) {
     hub *h = make_hub(ranks);
     if (!h) return at_fail(contexts[0], ATTN_OUT_OF_MEMORY, "no memory for %d ranks", ranks);
     for (int r = 0; r < ranks; r++) {
@@ -189,6 +217,7 @@ attn_status at_exchange_threads(attn_context *const *contexts, int ranks, attn_e
                                           trade,
                                           sum,
                                           barrier,
+                                          windows ? window : NULL,
                                           end,
                                           leave};
         exchanges[r] = made;

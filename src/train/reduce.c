@@ -46,6 +46,8 @@ static attn_status make_memory(at_reduce *reduce) {
     reduce->ready = at_allocate(context, parameters, sizeof *reduce->ready, what);
     reduce->first_node = at_allocate(context, ranks + 1, sizeof *reduce->first_node, what);
     reduce->counts = at_allocate(context, 4 * ranks, sizeof *reduce->counts, what);
+    reduce->windows = at_allocate(context, ranks, sizeof *reduce->windows, what);
+    if (!reduce->windows) return ATTN_OUT_OF_MEMORY;
     if (!reduce->buckets || !reduce->bucket_of || !reduce->ready || !reduce->first_node || !reduce->counts)
         return ATTN_OUT_OF_MEMORY;
     make_buckets(reduce);
@@ -64,6 +66,7 @@ attn_status at_reduce_create(attn_context *context, attn_exchange *exchange, att
     made->fast = fast;
     made->rank = attn_exchange_rank(exchange);
     made->ranks = attn_exchange_ranks(exchange);
+    made->apart = fast || !exchange || !exchange->calls.window;
     made->round = (int64_t)BUCKET_NUMBERS * (1 + (made->ranks - 1) / RANKS_OF_A_BUCKET);
     made->worker = (attn_context){.allocator = context->allocator,
                                   .pool = context->pool,
@@ -98,18 +101,25 @@ void at_reduce_destroy(at_reduce *reduce) {
         pthread_cond_destroy(&reduce->change);
         pthread_mutex_destroy(&reduce->mutex);
     }
-    void *blocks[] = {reduce->buckets,        reduce->bucket_of,  reduce->ready,        reduce->first_node,
-                      reduce->counts,         reduce->words_at,   reduce->how,          reduce->merges,
-                      reduce->states,         reduce->own_states, reduce->bits,         reduce->own_bits,
-                      reduce->all_bits,       reduce->send,       reduce->receive,      reduce->sums,
-                      (void *)reduce->places, reduce->kinds,      reduce->worker.memory};
+    void *blocks[] = {reduce->buckets,        reduce->bucket_of,  reduce->ready,         reduce->first_node,
+                      reduce->counts,         reduce->words_at,   reduce->how,           reduce->merges,
+                      reduce->states,         reduce->own_states, reduce->bits,          reduce->own_bits,
+                      reduce->all_bits,       reduce->send,       reduce->receive,       reduce->sums,
+                      (void *)reduce->places, reduce->kinds,      reduce->worker.memory, reduce->windows};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) at_release(context, blocks[i]);
     at_release(context, reduce);
 }
 
 /* ---- the thread ---- */
 
-/* The buckets in their order, each when it is ready. */
+static void wait_for_all_buckets(at_reduce *reduce) {
+    pthread_mutex_lock(&reduce->mutex);
+    while (reduce->done < reduce->bucket_count) pthread_cond_wait(&reduce->change, &reduce->mutex);
+    pthread_mutex_unlock(&reduce->mutex);
+}
+
+/* The buckets in their order, each when it is ready. All ranks call the exchange in the same order, so the
+ * buckets of another set come first, if it began first. */
 static void *work(void *argument) {
     at_reduce *reduce = argument;
     pthread_mutex_lock(&reduce->mutex);
@@ -120,6 +130,7 @@ static void *work(void *argument) {
         }
         int bucket = reduce->done;
         pthread_mutex_unlock(&reduce->mutex);
+        if (reduce->before) wait_for_all_buckets(reduce->before);
         attn_status status = at_reduce_bucket(reduce, bucket);
         pthread_mutex_lock(&reduce->mutex);
         if (status != ATTN_OK) reduce->status = status;
@@ -151,13 +162,11 @@ static attn_status start(at_reduce *reduce) {
 /* ---- a step ---- */
 
 /* The nodes of all ranks, from left to right, and how many each has. Into nodes, unless it is NULL. */
-static void find_nodes(at_reduce *reduce, int64_t shards, at_tree_node *nodes) {
+static void find_nodes(at_reduce *reduce, const int64_t *bounds, at_tree_node *nodes) {
     at_tree_node of_rank[AT_TREE_NODES];
     reduce->total = reduce->most = 0;
     for (int r = 0; r < reduce->ranks; r++) {
-        int64_t first, end;
-        at_tree_run(shards, r, reduce->ranks, &first, &end);
-        int count = at_tree_nodes(shards, first, end, of_rank);
+        int count = at_tree_nodes(bounds[reduce->ranks], bounds[r], bounds[r + 1], of_rank);
         if (nodes) memcpy(nodes + reduce->total, of_rank, (size_t)count * sizeof *nodes);
         reduce->first_node[r] = reduce->total;
         reduce->total += count;
@@ -182,16 +191,17 @@ static int plan_merges(at_reduce *reduce, const at_tree_node *nodes, int64_t sha
     return left;
 }
 
-static attn_status plan(at_reduce *reduce, int64_t shards) {
+static attn_status plan(at_reduce *reduce, const int64_t *bounds) {
     attn_context *context = reduce->context;
-    find_nodes(reduce, shards, NULL);
+    int64_t shards = bounds[reduce->ranks];
+    find_nodes(reduce, bounds, NULL);
     attn_status status = at_grow(context, &reduce->merges, &reduce->merge_room, reduce->total,
                                  sizeof *reduce->merges, "the order of a sum");
     at_tree_node *nodes = at_allocate(context, reduce->total, sizeof *nodes, "the order of a sum");
     if (!nodes) status = ATTN_OUT_OF_MEMORY;
     if (status == ATTN_OK) {
         int level = 0, next = 0;
-        find_nodes(reduce, shards, nodes);
+        find_nodes(reduce, bounds, nodes);
         while (((int64_t)1 << level) < shards) level++;
         reduce->merge_count = 0;
         plan_merges(reduce, nodes, shards, 0, level, &next);
@@ -244,19 +254,22 @@ static attn_status make_slots(at_reduce *reduce) {
     return ATTN_OK;
 }
 
-attn_status at_reduce_begin(at_reduce *reduce, int64_t shards, at_gradients *const *nodes) {
+attn_status at_reduce_begin(at_reduce *reduce, const int64_t *bounds, at_gradients *const *nodes,
+                            at_reduce *before) {
     if (reduce->ranks == 1) return ATTN_OK;
     if (reduce->status != ATTN_OK)
         return at_fail(reduce->context, reduce->status, "%s", reduce->worker.error);
-    if (shards < 1) return at_fail(reduce->context, ATTN_INVALID_ARGUMENT, "a step of no shards");
+    if (bounds[reduce->ranks] < 1)
+        return at_fail(reduce->context, ATTN_INVALID_ARGUMENT, "a step of no shards");
     attn_status status = start(reduce);
-    if (status == ATTN_OK) status = plan(reduce, shards);
+    if (status == ATTN_OK) status = plan(reduce, bounds);
     if (status == ATTN_OK) status = grow_memory(reduce);
     if (status == ATTN_OK) status = make_slots(reduce);
     if (status != ATTN_OK) return status;
     pthread_mutex_lock(&reduce->mutex);
     memset(reduce->ready, 0, (size_t)reduce->bucket_count);
     reduce->nodes = nodes;
+    reduce->before = before;
     reduce->sent = 0;
     atomic_store(&reduce->exchange->computing, 1);
     reduce->done = 0;
@@ -279,8 +292,8 @@ attn_status at_reduce_wait(at_reduce *reduce) {
     pthread_mutex_lock(&reduce->mutex);
     memset(reduce->ready, 1, (size_t)reduce->bucket_count);
     pthread_cond_broadcast(&reduce->change);
-    while (reduce->done < reduce->bucket_count) pthread_cond_wait(&reduce->change, &reduce->mutex);
     pthread_mutex_unlock(&reduce->mutex);
+    wait_for_all_buckets(reduce);
     reduce->exchange->seconds += at_seconds() - began;
     reduce->exchange->sent += reduce->sent;
     if (reduce->status == ATTN_OK) return ATTN_OK;

@@ -25,11 +25,14 @@ void at_reduce_destroy(at_reduce *reduce);
 int at_reduce_buckets(const at_reduce *reduce);
 int at_reduce_bucket_of(const at_reduce *reduce, int64_t parameter); /* by its index in the set */
 
-/* A step of `shards` shards begins; called while no worker runs, as memory is made. nodes: the sums of this
- * rank's nodes (at_tree_nodes of its run), from left to right; the first is of the parameters' own gradients;
- * there may be none. They are read, and the first written, until wait returns; after it the others count no
- * more. With one rank it does nothing, nor do ready and wait: there is one node, which is the sum. */
-attn_status at_reduce_begin(at_reduce *reduce, int64_t shards, at_gradients *const *nodes);
+/* A step begins; called while no worker runs, as memory is made. Rank r has the shards bounds[r] .. bounds[r
+ * + 1] - 1, of bounds[ranks] in all. nodes: the sums of this rank's nodes (at_tree_nodes), from left to
+ * right; the first is of the parameters' own gradients; there may be none. They are read, and the first
+ * written, until wait returns; after it the others count no more. before: NULL, or other parameters whose
+ * step has begun and whose gradients travel first; it is waited for before this one. With one rank it does
+ * nothing, nor do ready and wait: there is one node, which is the sum. */
+attn_status at_reduce_begin(at_reduce *reduce, const int64_t *bounds, at_gradients *const *nodes,
+                            at_reduce *before);
 /* From any thread, once for each bucket: its gradients are complete in all nodes of this rank. */
 void at_reduce_ready(at_reduce *reduce, int bucket);
 /* All buckets are ready now, if they were not. Returns when the parameters' own gradients are the sums over

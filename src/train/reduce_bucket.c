@@ -51,6 +51,42 @@ static attn_status trade(at_reduce *reduce, const float *send, float *receive) {
     return at_exchange_failed(reduce->exchange, &reduce->worker, text);
 }
 
+/* ---- windows ---- */
+
+/* Windows that are large enough for the step, if ranks see each other's memory. In the thread, since it is a
+ * call of the exchange; all ranks come to the same answer. */
+static attn_status find_windows(at_reduce *reduce) {
+    char text[AT_EXCHANGE_TEXT] = "";
+    size_t needed = (size_t)(reduce->most + 1) * (size_t)reduce->round * sizeof(float);
+    if (reduce->apart || needed <= reduce->window_bytes) return ATTN_OK;
+    const at_exchange_calls *calls = &reduce->exchange->calls;
+    if (calls->window(calls->user, needed, reduce->windows, text))
+        return at_exchange_failed(reduce->exchange, &reduce->worker, text);
+    reduce->apart = !reduce->windows[0];
+    reduce->window_bytes = reduce->apart ? 0 : needed;
+    return ATTN_OK;
+}
+
+static int by_windows(const at_reduce *reduce) { return reduce->window_bytes > 0; }
+
+/* What a rank sends, and the sums that it has made: of other ranks only in windows. */
+static float *sums_of(const at_reduce *reduce, int rank) {
+    return by_windows(reduce) ? (float *)reduce->windows[rank] : reduce->sums;
+}
+static float *sent_by(const at_reduce *reduce, int rank) {
+    return by_windows(reduce) ? (float *)reduce->windows[rank] + reduce->round : reduce->send;
+}
+
+/* What ranks wrote into their windows is seen by all. */
+static attn_status meet(at_reduce *reduce, int64_t numbers) {
+    char text[AT_EXCHANGE_TEXT] = "";
+    reduce->sent += numbers * (int64_t)sizeof(float);
+    if (!reduce->exchange->calls.barrier(reduce->exchange->calls.user, text)) return ATTN_OK;
+    return at_exchange_failed(reduce->exchange, &reduce->worker, text);
+}
+
+/* ---- what ranks have ---- */
+
 /* All ranks know what each node has touched. */
 static attn_status share_states(at_reduce *reduce, const at_bucket *bucket) {
     int64_t size = size_of(bucket);
@@ -227,7 +263,8 @@ static attn_status scatter(at_reduce *reduce, cursor c, int64_t count) {
         int packs = reduce->own && (r != reduce->rank || !on_host(reduce));
         cursor begin = c;
         for (int node = 0; packs && node < reduce->own && status == ATTN_OK; node++)
-            status = pack(reduce, &begin, node, length, reduce->send + reduce->own * at + node * length, &c);
+            status = pack(reduce, &begin, node, length,
+                          sent_by(reduce, reduce->rank) + reduce->own * at + node * length, &c);
         if (status != ATTN_OK) return status;
         if (!packs && r + 1 < reduce->ranks) skip(&c, length);
         int nodes = reduce->first_node[r + 1] - reduce->first_node[r];
@@ -236,6 +273,7 @@ static attn_status scatter(at_reduce *reduce, cursor c, int64_t count) {
         to_here[r] = (size_t)(reduce->first_node[r] * mine) * sizeof(float);
         got[r] = r == reduce->rank ? 0 : (size_t)(nodes * mine) * sizeof(float);
     }
+    if (by_windows(reduce)) return meet(reduce, reduce->own * (count - mine));
     return trade(reduce, reduce->send, reduce->receive);
 }
 
@@ -278,16 +316,18 @@ static void add_slice(at_reduce *reduce, cursor c, int64_t count) {
             for (; k < reduce->first_node[rank + 1]; k++) {
                 int local = k - reduce->first_node[rank];
                 reduce->kinds[k] = (unsigned char)kind_of(&c, &r, rank, local);
-                reduce->places[k] = reduce->receive + k * length + done;
+                int nodes = reduce->first_node[rank + 1] - reduce->first_node[rank];
+                const float *sent = sent_by(reduce, rank) + nodes * at + local * length + done;
+                reduce->places[k] = by_windows(reduce) ? sent : reduce->receive + k * length + done;
                 if (rank != reduce->rank) continue;
                 if (!on_host(reduce))
-                    reduce->places[k] = reduce->send + reduce->own * at + local * length + done;
+                    reduce->places[k] = sent;
                 else if (reduce->kinds[k] == NUMBERS)
                     reduce->places[k] =
                         at_gradients_slot(reduce->nodes[local], c.bucket->first - r.i)->numbers + r.first;
             }
         }
-        add_run(reduce, r.count, reduce->receive + done, length, reduce->sums + at + done);
+        add_run(reduce, r.count, reduce->receive + done, length, sums_of(reduce, reduce->rank) + at + done);
         done += r.count;
     }
 }
@@ -298,6 +338,7 @@ static attn_status gather(at_reduce *reduce, int64_t count) {
            *got = to_here + reduce->ranks;
     int64_t at = slice_at(reduce, count, reduce->rank);
     int64_t length = slice_at(reduce, count, reduce->rank + 1) - at;
+    if (by_windows(reduce)) return meet(reduce, length * (reduce->ranks - 1));
     for (int r = 0; r < reduce->ranks; r++) {
         int64_t of_rank = slice_at(reduce, count, r);
         from_here[r] = (size_t)at * sizeof(float);
@@ -326,17 +367,20 @@ static attn_status sum_fast(at_reduce *reduce, const cursor *c, int64_t count) {
     return at_exchange_failed(reduce->exchange, &reduce->worker, text);
 }
 
-/* The sums to their places; the cursor goes on behind them. */
+/* The sums to their places, slice by slice; the cursor goes on behind them. Nobody changes a sum before all
+ * ranks have met again for the numbers after these. */
 static attn_status unpack(at_reduce *reduce, cursor *c, int64_t count) {
-    const float *from = reduce->sums;
-    while (count > 0) {
-        run r = next_run(c, count);
-        float *numbers = parameter_of(reduce, c->bucket, r.i)->gradient.numbers;
-        attn_status status =
-            at_host_write(&reduce->worker, at_view_of(numbers + r.first, 1, r.count, r.count), from);
-        if (status != ATTN_OK) return status;
-        from += r.count;
-        count -= r.count;
+    for (int rank = 0; rank < reduce->ranks; rank++) {
+        int64_t at = slice_at(reduce, count, rank), end = slice_at(reduce, count, rank + 1);
+        while (at < end) {
+            run r = next_run(c, end - at);
+            float *numbers = parameter_of(reduce, c->bucket, r.i)->gradient.numbers;
+            attn_status status =
+                at_host_write(&reduce->worker, at_view_of(numbers + r.first, 1, r.count, r.count),
+                              sums_of(reduce, rank) + at);
+            if (status != ATTN_OK) return status;
+            at += r.count;
+        }
     }
     return ATTN_OK;
 }
@@ -388,7 +432,8 @@ static attn_status prepare(at_reduce *reduce, const at_bucket *bucket) {
 attn_status at_reduce_bucket(at_reduce *reduce, int number) {
     const at_bucket *bucket = &reduce->buckets[number];
     int64_t words = 0;
-    attn_status status = share_states(reduce, bucket);
+    attn_status status = find_windows(reduce);
+    if (status == ATTN_OK) status = share_states(reduce, bucket);
     if (status == ATTN_OK) status = share_rows(reduce, bucket, &words);
     if (status == ATTN_OK) status = prepare(reduce, bucket);
     if (status != ATTN_OK) return status;

@@ -31,6 +31,7 @@ struct at_reduce {
     int64_t round;                       /* numbers that travel at once, at most */
 
     /* the step */
+    at_reduce *before;          /* whose buckets travel first; NULL: nobody's */
     at_gradients *const *nodes; /* [own] */
     int own;                    /* nodes of this rank */
     int total, most;            /* nodes of all ranks; of the rank that has most */
@@ -45,6 +46,9 @@ struct at_reduce {
     unsigned char *how;                   /* [parameters of the bucket]: what travels: AT_STATE_* */
     int64_t *words_at;            /* [parameters of the bucket]: place of its bits; -1: no rows apart */
     float *send, *receive, *sums; /* [own][round]; [total][round / ranks]; [round] */
+    void **windows;               /* [ranks]: [most][round] to send and [round] of sums, if ranks see them */
+    size_t window_bytes;          /* of each; 0: there are none */
+    int apart;                    /* nor will there be: ranks send messages */
     const float **places;         /* [total]: a node's numbers of the run that is added */
     unsigned char *kinds;         /* [total]: and what they are */
     size_t *counts;               /* [4][ranks]: from_here, sent, to_here, got */

@@ -35,7 +35,7 @@ struct at_shards {
     double *shares; /* [shards][heads] */
     int64_t share_room;
     int64_t units;
-    int64_t *runs, run_room;
+    int64_t *first, first_room; /* of the parts of a batch; and scratch */
 };
 
 /* ---- making ---- */
@@ -93,7 +93,7 @@ void at_shards_destroy(at_shards *shards) {
         if (worker->rows) stage->input->kind->free_batch(worker->rows);
     }
     attn_workers_destroy(s->workers);
-    void *const memory[] = {s->list, s->order, s->shards, s->cuts, s->shares, s->runs};
+    void *const memory[] = {s->list, s->order, s->shards, s->cuts, s->shares, s->first};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) at_release(s->context, memory[i]);
     at_release(s->context, s);
 }
@@ -106,9 +106,10 @@ int64_t at_shards_units(const at_shards *shards) { return shards->units; }
 void at_shards_begin(at_shards *shards) { shards->order_count = shards->count = shards->units = 0; }
 
 /* 1, 2, 4, ...: trees and workers are even then. */
-static int64_t worth(int64_t units) {
+static int64_t worth(int64_t units, int64_t segments) {
     int64_t pieces = 1;
-    while (2 * pieces <= MOST_SHARDS && units >= 2 * pieces * SHARD_UNITS) pieces *= 2;
+    while (2 * pieces <= MOST_SHARDS && 2 * pieces <= segments && units >= 2 * pieces * SHARD_UNITS)
+        pieces *= 2;
     return pieces;
 }
 
@@ -140,21 +141,22 @@ attn_status at_shards_add(at_shards *shards, const int64_t *order, int64_t count
     at_shards *s = shards;
     const at_segments *segments = s->source.segments;
     int64_t units = at_segments_units(segments, order, count), begin = s->count;
-    if (pieces == 0) pieces = worth(units);
+    if (pieces == 0) pieces = worth(units, count);
     if (pieces > count) pieces = count;
     attn_status status = at_grow(s->context, &s->order, &s->order_room, s->order_count + count,
                                  sizeof *s->order, "the order of a batch");
     if (status == ATTN_OK)
-        status = at_grow(s->context, &s->runs, &s->run_room, pieces + 1, sizeof *s->runs, "shards");
+        status = at_grow(s->context, &s->first, &s->first_room, 4 * pieces + 2 * count + 1, sizeof *s->first,
+                         "shards");
     if (status == ATTN_OK)
         status = at_grow(s->context, &s->shards, &s->room, begin + pieces, sizeof *s->shards, "shards");
     if (status == ATTN_OK)
         status = at_grow(s->context, &s->cuts, &s->cut_room, begin + pieces, sizeof *s->cuts, "shards");
     if (status != ATTN_OK) return status;
     memcpy(s->order + s->order_count, order, (size_t)count * sizeof *order);
-    int64_t runs = at_plan_cut(segments, order, count, pieces, s->runs);
-    for (int64_t i = 0; i < runs; i++) {
-        int64_t first = s->order_count + s->runs[i], length = s->runs[i + 1] - s->runs[i];
+    at_plan_deal(segments, s->order + s->order_count, count, pieces, s->first, s->first + pieces + 1);
+    for (int64_t i = 0; i < pieces; i++) {
+        int64_t first = s->order_count + s->first[i], length = s->first[i + 1] - s->first[i];
         uint64_t part = i ? at_splitmix64((uint64_t)i) : 0;
         s->cuts[s->count] = (cut_shard){first, length, hiding_seed ^ part};
         s->shards[s->count++] = (at_shard){.units = at_segments_units(segments, s->order + first, length),
@@ -182,10 +184,16 @@ static attn_variable *record(void *user, int worker, attn_tape *tape, int64_t nu
     return at_stage_loss(stage, tape, with->rows, with->targets, s->shares + number * stage->head_count);
 }
 
-attn_status at_shards_run(at_shards *shards, double *loss) {
-    attn_status status = at_workers_run(shards->workers, shards->shards, shards->count, record, shards);
-    *loss = 0;
-    for (int64_t n = 0; n < shards->count; n++) *loss += shards->shards[n].loss;
+attn_status at_shards_run(at_shards *const *stages, int count, double *losses) {
+    at_worker_step steps[AT_STAGES] = {{.count = 0}};
+    for (int i = 0; i < count; i++)
+        steps[i] =
+            (at_worker_step){stages[i]->workers, stages[i]->shards, stages[i]->count, record, stages[i]};
+    attn_status status = at_workers_run(steps, count);
+    for (int i = 0; i < count; i++) {
+        losses[i] = 0;
+        for (int64_t n = 0; n < stages[i]->count; n++) losses[i] += stages[i]->shards[n].loss;
+    }
     return status;
 }
 

@@ -38,9 +38,10 @@ at_shard_worker *at_shards_workers(at_shards *shards);
 void at_shards_begin(at_shards *shards);
 attn_status at_shards_add(at_shards *shards, const int64_t *order, int64_t count, int64_t pieces,
                           uint64_t hiding_seed, uint64_t dropout_seed);
-/* The gradients of the parameters are those of all batches together; *loss: the sum of their losses. */
-attn_status at_shards_run(at_shards *shards, double *loss);
-/* Whether all ranks know how the last run ended. */
+/* Steps of several stages at once, at most AT_STAGES. Afterwards the gradients of the parameters are those of
+ * all batches of their stage together; losses[i]: the sum of their losses. */
+attn_status at_shards_run(at_shards *const *stages, int count, double *losses);
+/* Whether all ranks know how the last run, in which these were the first, ended. */
 int at_shards_told(const at_shards *shards);
 /* Rows, and rows that heads add, of the step, in all ranks. */
 int64_t at_shards_units(const at_shards *shards);

@@ -169,46 +169,79 @@ static attn_status diverged(attn_trainer *trainer, int64_t step, double rate, co
                    step, rate, sign);
 }
 
-/* Step `step` of a course's optimiser, of `accumulate` batches; *loss: their mean. */
-static attn_status run_step(at_course *course, int64_t step, int64_t accumulate, double *loss) {
-    attn_trainer *trainer = course->trainer;
-    double rate = attn_optimizer_learning_rate(course->optimizer);
+/* Round `round` of step `step`: a step of the optimiser of every course that has so many in one. Courses
+ * share nothing, so their shards are computed together. */
+typedef struct joint_step {
+    at_course *courses[AT_STAGES];
+    at_shards *shards[AT_STAGES];
+    double losses[AT_STAGES]; /* means over the batches of the step */
+    int count;
+} joint_step;
+
+static int64_t accumulated(const at_course *course) {
+    return course == at_main_course(course->trainer) ? course->trainer->values.accumulate : 1;
+}
+
+/* The batches of the courses that take part in a round. */
+static attn_status gather_batches(attn_trainer *trainer, int64_t round, joint_step *joint) {
     attn_status status = ATTN_OK;
-    *loss = 0;
-    at_ranks_apart(trainer, 1);
-    at_shards_begin(course->shards);
-    for (int64_t i = 0; i < accumulate && status == ATTN_OK; i++)
-        status = at_course_batch(course, step * accumulate + i);
-    if (status != ATTN_OK) return status;
-    status = at_shards_run(course->shards, loss);
-    if (status != ATTN_OK) {
-        at_ranks_apart(trainer, !at_shards_told(course->shards));
-        char text[400];
-        snprintf(text, sizeof text, "%s", attn_context_error(trainer->context));
-        return at_fail(trainer->context, status, "step %" PRId64 ": %s", trainer->made.step + 1, text);
+    joint->count = 0;
+    for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
+        if (round >= c->steps_a_step) continue;
+        int64_t step = trainer->made.step * c->steps_a_step + round, batches = accumulated(c);
+        joint->courses[joint->count] = c;
+        joint->shards[joint->count++] = c->shards;
+        at_shards_begin(c->shards);
+        for (int64_t i = 0; i < batches && status == ATTN_OK; i++)
+            status = at_course_batch(c, step * batches + i);
     }
-    *loss /= (double)accumulate;
-    trainer->trained_rows += at_shards_units(course->shards);
-    if (status == ATTN_OK)
-        status = isfinite(*loss) ? attn_optimizer_step(course->optimizer) : ATTN_NOT_FINITE;
+    return status;
+}
+
+static attn_status update(const joint_step *joint, int i) {
+    attn_trainer *trainer = joint->courses[i]->trainer;
+    attn_optimizer *optimizer = joint->courses[i]->optimizer;
+    double rate = attn_optimizer_learning_rate(optimizer);
+    attn_status status = isfinite(joint->losses[i]) ? attn_optimizer_step(optimizer) : ATTN_NOT_FINITE;
     at_ranks_apart(trainer,
                    status != ATTN_OK && status != ATTN_NOT_FINITE); /* numbers are the same everywhere */
     if (status != ATTN_NOT_FINITE) return status;
     char sign[96];
-    snprintf(sign, sizeof sign, "the loss is %g and a gradient is not finite", *loss);
+    snprintf(sign, sizeof sign, "the loss is %g and a gradient is not finite", joint->losses[i]);
     return diverged(trainer, trainer->made.step + 1, rate, sign);
+}
+
+static attn_status run_round(attn_trainer *trainer, int64_t round, joint_step *joint) {
+    at_ranks_apart(trainer, 1);
+    attn_status status = gather_batches(trainer, round, joint);
+    if (status != ATTN_OK) return status;
+    status = at_shards_run(joint->shards, joint->count, joint->losses);
+    if (status != ATTN_OK) {
+        at_ranks_apart(trainer, !at_shards_told(joint->shards[0]));
+        char text[400];
+        snprintf(text, sizeof text, "%s", attn_context_error(trainer->context));
+        return at_fail(trainer->context, status, "step %" PRId64 ": %s", trainer->made.step + 1, text);
+    }
+    for (int i = 0; i < joint->count && status == ATTN_OK; i++) {
+        joint->losses[i] /= (double)accumulated(joint->courses[i]);
+        trainer->trained_rows += at_shards_units(joint->shards[i]);
+        status = update(joint, i);
+    }
+    return status;
 }
 
 attn_status at_trainer_step(attn_trainer *trainer) {
     at_progress_made *made = &trainer->made;
-    const at_course *main = at_main_course(trainer);
-    double loss = 0, other;
-    attn_status status = ATTN_OK;
+    double loss = 0;
+    int64_t rounds = 1;
     for (at_course *c = NULL; (c = next_course(trainer, c));)
-        for (int64_t i = 0; i < c->steps_a_step && status == ATTN_OK; i++)
-            status = run_step(c, made->step * c->steps_a_step + i, c == main ? trainer->values.accumulate : 1,
-                              c == main ? &loss : &other);
-    if (status != ATTN_OK) return status;
+        if (c->steps_a_step > rounds) rounds = c->steps_a_step;
+    for (int64_t round = 0; round < rounds; round++) {
+        joint_step joint;
+        attn_status status = run_round(trainer, round, &joint);
+        if (status != ATTN_OK) return status;
+        if (joint.courses[0] == at_main_course(trainer)) loss = joint.losses[0];
+    }
     made->step++;
     double weight = made->step < 50 ? 1.0 / (double)made->step : 0.02;
     made->loss = made->step == 1 ? loss : made->loss + weight * (loss - made->loss);

@@ -18,3 +18,20 @@ int at_tree_nodes(int64_t shards, int64_t first, int64_t end, at_tree_node nodes
     }
     return count;
 }
+
+void at_tree_divide(int64_t shards, const double *cost, int ranks, double *shares, int64_t *bounds) {
+    double total = 0, before = 0, done = 0;
+    for (int r = 0; r < ranks; r++) total += shares[r];
+    for (int64_t i = 0; i < shards; i++) total += cost[i];
+    int64_t at = 0;
+    bounds[0] = 0;
+    for (int r = 0; r < ranks; r++) {
+        before += shares[r];
+        double wanted = total * (r + 1) / ranks - before;
+        while (at < shards && (r + 1 == ranks || done + 0.5 * cost[at] <= wanted)) {
+            shares[r] += cost[at];
+            done += cost[at++];
+        }
+        bounds[r + 1] = at;
+    }
+}

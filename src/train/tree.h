@@ -18,11 +18,10 @@ typedef struct at_tree_node {
     int level;          /* it is node first >> level of this level */
 } at_tree_node;
 
-/* The shards of a rank: first .. end - 1, about as many for each. */
-static inline void at_tree_run(int64_t shards, int rank, int ranks, int64_t *first, int64_t *end) {
-    *first = shards * rank / ranks;
-    *end = shards * (rank + 1) / ranks;
-}
+/* The shards of rank r are bounds[r] .. bounds[r + 1] - 1. bounds: [ranks + 1]. shares[r]: how much work rank
+ * r has already; that of its shards is added. cost[i]: the work of shard i. Each bound is put where the work
+ * of all ranks before it comes nearest to their part of all. */
+void at_tree_divide(int64_t shards, const double *cost, int ranks, double *shares, int64_t *bounds);
 
 /* The largest nodes within first .. end - 1, from left to right; returns how many. */
 int at_tree_nodes(int64_t shards, int64_t first, int64_t end, at_tree_node nodes[AT_TREE_NODES]);

@@ -27,6 +27,11 @@ typedef struct passing {
     atomic_int buckets_left; /* that were not added to another shard's yet */
 } passing;
 
+typedef struct queued_shard {
+    attn_workers *workers;
+    int64_t number;
+} queued_shard;
+
 struct attn_workers {
     attn_context *context;
     attn_parameters *set;
@@ -36,6 +41,7 @@ struct attn_workers {
     at_reduce *reduce;
     int buckets;
     int64_t parameters, *bucket_first, *bucket_parameters; /* bucket b: bucket_first[b] .. [b + 1] - 1 */
+    double row_cost;                                       /* work of a row: numbers of the weights */
 
     at_shard *given; /* those of a step that the user of the library asked for */
     int64_t given_room;
@@ -43,12 +49,16 @@ struct attn_workers {
     /* the step */
     at_shard *shards;
     int64_t count, first, end; /* all; those of this rank */
-    int told;                  /* all ranks know how the last run ended */
+    int64_t *bounds;           /* [ranks + 1]: the shards of each rank */
+    double *shares, *costs;    /* [ranks]: work of each in a run; [count]: of the shards */
+    int64_t cost_room;
+    int told; /* all ranks know how the last run ended */
     at_record_function record;
     void *user;
     passing *list; /* [end - first] */
     int64_t list_room;
-    int64_t *queue, queue_room, queued;
+    queued_shard *queue; /* of all steps of a run, in the workers of the first one */
+    int64_t queue_room, queued;
     atomic_int *arrivals; /* [buckets][own shards]: at a node, by the first shard of its right half */
     int64_t arrival_room;
     atomic_int *nodes_left;            /* [buckets]: nodes of this rank that are not complete */
@@ -114,6 +124,11 @@ attn_status at_workers_create(attn_parameters *parameters, const at_tapes *tapes
     s->rank = attn_exchange_rank(exchange);
     s->ranks = attn_exchange_ranks(exchange);
     s->parameters = attn_parameters_count(parameters);
+    s->row_cost = 1;
+    for (int64_t p = 0; p < s->parameters; p++) {
+        const attn_parameter *one = attn_parameters_at(parameters, p);
+        if (one->kind == ATTN_PARAMETER_WEIGHT) s->row_cost += (double)one->count;
+    }
     if (pthread_mutex_init(&s->lock, NULL) != 0) {
         at_release(context, s);
         return at_fail(context, ATTN_SYSTEM_ERROR, "the system refused a lock");
@@ -121,6 +136,9 @@ attn_status at_workers_create(attn_parameters *parameters, const at_tapes *tapes
     attn_status status = at_reduce_create(context, exchange, parameters, fast_sum, &s->reduce);
     if (status == ATTN_OK) status = list_buckets(s);
     if (status == ATTN_OK) status = at_gradients_create(context, parameters, 1, &s->own);
+    s->bounds = at_allocate(context, s->ranks + 1, sizeof *s->bounds, "ranks");
+    s->shares = at_allocate(context, s->ranks, sizeof *s->shares, "ranks");
+    if (!s->bounds || !s->shares) status = ATTN_OUT_OF_MEMORY;
     if (status != ATTN_OK) {
         attn_workers_destroy(s);
         return status;
@@ -151,8 +169,12 @@ void attn_workers_destroy(attn_workers *workers) {
     for (int64_t i = 0; i < s->spares; i++) at_gradients_destroy(s->spare[i]);
     at_gradients_destroy(s->own);
     at_reduce_destroy(s->reduce);
-    void *const memory[] = {s->bucket_first, s->bucket_parameters, s->list,  s->queue,
-                            s->arrivals,     s->nodes_left,        s->spare, s->given};
+    void *const memory[] = {s->bucket_first, s->bucket_parameters,
+                            s->list,         s->queue,
+                            s->arrivals,     s->nodes_left,
+                            s->spare,        s->given,
+                            s->bounds,       s->shares,
+                            s->costs};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) at_release(s->context, memory[i]);
     at_tapes_free(s->context, &s->own_tapes);
     pthread_mutex_destroy(&s->lock);
@@ -285,8 +307,8 @@ static void run_shard(attn_workers *s, int worker, int64_t number) {
 }
 
 static void shard_task(void *argument, int64_t task, int worker) {
-    attn_workers *s = argument;
-    run_shard(s, s->tapes.parts ? worker : -1, s->queue[task]);
+    const queued_shard *one = (const queued_shard *)argument + task;
+    run_shard(one->workers, one->workers->tapes.parts ? worker : -1, one->number);
 }
 
 /* ---- all of them ---- */
@@ -302,27 +324,37 @@ static void pack_task(void *argument, int64_t task, int worker) {
         at_parameter_packed(context, parameter, task % 2, &packed);
 }
 
+/* What this rank has to do in a run. */
+typedef struct run_size {
+    int64_t shards, units;
+} run_size;
+
+static run_size size_of(const at_worker_step *steps, int count) {
+    run_size all = {0, 0};
+    for (int i = 0; i < count; i++) {
+        const attn_workers *s = steps[i].workers;
+        all.shards += s->end - s->first;
+        for (int64_t n = s->first; n < s->end; n++) all.units += s->shards[n].units;
+    }
+    return all;
+}
+
 /* A shard that is worth more than a worker's part of all is taken by all threads together. */
-static int is_large(const attn_workers *s, const at_shard *one) {
-    int64_t all = 0;
-    for (int64_t n = s->first; n < s->end; n++) all += s->shards[n].units;
-    if (s->end - s->first == 1) return 1;
-    return one->units >= LARGE_UNITS && one->units * s->threads >= 2 * all;
+static int is_large(const attn_workers *s, const at_shard *one, run_size all) {
+    if (all.shards == 1) return 1;
+    return one->units >= LARGE_UNITS && one->units * s->threads >= 2 * all.units;
 }
 
 /* What stands in s->count shards is given out: gradients for the first shard of each node of this rank, which
- * the sum over ranks reads, are taken now. */
-static attn_status prepare_run(attn_workers *s) {
+ * the sum over ranks reads, are taken now. before: the workers of the step before this one in the run. */
+static attn_status prepare_run(attn_workers *s, const attn_workers *before) {
     at_gradients **sums = s->sums;
     at_tree_node nodes[AT_TREE_NODES];
-    at_tree_run(s->count, s->rank, s->ranks, &s->first, &s->end);
     int64_t own = s->end - s->first, needed = own * s->buckets;
     attn_status status =
         at_grow(s->context, &s->arrivals, &s->arrival_room, needed, sizeof *s->arrivals, "gradients");
     if (status == ATTN_OK)
         status = at_grow(s->context, &s->list, &s->list_room, own, sizeof *s->list, "shards");
-    if (status == ATTN_OK)
-        status = at_grow(s->context, &s->queue, &s->queue_room, own, sizeof *s->queue, "shards");
     if (status == ATTN_OK) status = make_room(s);
     if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < own; i++) s->list[i].gradients = NULL;
@@ -338,7 +370,7 @@ static attn_status prepare_run(attn_workers *s) {
     s->status = ATTN_OK;
     s->error[0] = 0;
     atomic_store(&s->stopped, 0);
-    status = at_reduce_begin(s->reduce, s->count, sums);
+    status = at_reduce_begin(s->reduce, s->bounds, sums, before ? before->reduce : NULL);
     for (int b = 0; b < s->buckets && count == 0; b++) at_reduce_ready(s->reduce, b);
     return status;
 }
@@ -360,11 +392,9 @@ typedef struct tidings {
 
 /* The losses of all shards are known in all ranks, and whether one has failed. */
 static attn_status share_losses(attn_workers *s) {
-    int64_t most = 0, first, end;
-    for (int r = 0; r < s->ranks; r++) {
-        at_tree_run(s->count, r, s->ranks, &first, &end);
-        if (end - first > most) most = end - first;
-    }
+    int64_t most = 0;
+    for (int r = 0; r < s->ranks; r++)
+        if (s->bounds[r + 1] - s->bounds[r] > most) most = s->bounds[r + 1] - s->bounds[r];
     size_t bytes = sizeof(tidings) + (size_t)most * sizeof(double);
     char *all = at_allocate(s->context, s->ranks + 1, bytes, "what ranks tell each other");
     if (!all) return ATTN_OUT_OF_MEMORY;
@@ -381,38 +411,105 @@ static attn_status share_losses(attn_workers *s) {
         const char *from = all + (size_t)r * bytes;
         memcpy(&now, from, sizeof now);
         if (now.status != ATTN_OK) status = at_fail(s->context, now.status, "rank %d: %s", r, now.error);
-        at_tree_run(s->count, r, s->ranks, &first, &end);
-        for (int64_t n = first; n < end; n++)
-            memcpy(&s->shards[n].loss, from + sizeof now + (size_t)(n - first) * sizeof(double),
+        for (int64_t n = s->bounds[r]; n < s->bounds[r + 1]; n++)
+            memcpy(&s->shards[n].loss, from + sizeof now + (size_t)(n - s->bounds[r]) * sizeof(double),
                    sizeof(double));
     }
     at_release(s->context, all);
     return status;
 }
 
-attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t count, at_record_function record,
-                           void *user) {
-    attn_workers *s = workers;
-    s->shards = shards;
-    s->count = count;
-    s->record = record;
-    s->user = user;
+static attn_status note_step(const at_worker_step *step) {
+    attn_workers *s = step->workers;
+    s->shards = step->shards;
+    s->count = step->count;
+    s->record = step->record;
+    s->user = step->user;
     s->told = 0;
-    attn_status status = prepare_run(s);
+    attn_status status = at_grow(s->context, &s->costs, &s->cost_room, s->count, sizeof *s->costs, "shards");
+    for (int64_t n = 0; n < s->count && status == ATTN_OK; n++)
+        s->costs[n] = s->row_cost * (double)s->shards[n].units;
+    return status;
+}
+
+/* Which ranks have which shards. Those of a step whose shards are large come first; smaller ones even out
+ * what is left. */
+static void divide(attn_workers *s, const attn_workers *before) {
+    for (int r = 0; r < s->ranks; r++) s->shares[r] = before ? before->shares[r] : 0;
+    at_tree_divide(s->count, s->costs, s->ranks, s->shares, s->bounds);
+    s->first = s->bounds[s->rank];
+    s->end = s->bounds[s->rank + 1];
+}
+
+static double largest_shard(const attn_workers *s) {
+    double most = 0;
+    for (int64_t n = 0; n < s->count; n++)
+        if (s->costs[n] > most) most = s->costs[n];
+    return most;
+}
+
+/* The steps in the order in which they are computed, and travel: large shards first, so that small ones are
+ * left for workers that are done early. */
+static attn_status prepare_steps(at_worker_step *steps, int count) {
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < count && status == ATTN_OK; i++) status = note_step(&steps[i]);
     if (status != ATTN_OK) return status;
-    s->queued = 0;
-    if (s->end - s->first > 1) at_parallel(s->context->pool, s->threads, 2 * s->parameters, pack_task, s);
-    for (int64_t n = s->first; n < s->end; n++) {
-        if (s->tapes.parts && is_large(s, &s->shards[n]))
-            run_shard(s, -1, n);
-        else
-            s->queue[s->queued++] = n;
+    for (int i = 1; i < count; i++) {
+        at_worker_step moved = steps[i];
+        int j = i;
+        for (; j > 0 && largest_shard(moved.workers) > largest_shard(steps[j - 1].workers); j--)
+            steps[j] = steps[j - 1];
+        steps[j] = moved;
     }
-    at_parallel(s->context->pool, s->threads, s->queued, shard_task, s);
-    status = at_reduce_wait(s->reduce);
-    finish_run(s);
-    if (status == ATTN_OK && s->ranks > 1) status = share_losses(s);
-    if (status == ATTN_OK && s->status != ATTN_OK) status = at_fail(s->context, s->status, "%s", s->error);
+    for (int i = 0; i < count && status == ATTN_OK; i++) {
+        const attn_workers *before = i > 0 ? steps[i - 1].workers : NULL;
+        divide(steps[i].workers, before);
+        status = prepare_run(steps[i].workers, before);
+    }
+    return status;
+}
+
+/* All shards of this rank; gradients of a step travel while those after it are computed. */
+static void compute(const at_worker_step *steps, int count, run_size all, attn_workers *first) {
+    first->queued = 0;
+    for (int i = 0; i < count; i++) {
+        attn_workers *s = steps[i].workers;
+        if (s->end - s->first > 1) at_parallel(s->context->pool, s->threads, 2 * s->parameters, pack_task, s);
+        for (int64_t n = s->first; n < s->end; n++) {
+            if (s->tapes.parts && is_large(s, &s->shards[n], all))
+                run_shard(s, -1, n);
+            else
+                first->queue[first->queued++] = (queued_shard){s, n};
+        }
+    }
+    at_parallel(first->context->pool, first->threads, first->queued, shard_task, first->queue);
+}
+
+attn_status at_workers_run(at_worker_step *steps, int count) {
+    attn_workers *first = steps[0].workers;
+    int64_t shards = 0;
+    for (int i = 0; i < count; i++) shards += steps[i].count;
+    attn_status status =
+        at_grow(first->context, &first->queue, &first->queue_room, shards, sizeof *first->queue, "shards");
+    if (status == ATTN_OK) status = prepare_steps(steps, count);
+    if (status != ATTN_OK) return status;
+    compute(steps, count, size_of(steps, count), first);
+    for (int i = 0; i < count; i++) { /* all are waited for, also if one failed */
+        attn_status summed = at_reduce_wait(steps[i].workers->reduce);
+        finish_run(steps[i].workers);
+        if (status == ATTN_OK) status = summed;
+    }
+    int told = status == ATTN_OK;
+    for (int i = 0; i < count && status == ATTN_OK; i++) {
+        attn_workers *s = steps[i].workers;
+        if (s->ranks > 1) {
+            status = share_losses(s);
+            told = told && s->told;
+        }
+        if (status == ATTN_OK && s->status != ATTN_OK)
+            status = at_fail(s->context, s->status, "%s", s->error);
+    }
+    first->told = told;
     return status;
 }
 
@@ -452,7 +549,8 @@ attn_status attn_workers_run(attn_workers *workers, int64_t count, uint64_t seed
     for (int64_t i = 0; i < count; i++)
         shards[i] = (at_shard){.units = 1, .seed = i ? seed ^ at_splitmix64((uint64_t)i) : seed};
     recording of = {record, user};
-    status = at_workers_run(workers, shards, count, record_public, &of);
+    at_worker_step step = {workers, shards, count, record_public, &of};
+    status = at_workers_run(&step, 1);
     double sum = 0;
     for (int64_t i = 0; i < count; i++) sum += shards[i].loss;
     if (status == ATTN_OK && loss) *loss = sum;

@@ -41,11 +41,21 @@ typedef struct at_shard {
 /* worker: 0 .. threads - 1, or -1: all threads together; its tape has begun. */
 typedef attn_variable *(*at_record_function)(void *user, int worker, attn_tape *tape, int64_t shard);
 
-/* All shards of the step, in all ranks; those of this rank are recorded here. The loss of each is known in
- * all ranks afterwards. */
-attn_status at_workers_run(attn_workers *workers, at_shard *shards, int64_t count, at_record_function record,
-                           void *user);
-/* Whether all ranks know how the last run ended. */
+/* A step of one set of parameters. */
+typedef struct at_worker_step {
+    attn_workers *workers;
+    at_shard *shards; /* all of them, in all ranks */
+    int64_t count;
+    at_record_function record;
+    void *user;
+} at_worker_step;
+
+/* Steps of networks that share nothing but their tapes (and their exchange), at once: threads take the shards
+ * of all of them from one queue, and gradients of one step travel while shards of the next are computed.
+ * Those of this rank are recorded here. The loss of each shard is known in all ranks afterwards. The order of
+ * `steps` may change. */
+attn_status at_workers_run(at_worker_step *steps, int count);
+/* Whether all ranks know how the last run ended that was called with these workers first. */
 int at_workers_told(const attn_workers *workers);
 
 #endif

@@ -325,7 +325,7 @@ static void train_in_ranks(const cell *one, int ranks, int thread_count, const c
         assert_int_equal(attn_context_create(&options, &contexts[r]), ATTN_OK);
         open_rank(one, contexts[r], name, &quiet, resume, &list[r]);
     }
-    expect_ok(contexts[0], at_exchange_threads(contexts, ranks, exchanges));
+    expect_ok(contexts[0], at_exchange_threads(contexts, ranks, 1, exchanges));
     for (int r = 0; r < ranks; r++) {
         list[r].options.exchange = exchanges[r];
         assert_int_equal(pthread_create(&list[r].thread, NULL, run_rank, &list[r]), 0);

@@ -37,7 +37,7 @@ static int check_broadcast(attn_context *context, attn_exchange *exchange, char 
 
 static int check_share(attn_context *context, attn_exchange *exchange, char *text) {
     int rank = attn_exchange_rank(exchange), ranks = attn_exchange_ranks(exchange);
-    for (size_t count = 0; count < 5000; count = count * 3 + 1) {
+    for (size_t count = 0; count < 300000; count = count * 3 + 1) { /* also more than a board holds */
         unsigned char *mine = malloc(count + 1), *all = malloc((size_t)ranks * count + 1);
         REQUIRE(mine && all);
         for (size_t i = 0; i < count; i++) mine[i] = byte_of(rank, i);
@@ -48,6 +48,30 @@ static int check_share(attn_context *context, attn_exchange *exchange, char *tex
         free(mine);
         free(all);
     }
+    return 0;
+}
+
+/* What ranks write into each other's windows is there when all have met, for as long as they like. */
+static int check_windows(attn_context *context, attn_exchange *exchange, char *text) {
+    enum { BYTES = 70001, ROUNDS = 200 };
+    int rank = attn_exchange_rank(exchange), ranks = attn_exchange_ranks(exchange);
+    char reason[AT_EXCHANGE_TEXT] = "";
+    if (!exchange || !exchange->calls.window) return 0;
+    unsigned char **windows = calloc((size_t)ranks, sizeof *windows);
+    REQUIRE(windows);
+    REQUIRE(!exchange->calls.window(exchange->calls.user, BYTES, (void **)windows, reason));
+    for (int round = 0; round < ROUNDS && windows[0]; round++) {
+        for (size_t i = 0; i < BYTES && round == 0; i++) REQUIRE(windows[rank][i] == 0);
+        REQUIRE(attn_exchange_barrier(exchange) == ATTN_OK);
+        unsigned char *next =
+            windows[(rank + 1) % ranks]; /* each writes to the window of the rank after it */
+        for (size_t i = 0; i < BYTES; i += 100) next[i] = byte_of(rank + round, i);
+        REQUIRE(attn_exchange_barrier(exchange) == ATTN_OK);
+        for (int r = 0; r < ranks; r++)
+            for (size_t i = 0; i < BYTES; i += 100)
+                REQUIRE(windows[r][i] == byte_of((r + ranks - 1) % ranks + round, i));
+    }
+    free(windows);
     return 0;
 }
 
@@ -172,7 +196,8 @@ static int check_agreement(attn_context *context, attn_exchange *exchange, char 
 int exchanging_fails(attn_context *context, attn_exchange *exchange, char text[EXCHANGING_TEXT]) {
     if (check_broadcast(context, exchange, text) || check_share(context, exchange, text) ||
         check_trade(context, exchange, text) || check_sum(context, exchange, text) ||
-        check_collect(context, exchange, text) || check_agreement(context, exchange, text))
+        check_collect(context, exchange, text) || check_windows(context, exchange, text) ||
+        check_agreement(context, exchange, text))
         return 1;
     REQUIRE(attn_exchange_barrier(exchange) == ATTN_OK);
     REQUIRE(attn_exchange_seconds(exchange) > 0.0 && attn_exchange_sent(exchange) > 100001);

@@ -9,7 +9,7 @@
 #include "support/random.h"
 #include "tape/parameters.h"
 
-enum { MOST_SHARDS = 64 };
+enum { MOST_SHARDS = 64, MOST_RANKS = 64 };
 
 attn_context *reducing_context(const at_backend *backend) {
     attn_context *context = NULL;
@@ -177,7 +177,8 @@ void reducing_alone(const reducing_case *c, reducing_result *result) {
 
 /* One step of a rank: its nodes, then the sum; half of the buckets are said to be ready, in any order. */
 static int step_of_rank(const reducing_case *c, attn_context *context, at_reduce *reduce, int step,
-                        at_gradients *const *shards, int64_t first, int64_t end) {
+                        at_gradients *const *shards, const int64_t *bounds, int rank) {
+    int64_t first = bounds[rank], end = bounds[rank + 1];
     at_tree_node nodes[AT_TREE_NODES];
     at_gradients *sums[AT_TREE_NODES];
     int count = at_tree_nodes(c->shards, first, end, nodes);
@@ -189,12 +190,19 @@ static int step_of_rank(const reducing_case *c, attn_context *context, at_reduce
         if (!add_node(context, shards, c->shards, nodes[n].first, nodes[n].level)) return 0;
         sums[n] = shards[nodes[n].first];
     }
-    if (at_reduce_begin(reduce, c->shards, sums) != ATTN_OK) return 0;
+    if (at_reduce_begin(reduce, bounds, sums, NULL) != ATTN_OK) return 0;
     int buckets = at_reduce_buckets(reduce);
     for (int b = 0; b < buckets; b++) {
         if ((b + step) % 2) at_reduce_ready(reduce, buckets - 1 - b);
     }
     return at_reduce_wait(reduce) == ATTN_OK;
+}
+
+/* As evenly as can be, or (odd seeds) not at all: some ranks may have no shard. */
+static void divide(const reducing_case *c, int ranks, int64_t *bounds) {
+    double costs[MOST_SHARDS], shares[MOST_RANKS] = {0};
+    for (int64_t s = 0; s < c->shards; s++) costs[s] = c->seed % 2 ? 1.0 + (double)(s * s) : 1.0;
+    at_tree_divide(c->shards, costs, ranks, shares, bounds);
 }
 
 void reducing_rank(const reducing_case *c, attn_context *context, attn_exchange *exchange,
@@ -203,12 +211,13 @@ void reducing_rank(const reducing_case *c, attn_context *context, attn_exchange 
     attn_parameters *set = make_set(context, c->large);
     at_gradients *shards[MOST_SHARDS] = {NULL};
     at_reduce *reduce = NULL;
-    int64_t first, end, before = attn_exchange_sent(exchange);
-    at_tree_run(c->shards, attn_exchange_rank(exchange), attn_exchange_ranks(exchange), &first, &end);
-    int fine = set && make_shards(context, set, c->shards, first, shards) &&
+    int64_t bounds[MOST_RANKS + 1], before = attn_exchange_sent(exchange);
+    int rank = attn_exchange_rank(exchange);
+    divide(c, attn_exchange_ranks(exchange), bounds);
+    int fine = set && make_shards(context, set, c->shards, bounds[rank], shards) &&
                at_reduce_create(context, exchange, set, c->fast, &reduce) == ATTN_OK;
     for (int step = 0; fine && step < c->steps; step++)
-        fine = step_of_rank(c, context, reduce, step, shards, first, end);
+        fine = step_of_rank(c, context, reduce, step, shards, bounds, rank);
     if (fine) keep(context, set, result);
     if (!fine) snprintf(result->problem, REDUCING_TEXT, "%.200s", attn_context_error(context));
     result->sent = attn_exchange_sent(exchange) - before;

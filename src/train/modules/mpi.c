@@ -5,6 +5,9 @@
  * computes it sleeps between looks: the core that MPI's own waiting would burn is needed for the backward
  * pass. When there is nothing else to do, it looks all the time for some milliseconds, since a sleep takes
  * longer than most messages, and lets others run who want the core.
+ *
+ * If all ranks are on one host they see each other's memory (windows.h): large buffers are read where they
+ * stand, small ones are handed over on a board, and nobody has to look. ATTN_EXCHANGE=messages does without.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
@@ -15,11 +18,26 @@
 #include <time.h>
 
 #include "train/exchange.h"
+#include "train/modules/windows.h"
 
 #ifndef AT_PIECE /* a test makes them small */
 #define AT_PIECE (1 << 30)
 #endif
 enum { PIECE = AT_PIECE, TAG = 1 }; /* bytes, or numbers, of one message at most: counts are ints */
+enum { BOARD = 1 << 16 };           /* bytes that are handed over without a message, at most */
+
+/* What a rank shows the others: two boards in turns, so that one can be written while the other is read. */
+typedef struct lobby {
+    at_gate gate; /* that of rank 0 is everybody's */
+    unsigned char board[2][BOARD];
+} lobby;
+
+/* Windows of all ranks that were made together. */
+typedef struct window_set {
+    struct window_set *next;
+    size_t bytes;
+    void *windows[];
+} window_set;
 
 typedef struct state {
     MPI_Comm ranks;
@@ -27,6 +45,10 @@ typedef struct state {
     MPI_Request *requests;
     int request_room;
     const atomic_int *computing;
+    int near;         /* all ranks are on one host and see each other's memory */
+    lobby **lobbies;  /* [count], if they do */
+    int board;        /* which is the next */
+    window_set *sets; /* the lobbies among them */
 } state;
 
 static int fail(int error, const char *what, char *text) {
@@ -92,7 +114,7 @@ static int broadcast(void *user, int from, void *bytes, size_t count, char *text
     return 0;
 }
 
-static int share(void *user, const void *bytes, size_t count, void *all, char *text) {
+static int share_by_messages(void *user, const void *bytes, size_t count, void *all, char *text) {
     state *s = user;
     if (count <= PIECE) {
         MPI_Request request;
@@ -106,6 +128,103 @@ static int share(void *user, const void *bytes, size_t count, void *all, char *t
     }
     return 0;
 }
+
+/* All ranks are here. */
+static void meet(const state *s) { at_gate_pass(&s->lobbies[0]->gate, s->count, s->computing); }
+
+/* Over the boards. Nobody writes to a board before all have read what it held: between the two lies the
+ * meeting of the other board. */
+static int share(void *user, const void *bytes, size_t count, void *all, char *text) {
+    state *s = user;
+    if (!s->lobbies || count > BOARD) return share_by_messages(user, bytes, count, all, text);
+    int board = s->board;
+    s->board = !board;
+    if (count) memcpy(s->lobbies[s->rank]->board[board], bytes, count);
+    meet(s);
+    for (int r = 0; r < s->count && count; r++)
+        memcpy((char *)all + (size_t)r * count, s->lobbies[r]->board[board], count);
+    return 0;
+}
+
+/* ---- windows ---- */
+
+static void free_set(const state *s, window_set *set) {
+    for (int r = 0; r < s->count; r++) at_window_free(set->windows[r], set->bytes);
+    free(set);
+}
+
+/* This rank's window is made, and those of the others are opened; *refused: some rank lacks one. */
+static int make_set(state *s, window_set *set, int *refused, char *text) {
+    at_window_name mine, *names = calloc((size_t)s->count, sizeof *names);
+    int *answers = calloc((size_t)s->count, sizeof *answers), missing = 0, failed = !names || !answers;
+    if (failed) {
+        snprintf(text, AT_EXCHANGE_TEXT, "no memory for %d windows", s->count);
+    } else {
+        set->windows[s->rank] = at_window_make(set->bytes, &mine);
+        failed = share_by_messages(s, &mine, sizeof mine, names, text);
+        for (int r = 0; r < s->count && !failed; r++) {
+            if (r != s->rank) set->windows[r] = at_window_open(&names[r], set->bytes);
+            missing |= !set->windows[r];
+        }
+        if (!failed) failed = share_by_messages(s, &missing, sizeof missing, answers, text);
+        at_window_close_file(&mine);
+        *refused = missing;
+        for (int r = 0; r < s->count; r++) *refused |= answers[r];
+    }
+    free(names);
+    free(answers);
+    return failed;
+}
+
+static int window(void *user, size_t bytes, void **windows, char *text) {
+    state *s = user;
+    int refused = 0;
+    for (int r = 0; r < s->count; r++) windows[r] = NULL;
+    if (!s->near) return 0;
+    window_set *set = calloc(1, sizeof *set + (size_t)s->count * sizeof set->windows[0]);
+    if (!set) {
+        snprintf(text, AT_EXCHANGE_TEXT, "no memory for %d windows", s->count);
+        return 1;
+    }
+    set->bytes = bytes;
+    int failed = make_set(s, set, &refused, text);
+    if (failed || refused) {
+        free_set(s, set);
+        return failed;
+    }
+    set->next = s->sets;
+    s->sets = set;
+    memcpy(windows, set->windows, (size_t)s->count * sizeof *windows);
+    return 0;
+}
+
+/* Whether all ranks are on one host, and their lobbies. */
+static int look_around(state *s, char *text) {
+    const char *wish = getenv("ATTN_EXCHANGE");
+    MPI_Comm host;
+    int here = 0, near = 0;
+    int error = MPI_Comm_split_type(s->ranks, MPI_COMM_TYPE_SHARED, s->rank, MPI_INFO_NULL, &host);
+    if (error != MPI_SUCCESS) return fail(error, "MPI_Comm_split_type failed", text);
+    MPI_Comm_size(host, &here);
+    MPI_Comm_free(&host);
+    near = here == s->count && !(wish && strcmp(wish, "messages") == 0);
+    error = MPI_Allreduce(&near, &s->near, 1, MPI_INT, MPI_MIN, s->ranks);
+    if (error != MPI_SUCCESS) return fail(error, "MPI_Allreduce failed", text);
+    void **lobbies = calloc((size_t)s->count, sizeof *lobbies);
+    if (!lobbies) {
+        snprintf(text, AT_EXCHANGE_TEXT, "no memory");
+        return 1;
+    }
+    int failed = window(s, sizeof(lobby), lobbies, text);
+    if (!failed && lobbies[0])
+        s->lobbies = (lobby **)lobbies;
+    else
+        free(lobbies);
+    s->near = s->lobbies != NULL;
+    return failed;
+}
+
+/* ---- messages ---- */
 
 /* How many messages carry so many bytes. */
 static int pieces(size_t bytes) { return (int)((bytes + PIECE - 1) / PIECE); }
@@ -167,6 +286,10 @@ static int sum(void *user, float *numbers, size_t count, char *text) {
 static int barrier(void *user, char *text) {
     state *s = user;
     MPI_Request request;
+    if (s->lobbies) {
+        meet(s);
+        return 0;
+    }
     return finish_one(s, MPI_Ibarrier(s->ranks, &request), &request, "a barrier failed", text);
 }
 
@@ -179,6 +302,12 @@ static void leave(void *user) {
     state *s = user;
     MPI_Comm_free(&s->ranks);
     MPI_Finalize();
+    for (window_set *set = s->sets; set;) {
+        window_set *next = set->next;
+        free_set(s, set);
+        set = next;
+    }
+    free(s->lobbies);
     free(s->requests);
     free(s);
 }
@@ -256,6 +385,10 @@ int at_exchange_module(at_exchange_calls *calls, char *text) {
     MPI_Comm_rank(s->ranks, &s->rank);
     MPI_Comm_size(s->ranks, &s->count);
     s->computing = calls->computing;
+    if (look_around(s, text)) { /* the others may wait */
+        leave(s);
+        return 1;
+    }
     *calls = (at_exchange_calls){AT_EXCHANGE_VERSION,
                                  s,
                                  s->rank,
@@ -266,6 +399,7 @@ int at_exchange_module(at_exchange_calls *calls, char *text) {
                                  trade,
                                  sum,
                                  barrier,
+                                 window,
                                  end,
                                  leave};
     return 0;
