@@ -117,10 +117,10 @@ static void test_plans(void **state) {
         at_segments segments = random_segments(cases[i].count, cases[i].longest, 9 + i);
         at_plan plan = {0};
         for (uint64_t seed = 0; seed < 3; seed++) {
-            assert_int_equal(at_plan_make(context, &segments, cases[i].budget, 1, seed, &plan), ATTN_OK);
+            assert_int_equal(at_plan_shuffled(context, &segments, cases[i].budget, seed, 0, &plan), ATTN_OK);
             check_plan(&segments, &plan, cases[i].budget);
         }
-        assert_int_equal(at_plan_make(context, &segments, cases[i].budget, 0, 0, &plan), ATTN_OK);
+        assert_int_equal(at_plan_sorted(context, &segments, cases[i].budget, &plan), ATTN_OK);
         check_plan(&segments, &plan, cases[i].budget);
         for (int64_t j = 1; j < segments.count; j++) { /* for evaluation: longest first, then as they stand */
             int64_t one = plan.order[j - 1], two = plan.order[j];
@@ -132,23 +132,55 @@ static void test_plans(void **state) {
     }
     at_segments none = {0};
     at_plan plan = {0};
-    assert_int_equal(at_plan_make(context, &none, 10, 1, 1, &plan), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &none, 10, 1, 0, &plan), ATTN_OK);
     assert_int_equal(plan.batches, 0);
     at_plan_free(context, &plan);
+}
+
+/* Many segments come in windows: each segment in one, windows of about the same size, and neighbours apart. */
+static void test_plan_windows(void **state) {
+    (void)state;
+    enum { COUNT = 600001 };
+    at_segments segments = random_segments(COUNT, 60, 8);
+    unsigned char *seen = calloc(COUNT, 1);
+    at_plan plan = {0};
+    int64_t windows = at_plan_windows(COUNT), near = 0, total = 0;
+    assert_non_null(seen);
+    assert_int_equal(at_plan_windows(0), 1);
+    assert_int_equal(at_plan_windows(1 << 18), 1);
+    assert_int_equal(windows, 3);
+    for (int64_t window = 0; window < windows; window++) {
+        assert_int_equal(at_plan_shuffled(context, &segments, 500, 12, window, &plan), ATTN_OK);
+        int64_t count = plan.first[plan.batches], below = 0;
+        assert_in_range(count, COUNT / windows, COUNT / windows + 1);
+        for (int64_t i = 0; i < count; i++) {
+            assert_in_range(plan.order[i], 0, COUNT - 1);
+            assert_int_equal(seen[plan.order[i]]++, 0);
+            below += plan.order[i] < COUNT / 2;
+            near += i > 0 && llabs(plan.order[i] - plan.order[i - 1]) < 100;
+        }
+        assert_in_range(below, count * 49 / 100, count * 51 / 100);
+        total += count;
+    }
+    assert_int_equal(total, COUNT);
+    assert_true(near < COUNT / 500);
+    free(seen);
+    at_plan_free(context, &plan);
+    at_segments_free(context, &segments);
 }
 
 static void test_plan_is_of_the_seed(void **state) {
     (void)state;
     at_segments segments = random_segments(1000, 40, 3), others = random_segments(300, 25, 5);
     at_plan plan = {0}, again = {0}, other = {0};
-    assert_int_equal(at_plan_make(context, &segments, 300, 1, 77, &plan), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &segments, 300, 77, 0, &plan), ATTN_OK);
     /* whatever the plan was used for before */
-    assert_int_equal(at_plan_make(context, &others, 10, 1, 78, &again), ATTN_OK);
-    assert_int_equal(at_plan_make(context, &segments, 300, 1, 77, &again), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &others, 10, 78, 0, &again), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &segments, 300, 77, 0, &again), ATTN_OK);
     assert_int_equal(plan.batches, again.batches);
     assert_memory_equal(plan.order, again.order, 1000 * sizeof *plan.order);
     assert_memory_equal(plan.first, again.first, (size_t)(plan.batches + 1) * sizeof *plan.first);
-    assert_int_equal(at_plan_make(context, &segments, 300, 1, 79, &other), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &segments, 300, 79, 0, &other), ATTN_OK);
     assert_memory_not_equal(plan.order, other.order, 1000 * sizeof *plan.order);
     at_plan_free(context, &plan);
     at_plan_free(context, &again);
@@ -163,7 +195,7 @@ static void test_plan_is_shuffled(void **state) {
     (void)state;
     at_segments segments = random_segments(5000, 60, 4);
     at_plan plan = {0}, other = {0};
-    assert_int_equal(at_plan_make(context, &segments, 600, 1, 1, &plan), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &segments, 600, 1, 0, &plan), ATTN_OK);
     int64_t rows = 0, rises = 0;
     for (int64_t i = 0; i < segments.count; i++) rows += rows_of(&segments, i);
     assert_true(check_plan(&segments, &plan, 600) <
@@ -173,7 +205,7 @@ static void test_plan_is_shuffled(void **state) {
             rows_of(&segments, plan.order[plan.first[b]]) > rows_of(&segments, plan.order[plan.first[b - 1]]);
     }
     assert_in_range(rises, plan.batches / 4, plan.batches * 3 / 4);
-    assert_int_equal(at_plan_make(context, &segments, 600, 1, 2, &other), ATTN_OK);
+    assert_int_equal(at_plan_shuffled(context, &segments, 600, 2, 0, &other), ATTN_OK);
     int64_t *batch_of = calloc(5000, sizeof *batch_of), together = 0;
     for (int64_t b = 0; b < other.batches; b++)
         for (int64_t i = other.first[b]; i < other.first[b + 1]; i++) batch_of[other.order[i]] = b;
@@ -357,7 +389,7 @@ static void test_memory_runs_out(void **state) {
         at_batch *batch = NULL;
         counter.fail_at = n;
         attn_status status = at_segments_make(context, TEXTS, from.units->encoded.offsets, 1, 0, &segments);
-        if (status == ATTN_OK) status = at_plan_make(context, &segments, 3, 1, 1, &plan);
+        if (status == ATTN_OK) status = at_plan_shuffled(context, &segments, 3, 1, 0, &plan);
         if (status == ATTN_OK) status = at_text_create_batch(context, &batch);
         if (status == ATTN_OK)
             status = at_text_fill(&from.text->input, &from.units->encoded, &segments, order, 5, NULL, batch);
@@ -377,6 +409,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_plan_windows),
         cmocka_unit_test(test_plan_is_of_the_seed),
         cmocka_unit_test(test_plan_is_shuffled),
         cmocka_unit_test(test_batch),

@@ -261,6 +261,33 @@ static void test_stops(void **state) {
     check_stops("vectors", &given);
 }
 
+/* An epoch of so many examples that it is planned in two windows: stopped in the first, between them, in the
+ * second, and in the next epoch. */
+static void test_windows(void **state) {
+    (void)state;
+    enum { TEXTS = 262200, ROOM = 16 };
+    static const char *const sets[] = {"task",
+                                       "classify",
+                                       "training.batch_units",
+                                       "60000",
+                                       "training.steps",
+                                       "7",
+                                       "encoder.kind",
+                                       "fc",
+                                       "training.shards",
+                                       "2",
+                                       NULL};
+    char *text = malloc((size_t)TEXTS * ROOM), *at = text;
+    assert_non_null(text);
+    for (int i = 0; i < TEXTS; i++) at += sprintf(at, "%c\tw%d\n", i % 3 ? 'a' : 'b', i % 60);
+    run given = {.sets = sets, .train = text, .dev = classes_dev, .stop_at = -1};
+    watcher seen;
+    train_well(&given, "whole", &seen);
+    assert_true(seen.state.epoch > 1.0 && seen.state.epoch < 2.0); /* six batches in an epoch */
+    for (int64_t stop = 1; stop < 7; stop += 2) stop_and_resume("windows", &given, &stop, 1);
+    free(text);
+}
+
 /* Answers of their own length, whose units and limit come from the data, and running text. */
 static void test_sequences(void **state) {
     (void)state;
@@ -821,12 +848,13 @@ static void test_arguments(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_seeds), cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_sequences),         cmocka_unit_test(test_anew_and_again),
-        cmocka_unit_test(test_resume_refused),    cmocka_unit_test(test_lying_state),
-        cmocka_unit_test(test_no_state),          cmocka_unit_test(test_several_metrics),
-        cmocka_unit_test(test_diverges),          cmocka_unit_test(test_hold_out),
-        cmocka_unit_test(test_patience),          cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_refused),           cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_windows),           cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_anew_and_again),    cmocka_unit_test(test_resume_refused),
+        cmocka_unit_test(test_lying_state),       cmocka_unit_test(test_no_state),
+        cmocka_unit_test(test_several_metrics),   cmocka_unit_test(test_diverges),
+        cmocka_unit_test(test_hold_out),          cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_seconds),           cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

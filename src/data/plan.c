@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-enum { BATCHES_A_BUCKET = 16 };
+enum { BATCHES_A_BUCKET = 16, WINDOW_SEGMENTS = 1 << 18 };
 
 /* ---- segments ---- */
 
@@ -62,6 +62,27 @@ static void shuffle(int64_t *list, int64_t count, uint64_t key) {
     }
 }
 
+/* Where number `at` of 0 .. count - 1 goes when all of them are shuffled, without a list of them: a Feistel
+ * network permutes the numbers of 2 * bits bits, of which those beyond the count are sent on until they come
+ * back. A list that is larger than memory could be shuffled, but takes a page of a file for every number. */
+static int64_t shuffled_place(int64_t at, int64_t count, uint64_t key) {
+    enum { ROUNDS = 6 };
+    int bits = 1;
+    while (bits < 31 && ((int64_t)1 << (2 * bits)) < count) bits++;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t place = (uint64_t)at;
+    do {
+        uint64_t left = place >> bits, right = place & mask;
+        for (uint64_t round = 0; round < ROUNDS; round++) {
+            uint64_t mixed = left ^ (at_splitmix64(key ^ at_splitmix64(right * ROUNDS + round)) & mask);
+            left = right;
+            right = mixed;
+        }
+        place = left << bits | right;
+    } while (place >= (uint64_t)count);
+    return (int64_t)place;
+}
+
 typedef struct sortable {
     int64_t count, segment;
 } sortable;
@@ -105,11 +126,12 @@ static int64_t longest_of(const at_segments *segments) {
 }
 
 /* Sorts runs of segments that together have about `units` units. */
-static void sort_buckets(const at_segments *segments, int64_t *order, int64_t units, sortable *scratch) {
+static void sort_buckets(const at_segments *segments, int64_t *order, int64_t count, int64_t units,
+                         sortable *scratch) {
     int64_t begin = 0, held = 0;
-    for (int64_t i = 0; i < segments->count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         held += length_of(&segments->list[order[i]]);
-        if (held < units && i + 1 < segments->count) continue;
+        if (held < units && i + 1 < count) continue;
         sort_by_length(segments, order + begin, i + 1 - begin, scratch);
         begin = i + 1;
         held = 0;
@@ -117,19 +139,20 @@ static void sort_buckets(const at_segments *segments, int64_t *order, int64_t un
 }
 
 /* Cuts `order` into batches that do not go over the budget, unless one segment alone does. */
-static int64_t cut(const at_segments *segments, const int64_t *order, int64_t budget, int64_t *first) {
+static int64_t cut(const at_segments *segments, const int64_t *order, int64_t count, int64_t budget,
+                   int64_t *first) {
     int64_t batches = 0, held = 0;
     first[0] = 0;
-    for (int64_t i = 0; i < segments->count; i++) {
-        int64_t count = length_of(&segments->list[order[i]]);
-        count = count ? count : 1;
-        if (i > first[batches] && held + count > budget) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = length_of(&segments->list[order[i]]);
+        length = length ? length : 1;
+        if (i > first[batches] && held + length > budget) {
             first[++batches] = i;
             held = 0;
         }
-        held += count;
+        held += length;
     }
-    first[++batches] = segments->count;
+    first[++batches] = count;
     return batches;
 }
 
@@ -149,11 +172,7 @@ static void shuffle_batches(at_plan *plan, uint64_t key, int64_t *scratch) {
     memcpy(plan->first, first, (size_t)(plan->batches + 1) * sizeof *first);
 }
 
-attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
-                         int shuffled, uint64_t seed, at_plan *plan) {
-    int64_t count = segments->count;
-    plan->batches = 0;
-    if (count == 0) return ATTN_OK;
+static attn_status make_room(attn_context *context, int64_t count, at_plan *plan) {
     attn_status status = at_grow(context, &plan->order, &plan->order_room, count, sizeof *plan->order,
                                  "the order of sequences");
     if (status == ATTN_OK)
@@ -162,20 +181,49 @@ attn_status at_plan_make(attn_context *context, const at_segments *segments, int
     if (status == ATTN_OK) /* sorting takes two numbers a segment, shuffling batches three and one */
         status = at_grow(context, &plan->scratch, &plan->scratch_room, 3 * count + 1, sizeof(int64_t),
                          "sorting sequences");
+    return status;
+}
+
+int64_t at_plan_windows(int64_t segments) {
+    return segments > WINDOW_SEGMENTS ? (segments + WINDOW_SEGMENTS - 1) / WINDOW_SEGMENTS : 1;
+}
+
+attn_status at_plan_shuffled(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                             uint64_t seed, int64_t window, at_plan *plan) {
+    int64_t windows = at_plan_windows(segments->count), all = segments->count;
+    /* in this order: the product of two such numbers fits */
+    int64_t first = all / windows * window + all % windows * window / windows;
+    int64_t end = all / windows * (window + 1) + all % windows * (window + 1) / windows, count = end - first;
+    plan->batches = 0;
+    if (count == 0) return ATTN_OK;
+    attn_status status = make_room(context, count, plan);
+    if (status != ATTN_OK) return status;
+    uint64_t key = at_splitmix64(seed);
+    if (windows == 1) {
+        for (int64_t i = 0; i < count; i++) plan->order[i] = i;
+        shuffle(plan->order, count, key);
+    } else {
+        for (int64_t i = 0; i < count; i++) plan->order[i] = shuffled_place(first + i, all, key);
+    }
+    sort_buckets(segments, plan->order, count, BATCHES_A_BUCKET * rows_per_batch, plan->scratch);
+    plan->batches = cut(segments, plan->order, count, rows_per_batch, plan->first);
+    shuffle_batches(plan, at_splitmix64(~seed ^ (uint64_t)window), plan->scratch);
+    return ATTN_OK;
+}
+
+attn_status at_plan_sorted(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                           at_plan *plan) {
+    int64_t count = segments->count, longest = longest_of(segments);
+    plan->batches = 0;
+    if (count == 0) return ATTN_OK;
+    attn_status status = make_room(context, count, plan);
     if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < count; i++) plan->order[i] = i;
-    if (shuffled) {
-        shuffle(plan->order, count, at_splitmix64(seed));
-        sort_buckets(segments, plan->order, BATCHES_A_BUCKET * rows_per_batch, plan->scratch);
-    } else {
-        int64_t longest = longest_of(segments);
-        if (longest < 3 * count)
-            order_by_length(segments, longest, plan->order, plan->scratch);
-        else
-            sort_by_length(segments, plan->order, count, plan->scratch);
-    }
-    plan->batches = cut(segments, plan->order, rows_per_batch, plan->first);
-    if (shuffled) shuffle_batches(plan, at_splitmix64(~seed), plan->scratch);
+    if (longest < 3 * count)
+        order_by_length(segments, longest, plan->order, plan->scratch);
+    else
+        sort_by_length(segments, plan->order, count, plan->scratch);
+    plan->batches = cut(segments, plan->order, count, rows_per_batch, plan->first);
     return ATTN_OK;
 }
 

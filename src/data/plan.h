@@ -5,6 +5,9 @@
  * into batches of about so many rows: shuffled, then sorted by length within buckets of some batches, so that
  * the sequences of a batch are about equally long, then the batches shuffled. It is a function of (lengths,
  * budget, seed) alone.
+ *
+ * An epoch of very many segments is planned in windows, one after another: so a plan takes little memory, and
+ * little time before the first batch.
  */
 #ifndef AT_DATA_PLAN_H
 #define AT_DATA_PLAN_H
@@ -43,9 +46,14 @@ typedef struct at_plan {
     int64_t scratch_room;
 } at_plan;
 
-/* shuffled 0: in order of length, longest first: for evaluation. */
-attn_status at_plan_make(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
-                         int shuffled, uint64_t seed, at_plan *plan);
+/* In order of length, longest first: for evaluation. */
+attn_status at_plan_sorted(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                           at_plan *plan);
+/* The windows of an epoch of so many segments: 1, up to a quarter of a million. */
+int64_t at_plan_windows(int64_t segments);
+/* Window 0 .. at_plan_windows - 1 of the epoch of a seed: each segment is in one of them. */
+attn_status at_plan_shuffled(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
+                             uint64_t seed, int64_t window, at_plan *plan);
 /* Deals the segments order[0 .. count - 1] of a batch out to `pieces` parts, 1 .. count, of about the same
  * number of units. They are halved as long as `pieces` is even, so that the first half of the parts has as
  * much as the second, and so on within the halves. Segments are dealt one after another, each to the part

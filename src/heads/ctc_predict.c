@@ -249,7 +249,7 @@ attn_status at_ctc_predict(at_head *const *heads, int count, const at_forward *f
                                   &work->segments);
     if (status == ATTN_OK)
         status = at_found_create(context, work->segments.count, now.options.n_best, &now.found);
-    if (status == ATTN_OK) status = at_plan_make(context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+    if (status == ATTN_OK) status = at_plan_sorted(context, &work->segments, ROWS_PER_BATCH, &work->plan);
     if (status == ATTN_OK) {
         tasks.count = work->plan.batches;
         tasks.large = at_work_large(work);

@@ -259,7 +259,7 @@ static attn_status measure(const at_head *head, const at_forward *forward, at_wo
     at_tasks tasks = {.divisible = 1, .run = measure_batch, .user = &now};
     attn_status status = at_next_segments(head, forward, encoded, targets, &work->segments);
     if (status == ATTN_OK)
-        status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+        status = at_plan_sorted(work->context, &work->segments, ROWS_PER_BATCH, &work->plan);
     if (status == ATTN_OK) {
         tasks.count = work->plan.batches;
         tasks.large = at_work_large(work);

@@ -294,7 +294,7 @@ static attn_status answer_all(at_head *const *heads, int count, const at_forward
         status = at_segments_make(work->context, encoded->examples, encoded->offsets, forward->longest,
                                   heads[0]->per_row, &work->segments);
     if (status == ATTN_OK)
-        status = at_plan_make(work->context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+        status = at_plan_sorted(work->context, &work->segments, ROWS_PER_BATCH, &work->plan);
     job shared = {heads, count, forward, encoded, work, work, answers, NULL};
     at_tasks tasks = {.divisible = 1, .prepare = prepare, .run = answer_batch, .user = &shared};
     if (status == ATTN_OK) {

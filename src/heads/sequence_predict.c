@@ -168,7 +168,7 @@ static attn_status plan_search(job *now, at_tasks *tasks) {
         status = at_found_create(context, work->segments.count, shared->options.n_best, &shared->found);
     int64_t rows = ROWS_OF_BEAMS / shared->options.beam;
     if (status == ATTN_OK)
-        status = at_plan_make(context, &work->segments, rows < 1 ? 1 : rows, 0, 0, &work->plan);
+        status = at_plan_sorted(context, &work->segments, rows < 1 ? 1 : rows, &work->plan);
     if (status != ATTN_OK) return status;
     shared->segments = &work->segments;
     tasks->large = at_work_large(work);

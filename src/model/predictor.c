@@ -570,7 +570,7 @@ static attn_status embed(attn_predictor *predictor, const at_encoded *encoded, i
     if (status == ATTN_OK)
         status = at_segments_make(context, encoded->examples, encoded->offsets, stage->forward.longest,
                                   !pooled, &work->segments);
-    if (status == ATTN_OK) status = at_plan_make(context, &work->segments, ROWS_PER_BATCH, 0, 0, &work->plan);
+    if (status == ATTN_OK) status = at_plan_sorted(context, &work->segments, ROWS_PER_BATCH, &work->plan);
     if (status != ATTN_OK) return status;
     memset(predictor->vectors, 0, (size_t)(rows * columns) * sizeof *predictor->vectors);
     for (int64_t e = 0; e <= encoded->examples; e++)

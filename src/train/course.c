@@ -158,12 +158,25 @@ void at_course_free(at_course *course) {
 
 /* ---- batches ---- */
 
-attn_status at_course_plan(at_course *course) {
-    if (course->planned_epoch == course->epoch) return ATTN_OK;
+static attn_status plan_window(at_course *course, int64_t window, int64_t first) {
     course->planned_epoch = -1;
-    attn_status status = at_plan_make(course->stage->context, &course->segments, course->batch_units, 1,
-                                      seed_of(course, FOR_PLANS, course->epoch), &course->plan);
-    if (status == ATTN_OK) course->planned_epoch = course->epoch;
+    attn_status status = at_plan_shuffled(course->stage->context, &course->segments, course->batch_units,
+                                          seed_of(course, FOR_PLANS, course->epoch), window, &course->plan);
+    if (status != ATTN_OK) return status;
+    course->planned_epoch = course->epoch;
+    course->window = window;
+    course->window_first = first;
+    return ATTN_OK;
+}
+
+attn_status at_course_plan(at_course *course) {
+    int64_t windows = at_plan_windows(course->segments.count);
+    attn_status status = ATTN_OK;
+    if (course->planned_epoch != course->epoch || course->batch < course->window_first)
+        status = plan_window(course, 0, 0);
+    while (status == ATTN_OK && course->window + 1 < windows &&
+           course->batch >= course->window_first + course->plan.batches)
+        status = plan_window(course, course->window + 1, course->window_first + course->plan.batches);
     return status;
 }
 
@@ -171,15 +184,19 @@ attn_status at_course_batch(at_course *course, int64_t counter) {
     const at_stage *stage = course->stage;
     attn_status status = at_course_plan(course);
     if (status != ATTN_OK) return status;
-    if (course->batch >= course->plan.batches) /* a .last file said so */
+    int64_t batch = course->batch - course->window_first;
+    if (batch >= course->plan.batches) /* a .last file said so */
         return at_fail(stage->context, ATTN_INVALID_ARGUMENT,
                        "%.200s cannot be resumed: its counters are out of range; start anew",
                        course->trainer->files.last);
-    const int64_t *order = course->plan.order + course->plan.first[course->batch];
-    int64_t count = course->plan.first[course->batch + 1] - course->plan.first[course->batch];
+    const int64_t *order = course->plan.order + course->plan.first[batch];
+    int64_t count = course->plan.first[batch + 1] - course->plan.first[batch];
     status = at_shards_add(course->shards, order, count, stage->values.training->shards,
                            seed_of(course, FOR_HIDING, counter), seed_of(course, FOR_DROPOUT, counter));
-    if (status != ATTN_OK || ++course->batch < course->plan.batches) return status;
+    if (status != ATTN_OK) return status;
+    course->batch++;
+    if (batch + 1 < course->plan.batches || course->window + 1 < at_plan_windows(course->segments.count))
+        return ATTN_OK;
     course->batch = 0;
     course->epoch++;
     return ATTN_OK;

@@ -92,7 +92,7 @@ static attn_status count_steps(attn_trainer *trainer) {
         divide_steps(trainer, c);
         c->planned_epoch = -1;
         status = at_course_plan(c);
-        c->batches_an_epoch = c->plan.batches;
+        c->batches_an_epoch = c->plan.batches * at_plan_windows(c->segments.count);
     }
     trainer->steps_total = values->steps;
     if (trainer->steps_total) return status;

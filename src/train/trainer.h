@@ -50,17 +50,18 @@ typedef struct at_course {
     at_segments segments;
     int64_t batch_units;      /* rows per batch, about */
     int64_t steps_a_step;     /* of its optimiser, in a step of the run */
-    int64_t batches_an_epoch; /* of epoch 0; others differ by a few at most */
+    int64_t batches_an_epoch; /* of epoch 0, or as its first window says; others differ by a few */
     int64_t rows_an_epoch;
     attn_optimizer *optimizer;
     int averaged; /* the optimiser keeps averages */
     at_plan plan;
-    int64_t planned_epoch; /* -1: none */
-    int64_t epoch, batch;  /* the epoch that is under way, and how many of its batches are done */
-    at_batch *rows;        /* of what all threads run together */
-    at_shards *shards;     /* of the step */
-    at_work *workers;      /* of evaluations: one a thread */
-    at_work work;          /* of evaluations */
+    int64_t planned_epoch;        /* -1: none */
+    int64_t window, window_first; /* of the epoch, which is planned; and the number of its first batch */
+    int64_t epoch, batch;         /* the epoch that is under way, and how many of its batches are done */
+    at_batch *rows;               /* of what all threads run together */
+    at_shards *shards;            /* of the step */
+    at_work *workers;             /* of evaluations: one a thread */
+    at_work work;                 /* of evaluations */
 } at_course;
 /* The files of a run. */
 typedef struct at_output {
