@@ -86,7 +86,8 @@ class Link:
 
 def exchange_once(ranks, numbers, how, link=None):
     words = [os.path.join(BUILD, "tests/mpi_ranks"), "speed", str(numbers)]
-    tcp = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"] if how == "tcp" else []
+    tcp = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "-x",
+           "ATTN_EXCHANGE=messages"] if how == "tcp" else []
     text = run(link.words(words) if link else mpirun(ranks, *tcp) + words)
     found = {"in order": [], "fast": []}
     for kind, milliseconds in re.findall(r"ranks, (in order|fast): ([0-9.]+) ms, ", text):
