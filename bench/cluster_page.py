@@ -230,7 +230,7 @@ def section(measured, fitted):
              "bytes = (nodes + 1) × 4 × numbers × (ranks - 1) / ranks + what ranks tell each other", "```", "",
              "Gradients travel in buckets of 2^18 numbers (more with more than 16 ranks). In a bucket ranks tell each other what they have "
              "touched (of tables of embeddings: which rows, in a phase of its own), trade slices, and hand out the sums: three or "
-             "four phases, in each of which a rank sends a message to every other (on one host it waits for all, and reads their memory). *nodes* is 1 if the shards are a multiple of the ranks by a power "
+             "four phases, in each of which a rank sends a message to every other (on one host it waits for all, and reads their memory). *nodes* is 1 if the shards have about the same work and are a multiple of the ranks by a power "
              "of two. Buckets travel during the backward pass of a rank's last shard (two thirds of its time), the one with "
              "the table of embeddings after it. The losses are a phase more. Every rank updates the parameters itself.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "

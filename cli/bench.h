@@ -64,7 +64,7 @@ typedef enum bench_columns {
 typedef struct bench_result {
     const char *operation; /* "attention", "gemm", "train" */
     const char *direction; /* "forward", "backward" */
-    const char *pattern;   /* "full", "causal", "window"; NULL for gemm */
+    const char *pattern;   /* "full", "causal", "window", "ragged"; NULL for gemm */
     const char *layout;    /* "contiguous", "interleaved"; NULL for gemm */
     const char *series;    /* which part of the benchmark: one of those of --only, or "full-grid" */
     const char *score;     /* "dot", "gat", "additive"; NULL: not said, which is dot */
@@ -126,12 +126,15 @@ typedef struct attention_shape {
     bool causal;
     int64_t window; /* reach to both sides; -1: no limit */
     bool interleaved;
+    int64_t sentences; /* 0, or the rows are those of so many sequences, of BENCH_SHORTEST to BENCH_LONGEST */
 } attention_shape;
+enum { BENCH_SENTENCES = 64, BENCH_SHORTEST = 5, BENCH_LONGEST = 60 };
 
 typedef struct attention_case {
     attention_shape shape;
     attn_context *context; /* of the lane that is measured now */
     attn_pattern pattern;
+    int64_t offsets[BENCH_SENTENCES + 1];
     float *memory;
     attn_tensor query, key, value, output, log_sum_exp, d_output;
     attn_attention_gradients gradients;

@@ -4,6 +4,7 @@
  * Counted is the work that the result needs: 4 d operations a pair (query,
  * key) forward, 10 d backward, over the pairs that the pattern lets see.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,12 @@
 static attn_tensor view(const attention_shape *shape, float *data, int64_t rows, int64_t heads) {
     if (shape->interleaved) return attn_tensor_rows(data, rows, heads, shape->d);
     return attn_tensor_bhnd(data, 1, heads, rows, shape->d);
+}
+
+/* The rows of sequence i: short and long ones in turns, so that threads have as much to do. */
+static int64_t sentence_length(const attention_shape *shape, int64_t i) {
+    int64_t place = i * 29 % shape->sentences;
+    return BENCH_SHORTEST + place * (BENCH_LONGEST - BENCH_SHORTEST) / (shape->sentences - 1);
 }
 
 /* Floats that `rows` rows take, up to the next cache line. */
@@ -45,13 +52,22 @@ bool attention_case_create(const bench *run, const attention_shape *shape, bool 
     attn_pattern_init(&made->pattern);
     made->pattern.left = shape->window >= 0 ? shape->window : ATTN_UNLIMITED;
     made->pattern.right = shape->causal ? 0 : made->pattern.left;
+    for (int64_t i = 0; i < shape->sentences; i++)
+        made->offsets[i + 1] = made->offsets[i] + sentence_length(shape, i);
+    made->pattern.sequences = shape->sentences;
     return true;
 }
 
 void attention_case_destroy(attention_case *made) { free(made->memory); }
 
+/* Set here, as a case may be copied. */
+static void point_to_offsets(attention_case *with) {
+    if (with->shape.sentences > 0) with->pattern.query_offsets = with->offsets;
+}
+
 attn_status attention_case_forward(void *argument) {
     attention_case *with = argument;
+    point_to_offsets(with);
     return attn_attention_forward(with->context, &with->pattern, NULL, &with->query, &with->key, &with->value,
                                   &with->output, &with->log_sum_exp, NULL);
 }
@@ -66,6 +82,9 @@ static attn_status backward_call(void *argument) {
 /* How many pairs (query, key) see each other. */
 static double pairs(const attention_shape *shape) {
     double count = 0;
+    for (int64_t i = 0; i < shape->sentences; i++)
+        count += (double)(sentence_length(shape, i) * sentence_length(shape, i));
+    if (shape->sentences > 0) return count;
     for (int64_t i = 0; i < shape->queries; i++) {
         int64_t first = shape->window >= 0 && i > shape->window ? i - shape->window : 0;
         int64_t last = shape->keys - 1;
@@ -80,9 +99,10 @@ bench_result attention_case_result(const attention_shape *shape, bool backward) 
     bench_result result = {
         .operation = "attention",
         .direction = backward ? "backward" : "forward",
-        .pattern = shape->window >= 0 ? "window"
-                   : shape->causal    ? "causal"
-                                      : "full",
+        .pattern = shape->sentences > 0 ? "ragged"
+                   : shape->window >= 0 ? "window"
+                   : shape->causal      ? "causal"
+                                        : "full",
         .layout = shape->interleaved ? "interleaved" : "contiguous",
         .queries = shape->queries,
         .keys = shape->keys,
@@ -117,6 +137,28 @@ static bool measure_shape(const bench *run, const attention_shape *shape, bool b
 }
 
 static const char *const label = "pattern heads    d      n";
+
+/* Sentences in one call, and beside them as many pairs in one sequence. */
+static bool measure_ragged(const bench *run) {
+    attention_shape ragged = {
+        .d = 64, .heads = 8, .kv_heads = 8, .window = -1, .interleaved = true, .sentences = BENCH_SENTENCES};
+    for (int64_t i = 0; i < ragged.sentences; i++) ragged.queries += sentence_length(&ragged, i);
+    ragged.keys = ragged.queries;
+    attention_shape whole = ragged;
+    whole.sentences = 0;
+    whole.queries = whole.keys = (int64_t)(sqrt(pairs(&ragged)) + 0.5);
+    if (!bench_wants(run, "ragged") || run->longest < ragged.keys) return true;
+    for (int backward = 0; backward < 2; backward++) {
+        bench_print_table(run,
+                          backward ? "64 sentences of 5 to 60 rows, and as many pairs in one, backward"
+                                   : "64 sentences of 5 to 60 rows, and as many pairs in one, forward",
+                          label, BENCH_SPEED);
+        if (!measure_shape(run, &ragged, backward == 1, "ragged") ||
+            !measure_shape(run, &whole, backward == 1, "ragged"))
+            return false;
+    }
+    return true;
+}
 
 static bool measure_grid(const bench *run, bool backward) {
     static const int64_t channels[] = {64, 128}, lengths[] = {128, 512, 2048};
@@ -191,7 +233,7 @@ static bool measure_full_grid(const bench *run) {
 }
 
 bool bench_attention(const bench *run) {
-    if (!measure_grid(run, false) || !measure_grid(run, true)) return false;
+    if (!measure_grid(run, false) || !measure_grid(run, true) || !measure_ragged(run)) return false;
     if (!bench_attention_special(run)) return false;
     return !run->full || !bench_wants(run, "full-grid") || measure_full_grid(run);
 }

@@ -167,14 +167,16 @@ void progress_read(void *user, const char *name, int64_t done, int64_t total) {
     if (done <= 0 || passed < patience || (done == total && shown->told) ||
         (!shown->terminal && shown->told && since < pause))
         return;
-    const char *slash = strrchr(name, '/'), *unit = total >= 1000000000 ? "GB" : "MB";
-    double scale = total >= 1000000000 ? 1e9 : 1e6;
-    char numbers[240], left[32] = "";
-    if (total >= done)
+    int64_t most = total > done ? total : done; /* a pipe has no size */
+    const char *slash = strrchr(name, '/'), *unit = most >= 1000000000 ? "GB" : "MB";
+    double scale = most >= 1000000000 ? 1e9 : 1e6;
+    char numbers[240], all[32] = "", left[32] = "";
+    if (total >= done) {
+        snprintf(all, sizeof all, " of %.1f", (double)total / scale);
         snprintf(left, sizeof left, ", %.0f s left", passed * (double)(total - done) / (double)done);
-    snprintf(numbers, sizeof numbers, "%s %.100s %.1f of %.1f %s, %.0f MB/s%s", shown->verb,
-             slash ? slash + 1 : name, (double)done / scale, (double)total / scale, unit,
-             (double)done / passed / 1e6, left);
+    }
+    snprintf(numbers, sizeof numbers, "%s %.100s %.1f%s %s, %.0f MB/s%s", shown->verb,
+             slash ? slash + 1 : name, (double)done / scale, all, unit, (double)done / passed / 1e6, left);
     for (char *p = numbers; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';
     shown->told_at = now;

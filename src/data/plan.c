@@ -63,8 +63,8 @@ static void shuffle(int64_t *list, int64_t count, uint64_t key) {
 }
 
 /* Where number `at` of 0 .. count - 1 goes when all of them are shuffled, without a list of them: a Feistel
- * network permutes the numbers of 2 * bits bits, of which those beyond the count are sent on until they come
- * back. A list that is larger than memory could be shuffled, but takes a page of a file for every number. */
+ * network permutes the numbers of 2 * bits bits; a result that is not below the count is permuted again.
+ * Shuffling a list that is larger than memory would read and write a page of a file for every number. */
 static int64_t shuffled_place(int64_t at, int64_t count, uint64_t key) {
     enum { ROUNDS = 6 };
     int bits = 1;
@@ -260,8 +260,7 @@ static void deal(const at_segments *segments, int64_t *order, int64_t count, int
 
 void at_plan_deal(const at_segments *segments, int64_t *order, int64_t count, int64_t pieces, int64_t *first,
                   int64_t *scratch) {
-    int64_t parts =
-        1; /* so many there are, spread over `first`: part p begins at first[p * pieces / parts] */
+    int64_t parts = 1; /* so far; part p begins at first[p * pieces / parts] */
     first[0] = 0;
     first[pieces] = count;
     while (parts < pieces) {

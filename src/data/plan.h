@@ -38,7 +38,7 @@ void at_segments_free(attn_context *context, at_segments *segments);
 
 /* All 0 is empty. It is made again and again in the same memory. */
 typedef struct at_plan {
-    int64_t *order; /* [segments]: their numbers, batch after batch */
+    int64_t *order; /* [segments of the window]: their numbers, batch after batch */
     int64_t *first; /* [batches + 1]: where each batch begins in `order` */
     int64_t batches;
     int64_t order_room, first_room;
@@ -49,7 +49,7 @@ typedef struct at_plan {
 /* In order of length, longest first: for evaluation. */
 attn_status at_plan_sorted(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
                            at_plan *plan);
-/* The windows of an epoch of so many segments: 1, up to a quarter of a million. */
+/* How many windows an epoch has: one for up to 262,144 segments. */
 int64_t at_plan_windows(int64_t segments);
 /* Window 0 .. at_plan_windows - 1 of the epoch of a seed: each segment is in one of them. */
 attn_status at_plan_shuffled(attn_context *context, const at_segments *segments, int64_t rows_per_batch,
@@ -57,7 +57,7 @@ attn_status at_plan_shuffled(attn_context *context, const at_segments *segments,
 /* Deals the segments order[0 .. count - 1] of a batch out to `pieces` parts, 1 .. count, of about the same
  * number of units. They are halved as long as `pieces` is even, so that the first half of the parts has as
  * much as the second, and so on within the halves. Segments are dealt one after another, each to the part
- * that has least: with the longest first, as in a plan, parts differ by little more than the shortest.
+ * that has least: with the longest first, as in a plan, parts of many segments are about equal.
  * `order` is put in the order of the parts: part i is first[i] .. first[i + 1] - 1, counted from 0. first:
  * room for pieces + 1; scratch: for 3 pieces + 2 count. */
 void at_plan_deal(const at_segments *segments, int64_t *order, int64_t count, int64_t pieces, int64_t *first,

@@ -112,14 +112,18 @@ void at_reduce_destroy(at_reduce *reduce) {
 
 /* ---- the thread ---- */
 
-static void wait_for_all_buckets(at_reduce *reduce) {
+/* How it ended. */
+static attn_status wait_for_all_buckets(at_reduce *reduce) {
     pthread_mutex_lock(&reduce->mutex);
     while (reduce->done < reduce->bucket_count) pthread_cond_wait(&reduce->change, &reduce->mutex);
+    attn_status status = reduce->status;
     pthread_mutex_unlock(&reduce->mutex);
+    return status;
 }
 
 /* The buckets in their order, each when it is ready. All ranks call the exchange in the same order, so the
- * buckets of another set come first, if it began first. */
+ * buckets of another set come first, if it began first. If they failed here, other ranks may still be at
+ * them: nothing more is exchanged. */
 static void *work(void *argument) {
     at_reduce *reduce = argument;
     pthread_mutex_lock(&reduce->mutex);
@@ -130,8 +134,11 @@ static void *work(void *argument) {
         }
         int bucket = reduce->done;
         pthread_mutex_unlock(&reduce->mutex);
-        if (reduce->before) wait_for_all_buckets(reduce->before);
-        attn_status status = at_reduce_bucket(reduce, bucket);
+        attn_status status = reduce->before ? wait_for_all_buckets(reduce->before) : ATTN_OK;
+        if (status == ATTN_OK)
+            status = at_reduce_bucket(reduce, bucket);
+        else
+            at_fail(&reduce->worker, status, "%s", reduce->before->worker.error);
         pthread_mutex_lock(&reduce->mutex);
         if (status != ATTN_OK) reduce->status = status;
         reduce->done = status == ATTN_OK ? bucket + 1 : reduce->bucket_count;

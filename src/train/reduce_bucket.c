@@ -57,7 +57,9 @@ static attn_status trade(at_reduce *reduce, const float *send, float *receive) {
  * call of the exchange; all ranks come to the same answer. */
 static attn_status find_windows(at_reduce *reduce) {
     char text[AT_EXCHANGE_TEXT] = "";
-    size_t needed = (size_t)(reduce->most + 1) * (size_t)reduce->round * sizeof(float);
+    size_t most = 1; /* a power of two: windows grow seldom, as they stay until the end */
+    while (most < (size_t)reduce->most) most *= 2;
+    size_t needed = (most + 1) * (size_t)reduce->round * sizeof(float);
     if (reduce->apart || needed <= reduce->window_bytes) return ATTN_OK;
     const at_exchange_calls *calls = &reduce->exchange->calls;
     if (calls->window(calls->user, needed, reduce->windows, text))
@@ -317,11 +319,12 @@ static void add_slice(at_reduce *reduce, cursor c, int64_t count) {
                 int local = k - reduce->first_node[rank];
                 reduce->kinds[k] = (unsigned char)kind_of(&c, &r, rank, local);
                 int nodes = reduce->first_node[rank + 1] - reduce->first_node[rank];
-                const float *sent = sent_by(reduce, rank) + nodes * at + local * length + done;
-                reduce->places[k] = by_windows(reduce) ? sent : reduce->receive + k * length + done;
+                int64_t place = nodes * at + local * length + done; /* in what the rank has sent */
+                reduce->places[k] =
+                    by_windows(reduce) ? sent_by(reduce, rank) + place : reduce->receive + k * length + done;
                 if (rank != reduce->rank) continue;
                 if (!on_host(reduce))
-                    reduce->places[k] = sent;
+                    reduce->places[k] = sent_by(reduce, rank) + place;
                 else if (reduce->kinds[k] == NUMBERS)
                     reduce->places[k] =
                         at_gradients_slot(reduce->nodes[local], c.bucket->first - r.i)->numbers + r.first;

@@ -1,6 +1,6 @@
-/* shards.c: a step's batch in parts: how it is cut, and what a worker records of one.
+/* shards.c: a step's batch in parts: what is in each, and what a worker records of one.
  *
- * The cut is a function of the data, the configuration and the number of the step, never of threads or ranks.
+ * The parts are a function of the data, the configuration and the number of the step, never of threads or ranks.
  */
 #include "train/shards.h"
 

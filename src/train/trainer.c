@@ -169,8 +169,8 @@ static attn_status diverged(attn_trainer *trainer, int64_t step, double rate, co
                    step, rate, sign);
 }
 
-/* Round `round` of step `step`: a step of the optimiser of every course that has so many in one. Courses
- * share nothing, so their shards are computed together. */
+/* The courses that take a step of their optimiser in the same round. They share nothing, so their shards are
+ * computed together. */
 typedef struct joint_step {
     at_course *courses[AT_STAGES];
     at_shards *shards[AT_STAGES];

@@ -20,7 +20,8 @@ typedef struct at_tree_node {
 
 /* The shards of rank r are bounds[r] .. bounds[r + 1] - 1. bounds: [ranks + 1]. shares[r]: how much work rank
  * r has already; that of its shards is added. cost[i]: the work of shard i. Each bound is put where the work
- * of all ranks before it comes nearest to their part of all. */
+ * of all ranks before it comes nearest to their part of all; where as many shards for each rank are about as
+ * good, it is put there, since sums of whole nodes have fewer numbers to send. */
 void at_tree_divide(int64_t shards, const double *cost, int ranks, double *shares, int64_t *bounds);
 
 /* The largest nodes within first .. end - 1, from left to right; returns how many. */

@@ -166,9 +166,9 @@ attn_status attn_workers_create(attn_parameters *parameters, attn_workers **work
 void attn_workers_destroy(attn_workers *workers) {
     if (!workers) return;
     attn_workers *s = workers;
+    at_reduce_destroy(s->reduce); /* its thread may read gradients */
     for (int64_t i = 0; i < s->spares; i++) at_gradients_destroy(s->spare[i]);
     at_gradients_destroy(s->own);
-    at_reduce_destroy(s->reduce);
     void *const memory[] = {s->bucket_first, s->bucket_parameters,
                             s->list,         s->queue,
                             s->arrivals,     s->nodes_left,
@@ -345,6 +345,15 @@ static int is_large(const attn_workers *s, const at_shard *one, run_size all) {
     return one->units >= LARGE_UNITS && one->units * s->threads >= 2 * all.units;
 }
 
+/* The gradients that shards of the run still hold are free again. */
+static void finish_run(attn_workers *s) {
+    for (int64_t n = s->first; n < s->end; n++) {
+        passing *one = &s->list[n - s->first];
+        if (one->gradients && one->gradients != s->own) s->spare[s->spares++] = one->gradients;
+        one->gradients = NULL;
+    }
+}
+
 /* What stands in s->count shards is given out: gradients for the first shard of each node of this rank, which
  * the sum over ranks reads, are taken now. before: the workers of the step before this one in the run. */
 static attn_status prepare_run(attn_workers *s, const attn_workers *before) {
@@ -363,7 +372,9 @@ static attn_status prepare_run(attn_workers *s, const attn_workers *before) {
     for (int b = 0; b < s->buckets; b++) atomic_init(&s->nodes_left[b], count);
     for (int i = 0; i < count; i++) {
         sums[i] = take_gradients(s, s->context, nodes[i].first);
-        if (!sums[i]) return ATTN_OUT_OF_MEMORY;
+        if (sums[i]) continue;
+        finish_run(s);
+        return ATTN_OUT_OF_MEMORY;
     }
     if (count == 0) at_gradients_clear(s->own);
     s->failed = -1;
@@ -371,17 +382,9 @@ static attn_status prepare_run(attn_workers *s, const attn_workers *before) {
     s->error[0] = 0;
     atomic_store(&s->stopped, 0);
     status = at_reduce_begin(s->reduce, s->bounds, sums, before ? before->reduce : NULL);
-    for (int b = 0; b < s->buckets && count == 0; b++) at_reduce_ready(s->reduce, b);
+    if (status != ATTN_OK) finish_run(s);
+    for (int b = 0; b < s->buckets && count == 0 && status == ATTN_OK; b++) at_reduce_ready(s->reduce, b);
     return status;
-}
-
-/* Gradients that other ranks' were added to. */
-static void finish_run(attn_workers *s) {
-    for (int64_t n = s->first; n < s->end; n++) {
-        passing *one = &s->list[n - s->first];
-        if (one->gradients && one->gradients != s->own) s->spare[s->spares++] = one->gradients;
-        one->gradients = NULL;
-    }
 }
 
 /* What a rank tells the others after a step; the losses of its shards follow. */
@@ -465,6 +468,7 @@ static attn_status prepare_steps(at_worker_step *steps, int count) {
         const attn_workers *before = i > 0 ? steps[i - 1].workers : NULL;
         divide(steps[i].workers, before);
         status = prepare_run(steps[i].workers, before);
+        for (int j = 0; j < i && status != ATTN_OK; j++) finish_run(steps[j].workers); /* this rank leaves */
     }
     return status;
 }
@@ -488,6 +492,7 @@ static void compute(const at_worker_step *steps, int count, run_size all, attn_w
 attn_status at_workers_run(at_worker_step *steps, int count) {
     attn_workers *first = steps[0].workers;
     int64_t shards = 0;
+    first->told = 0;
     for (int i = 0; i < count; i++) shards += steps[i].count;
     attn_status status =
         at_grow(first->context, &first->queue, &first->queue_room, shards, sizeof *first->queue, "shards");

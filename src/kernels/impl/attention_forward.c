@@ -381,9 +381,9 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
     const int64_t head = part->head, i = part->i, i_end = part->i_end;
     int64_t kv = head / call->group;
     int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
-    /* a copy pays only if more than one column reads it */
-    int copy_keys = call->key.row != call->d_k && i_end - i > COLUMN_LANES;
-    int copy_values = call->value.row != call->d_v && i_end - i > COLUMN_LANES;
+    /* a copy pays only if several columns read it */
+    int copy_keys = call->key.row != call->d_k && i_end - i > ATTENTION_UNCOPIED * COLUMN_LANES;
+    int copy_values = call->value.row != call->d_v && i_end - i > ATTENTION_UNCOPIED * COLUMN_LANES;
     begin_block(call, s, head, i, i_end, f);
     for (int64_t j = first_seen_key(call, s, i), tile_end; j < j_end; j = tile_end) {
         tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;

@@ -13,6 +13,7 @@
 #define VEC_COLUMNS 2
 #define VEC_LEAST_ROWS 4 /* x 2 vectors: as many sums as two FMA units with a latency of 4 need */
 #define ATTENTION_COLUMNS 2
+#define ATTENTION_UNCOPIED 4
 #define VEC_PART 4
 
 typedef __m256 vec;

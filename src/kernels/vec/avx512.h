@@ -13,6 +13,7 @@
 #define VEC_COLUMNS 3
 #define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 2
+#define ATTENTION_UNCOPIED 1
 #define VEC_PART 4
 
 typedef __m512 vec;

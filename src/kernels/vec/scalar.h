@@ -10,6 +10,7 @@
 #define VEC_COLUMNS 4
 #define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 4
+#define ATTENTION_UNCOPIED 1
 #define VEC_PART VEC_WIDTH
 
 typedef float vec;

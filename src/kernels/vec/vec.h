@@ -14,6 +14,8 @@
  *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
  *                              works on at once: fewer waste less at the edge
  *                              of a causal or windowed reach
+ *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
+ *                              far apart their rows are; a copy pays for more
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0

@@ -7,7 +7,8 @@
  * longer than most messages, and lets others run who want the core.
  *
  * If all ranks are on one host they see each other's memory (windows.h): large buffers are read where they
- * stand, small ones are handed over on a board, and nobody has to look. ATTN_EXCHANGE=messages does without.
+ * stand, and small ones are handed over on a board; only what is too large for that and in no window is still
+ * a message. ATTN_EXCHANGE=messages does without.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
@@ -129,8 +130,15 @@ static int share_by_messages(void *user, const void *bytes, size_t count, void *
     return 0;
 }
 
+/* Whoever waits for long lets MPI go on with messages that others still wait for. */
+static void let_mpi_work(void *user) {
+    const state *s = user;
+    int found;
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG, s->ranks, &found, MPI_STATUS_IGNORE);
+}
+
 /* All ranks are here. */
-static void meet(const state *s) { at_gate_pass(&s->lobbies[0]->gate, s->count, s->computing); }
+static void meet(state *s) { at_gate_pass(&s->lobbies[0]->gate, s->count, s->computing, let_mpi_work, s); }
 
 /* Over the boards. Nobody writes to a board before all have read what it held: between the two lies the
  * meeting of the other board. */
@@ -201,22 +209,26 @@ static int window(void *user, size_t bytes, void **windows, char *text) {
 /* Whether all ranks are on one host, and their lobbies. */
 static int look_around(state *s, char *text) {
     const char *wish = getenv("ATTN_EXCHANGE");
-    MPI_Comm host;
-    int here = 0, near = 0;
-    int error = MPI_Comm_split_type(s->ranks, MPI_COMM_TYPE_SHARED, s->rank, MPI_INFO_NULL, &host);
-    if (error != MPI_SUCCESS) return fail(error, "MPI_Comm_split_type failed", text);
-    MPI_Comm_size(host, &here);
-    MPI_Comm_free(&host);
-    near = here == s->count && !(wish && strcmp(wish, "messages") == 0);
-    error = MPI_Allreduce(&near, &s->near, 1, MPI_INT, MPI_MIN, s->ranks);
-    if (error != MPI_SUCCESS) return fail(error, "MPI_Allreduce failed", text);
-    void **lobbies = calloc((size_t)s->count, sizeof *lobbies);
-    if (!lobbies) {
-        snprintf(text, AT_EXCHANGE_TEXT, "no memory");
+    int messages = wish && strcmp(wish, "messages") == 0;
+    if (wish && *wish && !messages) {
+        snprintf(text, AT_EXCHANGE_TEXT, "ATTN_EXCHANGE is %.60s: it can be messages", wish);
         return 1;
     }
-    int failed = window(s, sizeof(lobby), lobbies, text);
-    if (!failed && lobbies[0])
+    MPI_Comm host;
+    int here = 0, near = 0;
+    void **lobbies = calloc((size_t)s->count, sizeof *lobbies);
+    int error = MPI_Comm_split_type(s->ranks, MPI_COMM_TYPE_SHARED, s->rank, MPI_INFO_NULL, &host);
+    if (error != MPI_SUCCESS) {
+        free(lobbies);
+        return fail(error, "MPI_Comm_split_type failed", text);
+    }
+    MPI_Comm_size(host, &here);
+    MPI_Comm_free(&host);
+    near = here == s->count && !messages && lobbies;
+    error = MPI_Allreduce(&near, &s->near, 1, MPI_INT, MPI_MIN, s->ranks);
+    if (error != MPI_SUCCESS) return fail(error, "MPI_Allreduce failed", text);
+    int failed = s->near && window(s, sizeof(lobby), lobbies, text);
+    if (!failed && s->near && lobbies[0])
         s->lobbies = (lobby **)lobbies;
     else
         free(lobbies);
@@ -385,10 +397,8 @@ int at_exchange_module(at_exchange_calls *calls, char *text) {
     MPI_Comm_rank(s->ranks, &s->rank);
     MPI_Comm_size(s->ranks, &s->count);
     s->computing = calls->computing;
-    if (look_around(s, text)) { /* the others may wait */
-        leave(s);
-        return 1;
-    }
+    if (look_around(s, text))
+        return 1; /* MPI is not ended: others may wait for this rank, and it has to leave */
     *calls = (at_exchange_calls){AT_EXCHANGE_VERSION,
                                  s,
                                  s->rank,

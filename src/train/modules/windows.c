@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "train/modules/windows.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -49,6 +50,8 @@ void *at_window_open(const at_window_name *name, size_t bytes) {
     struct stat status;
     if (name->file < 0) return NULL;
     snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)name->process, (int)name->file);
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return NULL; /* in another container: a device? */
     int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return NULL;
     int fits = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == bytes + HEAD;
@@ -70,12 +73,14 @@ void at_window_free(void *window, size_t bytes) {
     if (window) munmap((char *)window - HEAD, bytes + HEAD);
 }
 
-static void wait_for_change(atomic_uint *round, unsigned seen) {
-    const struct timespec most = {.tv_nsec = 100000000};
-    syscall(SYS_futex, round, FUTEX_WAIT, seen, &most, NULL, 0);
+/* 0: nothing has changed for a while. */
+static int wait_for_change(atomic_uint *round, unsigned seen) {
+    const struct timespec most = {.tv_nsec = 20000000};
+    return syscall(SYS_futex, round, FUTEX_WAIT, seen, &most, NULL, 0) == 0 || errno != ETIMEDOUT;
 }
 
-void at_gate_pass(at_gate *gate, int count, const atomic_int *computing) {
+void at_gate_pass(at_gate *gate, int count, const atomic_int *computing, void (*idle)(void *user),
+                  void *user) {
     enum { AWAKE = 5000000, PAUSES = 64 }; /* nanoseconds; looks between two looks at the clock */
     unsigned seen = atomic_load(&gate->round);
     if (atomic_fetch_add(&gate->arrived, 1) + 1 == (unsigned)count) {
@@ -86,10 +91,10 @@ void at_gate_pass(at_gate *gate, int count, const atomic_int *computing) {
     }
     int64_t limit = nanoseconds() + AWAKE;
     for (int turn = 0; atomic_load(&gate->round) == seen; turn++) {
-        if (atomic_load_explicit(computing, memory_order_relaxed))
-            wait_for_change(&gate->round, seen);
-        else if (turn % PAUSES == 0 && nanoseconds() > limit)
-            wait_for_change(&gate->round, seen);
+        int sleeps = atomic_load_explicit(computing, memory_order_relaxed) ||
+                     (turn % PAUSES == 0 && nanoseconds() > limit);
+        if (sleeps && !wait_for_change(&gate->round, seen))
+            idle(user);
         else if (turn % PAUSES == 0)
             syscall(SYS_sched_yield);
 #if defined(__x86_64__)
@@ -115,10 +120,13 @@ void at_window_free(void *window, size_t bytes) {
     (void)window;
     (void)bytes;
 }
-void at_gate_pass(at_gate *gate, int count, const atomic_int *computing) {
+void at_gate_pass(at_gate *gate, int count, const atomic_int *computing, void (*idle)(void *user),
+                  void *user) {
     (void)gate;
     (void)count;
     (void)computing;
+    (void)idle;
+    (void)user;
 }
 
 #endif

@@ -37,7 +37,8 @@ typedef struct at_gate {
 
 /* Returns when `count` processes are here; what each did before is seen by all after it. While *computing is
  * not 0 a wait leaves the core to the others of its process at once; else it looks for some milliseconds
- * before it sleeps. */
-void at_gate_pass(at_gate *gate, int count, const atomic_int *computing);
+ * before it sleeps. idle: called with `user` now and then, if the wait is long. */
+void at_gate_pass(at_gate *gate, int count, const atomic_int *computing, void (*idle)(void *user),
+                  void *user);
 
 #endif
