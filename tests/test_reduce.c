@@ -10,6 +10,7 @@
 #include "support/check.h"
 #include "support/protected_backend.h"
 #include "support/reducing.h"
+#include "tape/parameters.h"
 
 enum { MOST_RANKS = 5 };
 
@@ -233,10 +234,104 @@ static void test_quit(void **state) {
     }
 }
 
+/* ---- two networks in a step ---- */
+
+typedef struct paired {
+    attn_context *context;
+    attn_exchange *exchange;
+    int fails;               /* its first exchange fails, and no other rank's does */
+    attn_status statuses[2]; /* of the two waits */
+    int64_t wrong;           /* sums that are not what they should be */
+    char error[256];
+} paired;
+
+enum { PAIRED_NUMBERS = 700 * 700 };
+
+/* Two sets at once, the second after the first; all buckets of the second are ready first. */
+static void *sum_two_sets(void *argument) {
+    paired *p = argument;
+    attn_parameters *sets[2] = {NULL};
+    at_reduce *reduces[2] = {NULL};
+    at_gradients *owns[2] = {NULL};
+    const int64_t shape[2] = {700, 700};
+    int rank = attn_exchange_rank(p->exchange);
+    for (int i = 0; i < 2; i++) {
+        attn_parameters_create(p->context, 1, &sets[i]);
+        attn_parameter *parameter = attn_parameters_add(sets[i], "a", 2, shape, NULL);
+        at_gradients_create(p->context, sets[i], 1, &owns[i]);
+        at_reduce_create(p->context, p->exchange, sets[i], 0, &reduces[i]);
+        at_slot *slot = at_gradients_slot(owns[i], 0);
+        float *numbers = at_slot_in_full(p->context, parameter, slot);
+        for (int n = 0; n < PAIRED_NUMBERS; n++) numbers[n] = (float)(n % 1000 + 7 * rank + 1000 * i);
+        parameter->frozen = p->fails && i == 0;
+        if (parameter->frozen) at_slot_free(parameter, slot);
+    }
+    for (int i = 0; i < 2; i++)
+        p->statuses[i] = at_reduce_begin(reduces[i], one_each, &owns[i], i ? reduces[0] : NULL);
+    for (int i = 1; i >= 0; i--) at_reduce_ready(reduces[i], 0);
+    for (int i = 0; i < 2; i++) {
+        if (p->statuses[i] == ATTN_OK) p->statuses[i] = at_reduce_wait(reduces[i]);
+        const float *numbers = at_gradients_slot(owns[i], 0)->numbers;
+        for (int n = 0; n < PAIRED_NUMBERS && p->statuses[i] == ATTN_OK; n++)
+            p->wrong += numbers[n] != (float)(2 * (n % 1000 + 1000 * i) + 7);
+    }
+    snprintf(p->error, sizeof p->error, "%.200s", attn_context_error(p->context));
+    if (p->fails) attn_exchange_abort(p->exchange, 1);
+    for (int i = 0; i < 2; i++) {
+        at_reduce_destroy(reduces[i]);
+        at_gradients_destroy(owns[i]);
+        attn_parameters_destroy(sets[i]);
+    }
+    return NULL;
+}
+
+static void run_pair(int fails, paired *ranks) {
+    attn_context *contexts[2] = {NULL};
+    attn_exchange *exchanges[2];
+    pthread_t ids[2];
+    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
+    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
+    for (int r = 0; r < 2; r++) {
+        ranks[r] = (paired){.context = contexts[r], .exchange = exchanges[r], .fails = fails && r == 1};
+        assert_int_equal(pthread_create(&ids[r], NULL, sum_two_sets, &ranks[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) pthread_join(ids[r], NULL);
+    for (int r = 0; r < 2; r++) {
+        attn_exchange_close(exchanges[r]);
+        attn_context_destroy(contexts[r]);
+    }
+}
+
+static void test_two_sets(void **state) {
+    (void)state;
+    paired ranks[2];
+    run_pair(0, ranks);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(ranks[r].statuses[0], ATTN_OK);
+        assert_int_equal(ranks[r].statuses[1], ATTN_OK);
+        assert_int_equal(ranks[r].wrong, 0);
+    }
+}
+
+/* A rank that fails alone at the first set does not go on to the second, where the other is not yet. */
+static void test_two_sets_fail(void **state) {
+    (void)state;
+    paired ranks[2];
+    run_pair(1, ranks);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ranks[1].statuses[i], ATTN_INVALID_ARGUMENT);
+        assert_int_equal(ranks[0].statuses[i], ATTN_SYSTEM_ERROR);
+    }
+    assert_non_null(strstr(ranks[1].error, "frozen in this rank alone"));
+    assert_non_null(strstr(ranks[0].error, "rank 1 has left"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),        cmocka_unit_test(test_many_shards),
-                                       cmocka_unit_test(test_large),       cmocka_unit_test(test_fast),
-                                       cmocka_unit_test(test_backend),     cmocka_unit_test(test_quit),
-                                       cmocka_unit_test(test_what_travels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_sets),    cmocka_unit_test(test_two_sets_fail),
+        cmocka_unit_test(test_bits),        cmocka_unit_test(test_many_shards),
+        cmocka_unit_test(test_large),       cmocka_unit_test(test_fast),
+        cmocka_unit_test(test_backend),     cmocka_unit_test(test_quit),
+        cmocka_unit_test(test_what_travels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
