@@ -165,12 +165,19 @@ def table(points, cores):
     return lines
 
 
+def told_update(step):
+    """Whether the fit could tell the update of the parameters from the rest: a number of the parameters is read and written with
+    two moments, which takes more than this, even though most rows of tables are left alone."""
+    return step.update / sum(n for n, _ in step.parameters) > 0.3e-9
+
+
 def constants(transports, steps, together, wait):
     lines = ["| constant | value |", "| --- | --- |"]
     for name, step in steps.items():
         numbers = sum(n for n, _ in step.parameters)
         lines.append(f"| {TITLES[name].lower()}: a rank's rows a second; update of all {numbers / 1e6:.1f} M parameters | "
-                     f"{step.rate:,.0f}; {1e3 * step.update:.1f} ms ({1e9 * step.update / numbers:.1f} ns each) |")
+                     f"{step.rate:,.0f}; " + (f"{1e3 * step.update:.1f} ms ({1e9 * step.update / numbers:.1f} ns each) |" if told_update(step)
+                                               else "not told apart from the rest by these runs |"))
         if step.table[0]:
             lines.append(f"| {TITLES[name].lower()}: numbers of the table that travel, for a batch of *rows* | {step.table[0]:,.0f} × *rows*^{step.table[1]:.2f}, "
                          f"at most {step.tables / 1e6:.1f} M |")
@@ -202,11 +209,11 @@ def advice(measured, transports, steps):
     slow = [steps[n].time(EACH[n] * 2, 2, way[3])[0] / steps[n].time(EACH[n] * 2, 2, way[0])[0] for n in ("tagger", "lm")]
     pairs = [p for p in measured["exchange"] if p["ranks"] == 2]
     fast = [p["fast"] / p["seconds"] for p in pairs]
-    rows = tagger.update * tagger.rate
+    rows = f" (the tagger: the time of {tagger.update * tagger.rate:,.0f} rows)" if told_update(tagger) else ""
     return [
         f"- **Rows for every worker.** A worker (a thread, or a rank of one) has to have a shard, and shards have 128 rows or more: a batch "
         f"of less than 128 rows for every worker leaves some without work. By default there are at most {model.MOST_SHARDS} shards; for more workers set "
-        f"`training.shards` to their number. As every rank also updates the parameters itself (the tagger: the time of {rows:,.0f} rows), a batch of "
+        f"`training.shards` to their number. As every rank also updates the parameters itself{rows}, a batch of "
         f"several times as many rows a rank is better, as far as the model still learns well from it.",
         "- **Threads first, then ranks.** The threads of a rank share the update of the parameters and exchange nothing; ranks "
         "repeat the one and pay for the other. So one rank a host (or a socket) with all its cores as threads, and as many ranks as there are hosts.",

@@ -120,7 +120,21 @@ static void test_backend(void **state) {
     assert_int_equal(test_protected_bytes(), 0);
 }
 
-static const int64_t one_each[3] = {0, 1, 2}; /* of two ranks */
+/* ---- two ranks ---- */
+
+static const int64_t one_each[3] = {0, 1, 2}; /* bounds: a shard each */
+
+static void open_two(attn_context **contexts, attn_exchange **exchanges) {
+    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
+    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
+}
+
+static void close_two(attn_context **contexts, attn_exchange **exchanges) {
+    for (int r = 0; r < 2; r++) {
+        attn_exchange_close(exchanges[r]);
+        attn_context_destroy(contexts[r]);
+    }
+}
 
 /* ---- what travels ---- */
 
@@ -163,8 +177,7 @@ static void test_what_travels(void **state) {
     attn_context *contexts[2] = {NULL};
     attn_exchange *exchanges[2];
     pthread_t ids[2];
-    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
+    open_two(contexts, exchanges);
     for (int r = 0; r < 2; r++) {
         ranks[r] = (sparse_rank){contexts[r], exchanges[r], ATTN_OK, 0};
         assert_int_equal(pthread_create(&ids[r], NULL, add_few_rows, &ranks[r]), 0);
@@ -218,8 +231,7 @@ static void test_quit(void **state) {
     attn_context *contexts[2] = {NULL};
     attn_exchange *exchanges[2];
     pthread_t ids[2];
-    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
+    open_two(contexts, exchanges);
     for (int r = 0; r < 2; r++) {
         ranks[r] = (quitting){contexts[r], exchanges[r], ATTN_OK, r == 0};
         assert_int_equal(pthread_create(&ids[r], NULL, quit_or_wait, &ranks[r]), 0);
@@ -228,10 +240,7 @@ static void test_quit(void **state) {
     assert_int_equal(ranks[1].status, ATTN_OK);
     assert_int_equal(ranks[0].status, ATTN_SYSTEM_ERROR);
     assert_non_null(strstr(attn_context_error(contexts[0]), "rank 1 has left"));
-    for (int r = 0; r < 2; r++) {
-        attn_exchange_close(exchanges[r]);
-        attn_context_destroy(contexts[r]);
-    }
+    close_two(contexts, exchanges);
 }
 
 /* ---- two networks in a step ---- */
@@ -289,17 +298,13 @@ static void run_pair(int fails, paired *ranks) {
     attn_context *contexts[2] = {NULL};
     attn_exchange *exchanges[2];
     pthread_t ids[2];
-    for (int r = 0; r < 2; r++) assert_non_null(contexts[r] = reducing_context(NULL));
-    assert_int_equal(at_exchange_threads(contexts, 2, 1, exchanges), ATTN_OK);
+    open_two(contexts, exchanges);
     for (int r = 0; r < 2; r++) {
         ranks[r] = (paired){.context = contexts[r], .exchange = exchanges[r], .fails = fails && r == 1};
         assert_int_equal(pthread_create(&ids[r], NULL, sum_two_sets, &ranks[r]), 0);
     }
     for (int r = 0; r < 2; r++) pthread_join(ids[r], NULL);
-    for (int r = 0; r < 2; r++) {
-        attn_exchange_close(exchanges[r]);
-        attn_context_destroy(contexts[r]);
-    }
+    close_two(contexts, exchanges);
 }
 
 static void test_two_sets(void **state) {
