@@ -78,6 +78,8 @@ typedef struct at_attention {
     at_rows query_scores, key_scores;             /* GAT: a . q_i and b . k_j, one number a head */
 
     float *partials; /* forward, split over keys: see attention_split */
+    int64_t tasks;   /* of the call; a thread's next task is as a rule `threads` further on */
+    int threads;
 
     /* backward */
     at_rows d_output, d_query, d_key, d_value;
@@ -158,7 +160,7 @@ typedef struct at_kernels {
     void (*attention_weights)(const at_attention *call, const at_sequence *sequence, int64_t head, int64_t i,
                               void *scratch);
 
-    /* Attention, backward. First attention_row_terms for every (sequence, head):
+    /* Attention, backward. First attention_row_terms for every (sequence, head) with more than one key block:
      * fills row_terms and clears d_query. Then attention_backward for every
      * task: one key/value head and one block of attention_key_block keys. A
      * task adds to d_query after the one before it has (progress). */

@@ -121,6 +121,8 @@ static void fill_forward(attention_run *run) {
         weights += kernel->heads * s->queries * s->weights_width;
     }
     kernel->sequences = sequences;
+    kernel->tasks = run->tasks;
+    kernel->threads = run->threads;
     kernel->partials = (float *)(run->memory + run->partials_at);
     if (run->own_log_sum_exp) {
         at_rows rows = {(float *)(run->memory + run->log_sum_exp_at), 0, kernel->heads, 1};
@@ -306,6 +308,8 @@ static void fill_backward(attention_run *run) {
         first_task += kernel->kv_heads * key_blocks(run, sequences[b].keys);
     }
     kernel->sequences = sequences;
+    kernel->tasks = run->tasks;
+    kernel->threads = run->threads;
     /* a gradient that heads share is summed in the order of the tasks, which must
      * then not depend on the number of threads */
     int heads_share =
@@ -334,7 +338,10 @@ static void row_terms_task(void *argument, int64_t task, int worker) {
     attention_run *run = argument;
     const at_attention *kernel = &run->checked.kernel;
     (void)worker;
-    run->kernels->attention_row_terms(kernel, kernel->sequences + task / kernel->heads, task % kernel->heads);
+    const at_sequence *s = kernel->sequences + task / kernel->heads;
+    if (key_blocks(run, s->keys) == 1)
+        return; /* its only task computes them while the rows are in the cache */
+    run->kernels->attention_row_terms(kernel, s, task % kernel->heads);
 }
 
 static void backward_task(void *argument, int64_t task, int worker) {

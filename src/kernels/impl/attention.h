@@ -16,6 +16,12 @@ enum {
     QUERY_TILE = 64        /* queries of a tile, backward */
 };
 
+/* Columns of a narrow window have few keys in common: each goes its own way,
+ * and is narrower, as a column of c queries works on c + left + right keys. */
+static inline int window_is_narrow(const at_attention *call) {
+    return call->left + call->right < 2 * KEY_TILE;
+}
+
 static inline float *rows_at(const at_rows *rows, const at_sequence *s, int64_t first_row, int64_t i,
                              int64_t head) {
     return rows->data + s->index * rows->sequence + (first_row + i) * rows->row + head * rows->head;

@@ -12,6 +12,9 @@
  * scale * log2(e) is folded into K^T and scale into V^T and delta, so that dS
  * comes out scaled.
  *
+ * With few keys (ATTENTION_IN_PLACE) dK = dS^T Q and dV = P^T dO have channels on the lanes instead, and are
+ * added up where they stand.
+ *
  * dQ is a sum over key blocks, each a task of its own. A task adds its share of
  * a query tile to the caller's dQ once the block before it has: the order of
  * the sum is fixed, no copy of dQ is needed, and since tasks start in order,
@@ -21,46 +24,52 @@
 #include "kernels/impl/attention.h"
 #include "kernels/impl/weighting.h"
 
-enum { TILE_STRIDE = KEY_TILE + VEC_WIDTH }; /* not a power of two: rows fall into different cache sets */
-
 static const int64_t task_finished = INT64_MAX;
 
 typedef struct backward_scratch {
-    float *key_t, *value_t;     /* [channels][KEY_TILE] */
+    float *key_t, *value_t;     /* [channels][lanes] */
     float *d_key_t, *d_value_t; /* likewise */
     float *keys;                /* [KEY_TILE][key_width]: whole vectors of channels, for dQ */
-    float *weights, *d_scores;  /* [QUERY_TILE][TILE_STRIDE]: S, then P; dP, then dS */
+    float *weights, *d_scores;  /* [QUERY_TILE][tile_stride]: S, then P; dP, then dS */
     float *queries, *d_outputs; /* a tile, copied side by side */
     float *d_queries;           /* [QUERY_TILE][key_width] */
     float *finite_rows;         /* a tile of Q, dO or K without its bad rows */
-    float *cap_slope;           /* [QUERY_TILE][TILE_STRIDE] */
+    float *cap_slope;           /* [QUERY_TILE][tile_stride] */
     float *line, *d_line;       /* [QUERY_TILE + KEY_TILE] */
     float *d_distance;          /* [group][2 reach + 1] */
     float *ones;                /* [KEY_TILE] */
     int key_width;              /* d_k in whole vectors */
+    int lanes;                  /* the keys of the block, in whole vectors */
+    int tile_stride;            /* not a power of two: rows fall into different cache sets */
+    int in_place;               /* dK and dV are added up in their place, not turned */
+    product_ahead *ahead;       /* what the next task reads */
 } backward_scratch;
 
-static size_t backward_layout(const at_attention *call, unsigned char *base, backward_scratch *b) {
+/* For a block of `keys` keys: few of them stand close together, so that they stay in the L1 cache. */
+static size_t backward_layout(const at_attention *call, int keys, unsigned char *base, backward_scratch *b) {
     scratch_pieces pieces = {base, 0};
+    const int lanes = b->lanes = round_up(keys, VEC_WIDTH), stride = b->tile_stride = lanes + VEC_WIDTH;
+    b->in_place = 0;
+    b->ahead = NULL;
     b->key_width = round_up(call->d_k, VEC_WIDTH);
-    b->key_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
-    b->value_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
-    b->d_key_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_k);
-    b->d_value_t = scratch_take(&pieces, (int64_t)KEY_TILE * call->d_v);
-    b->keys = scratch_take(&pieces, (int64_t)KEY_TILE * b->key_width);
-    b->weights = scratch_take(&pieces, QUERY_TILE * TILE_STRIDE);
-    b->d_scores = scratch_take(&pieces, QUERY_TILE * TILE_STRIDE);
+    b->key_t = scratch_take(&pieces, (int64_t)lanes * call->d_k);
+    b->value_t = scratch_take(&pieces, (int64_t)lanes * call->d_v);
+    b->d_key_t = scratch_take(&pieces, (int64_t)lanes * call->d_k);
+    b->d_value_t = scratch_take(&pieces, (int64_t)lanes * call->d_v);
+    b->keys = scratch_take(&pieces, (int64_t)lanes * b->key_width);
+    b->weights = scratch_take(&pieces, QUERY_TILE * stride);
+    b->d_scores = scratch_take(&pieces, QUERY_TILE * stride);
     b->queries = scratch_take(&pieces, (int64_t)QUERY_TILE * call->d_k);
     b->d_outputs = scratch_take(&pieces, (int64_t)QUERY_TILE * call->d_v);
     b->d_queries = scratch_take(&pieces, (int64_t)QUERY_TILE * b->key_width);
-    b->finite_rows =
-        scratch_take(&pieces, (int64_t)KEY_TILE * (b->key_width > call->d_v ? b->key_width : call->d_v));
-    b->cap_slope = scratch_take(&pieces, call->softcap > 0.0f ? QUERY_TILE * TILE_STRIDE : 0);
-    b->line = scratch_take(&pieces, QUERY_TILE + KEY_TILE);
-    b->d_line = scratch_take(&pieces, QUERY_TILE + KEY_TILE);
+    b->finite_rows = scratch_take(&pieces, max64(lanes, QUERY_TILE) *
+                                               (b->key_width > call->d_v ? b->key_width : call->d_v));
+    b->cap_slope = scratch_take(&pieces, call->softcap > 0.0f ? QUERY_TILE * stride : 0);
+    b->line = scratch_take(&pieces, QUERY_TILE + lanes);
+    b->d_line = scratch_take(&pieces, QUERY_TILE + lanes);
     b->d_distance =
         scratch_take(&pieces, call->d_distance ? call->group * (2 * call->distance_reach + 1) : 0);
-    b->ones = scratch_take(&pieces, KEY_TILE);
+    b->ones = scratch_take(&pieces, lanes);
     return pieces.used;
 }
 
@@ -119,8 +128,8 @@ static __attribute__((noinline)) void weigh_plain(const backward_tile *t) {
     for (int r = 0; r < t->rows; r++) {
         const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
         const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
-        float *weights = t->scratch->weights + r * TILE_STRIDE + t->lane;
-        float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+        float *weights = t->scratch->weights + r * t->scratch->tile_stride + t->lane;
+        float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec p = vec_exp2(vec_sub(vec_load(weights + l), log_sum_exp));
             vec_store(weights + l, p);
@@ -156,7 +165,7 @@ static void add_distance_gradient(const backward_tile *t) {
     int count = t->rows + t->lanes - 1;
     memset(d_line, 0, (size_t)(t->rows + t->lanes) * sizeof(float));
     for (int r = 0; r < t->rows; r++) {
-        const float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+        const float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
         float *target = d_line + (t->rows - 1 - r);
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec_store(target + l, vec_add(vec_load(target + l), vec_load(d_scores + l)));
@@ -178,8 +187,8 @@ static void weigh_row(const backward_tile *t, int r) {
     const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
     const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
     const vec nothing = vec_set(-INFINITY), zero = vec_set(0.0f);
-    float *weights = t->scratch->weights + r * TILE_STRIDE + t->lane;
-    float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
+    float *weights = t->scratch->weights + r * t->scratch->tile_stride + t->lane;
+    float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
     at_row_key key = {0, 0};
     if (call->dropout_threshold) key = dropout_row(call, t->sequence, t->head, t->i + r);
     for (int l = t->keys; l < t->lanes; l++) weights[l] = -INFINITY;
@@ -214,13 +223,14 @@ static void weigh_general(const backward_tile *t) {
     float rest = call->scale / folded_scale(call); /* exactly 1 if it is folded into V^T */
     for (int r = 0; r < t->rows; r++) {
         weigh_row(t, r);
-        if (call->d_bias) add_bias_gradient(call, t, r, t->scratch->d_scores + r * TILE_STRIDE + t->lane);
+        if (call->d_bias)
+            add_bias_gradient(call, t, r, t->scratch->d_scores + r * t->scratch->tile_stride + t->lane);
     }
     if (call->d_distance) add_distance_gradient(t);
     if (rest == 1.0f && call->softcap <= 0.0f) return;
     for (int r = 0; r < t->rows; r++) {
-        float *d_scores = t->scratch->d_scores + r * TILE_STRIDE + t->lane;
-        const float *slope = t->scratch->cap_slope + r * TILE_STRIDE + t->lane;
+        float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
+        const float *slope = t->scratch->cap_slope + r * t->scratch->tile_stride + t->lane;
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec d = vec_load(d_scores + l), factor = vec_set(rest);
             if (call->softcap > 0.0f) {
@@ -233,67 +243,93 @@ static void weigh_general(const backward_tile *t) {
     }
 }
 
-/* sum_k A[r, k] B[k][l] where k is a query, A its channels, some of them not
- * finite, and B is 0 where query k does not see key l: bad queries are done
- * apart, for the keys that they see. */
-static void product_guarded(const backward_tile *t, int channels, const product_operands *operands) {
-    product_operands p = *operands;
-    const float *natural = p.a;
-    int64_t natural_row = p.a_step;
+/* A gradient of the keys or values: for lane l and channel c, the sum over the queries i of the tile of
+ * weights[i][l] * rows[i][c], added to target[l * lane + c * channel]. */
+typedef struct key_sums {
+    const float *weights;
+    const float *rows;
+    int64_t row;
+    int channels;
+    float *target;
+    ptrdiff_t lane, channel;
+} key_sums;
+
+static void add_key_product(const backward_tile *t, const key_sums *sums, const float *rows, int64_t row) {
+    const backward_scratch *b = t->scratch;
+    product_operands p = {
+        .depth = t->rows, .c = sums->target, .start = PRODUCT_ADD, .ahead = t->scratch->ahead};
+    if (sums->channel == 1) { /* channels on the lanes */
+        p.a = sums->weights;
+        p.a_row = 1;
+        p.a_step = b->tile_stride;
+        p.b = rows;
+        p.b_step = row;
+        p.c_row = sums->lane;
+        product(t->keys, sums->channels, &p);
+    } else {
+        p.a = rows;
+        p.a_row = 1;
+        p.a_step = row;
+        p.b = sums->weights;
+        p.b_step = b->tile_stride;
+        p.c_row = sums->channel;
+        product(sums->channels, t->lanes, &p);
+    }
+}
+
+/* The same where some rows are not finite, and weights are 0 where query i does not see key l: bad rows are
+ * done apart, for the keys that they see. */
+static void add_key_product_guarded(const backward_tile *t, const key_sums *sums) {
+    const int channels = sums->channels;
     float *copy = t->scratch->finite_rows;
-    pack_rows(p.depth, channels, natural, natural_row, copy, channels);
-    for (int k = 0; k < p.depth; k++) {
-        if (!all_finite(1, channels, natural + k * natural_row, natural_row)) {
-            memset(copy + (int64_t)k * channels, 0, (size_t)channels * sizeof(float));
+    pack_rows(t->rows, channels, sums->rows, sums->row, copy, channels);
+    for (int i = 0; i < t->rows; i++) {
+        if (!all_finite(1, channels, sums->rows + i * sums->row, sums->row)) {
+            memset(copy + (int64_t)i * channels, 0, (size_t)channels * sizeof(float));
         }
     }
-    p.a = copy;
-    p.a_step = channels;
-    product(channels, t->lanes, &p);
-    for (int k = 0; k < p.depth; k++) {
-        const float *row = natural + k * natural_row;
-        if (all_finite(1, channels, row, natural_row)) continue;
+    add_key_product(t, sums, copy, channels);
+    for (int i = 0; i < t->rows; i++) {
+        const float *row = sums->rows + i * sums->row;
+        if (all_finite(1, channels, row, sums->row)) continue;
+        const float *weights = sums->weights + i * t->scratch->tile_stride;
         for (int l = 0; l < t->keys; l++) {
-            if (!may_see(t->call, t->sequence, t->head, t->i + k, t->j + t->lane + l)) continue;
-            for (int c = 0; c < channels; c++) p.c[c * p.c_row + l] += row[c] * p.b[k * p.b_step + l];
+            if (!may_see(t->call, t->sequence, t->head, t->i + i, t->j + t->lane + l)) continue;
+            for (int c = 0; c < channels; c++)
+                sums->target[l * sums->lane + c * sums->channel] += row[c] * weights[l];
         }
     }
 }
 
-/* dV^T += dO^T P and dK^T += Q^T dS. */
+/* dV += P^T dO and dK += dS^T Q: in their place, or turned, in scratch. */
 static void add_key_gradients(const backward_tile *t, int partly) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
-    product_operands d_value = {.a = t->d_output,
-                                .a_row = 1,
-                                .a_step = t->d_output_row,
-                                .b = b->weights + t->lane,
-                                .b_step = TILE_STRIDE,
-                                .c = b->d_value_t + t->lane,
-                                .c_row = KEY_TILE,
-                                .depth = t->rows,
-                                .start = PRODUCT_ADD};
-    product_operands d_key = {.a = t->query,
-                              .a_row = 1,
-                              .a_step = t->query_row,
-                              .b = b->d_scores + t->lane,
-                              .b_step = TILE_STRIDE,
-                              .c = b->d_key_t + t->lane,
-                              .c_row = KEY_TILE,
-                              .depth = t->rows,
-                              .start = PRODUCT_ADD};
-    if (call->d_value.data) {
-        if (partly && !all_finite(t->rows, call->d_v, t->d_output, t->d_output_row)) {
-            product_guarded(t, call->d_v, &d_value);
-        } else {
-            product(call->d_v, t->lanes, &d_value);
+    key_sums both[2] = {{.weights = b->weights + t->lane,
+                         .rows = t->d_output,
+                         .row = t->d_output_row,
+                         .channels = call->d_v,
+                         .target = b->d_value_t + t->lane},
+                        {.weights = b->d_scores + t->lane,
+                         .rows = t->query,
+                         .row = t->query_row,
+                         .channels = call->d_k,
+                         .target = b->d_key_t + t->lane}};
+    const at_rows *gradients[2] = {&call->d_value, &call->d_key};
+    for (int g = 0; g < 2; g++) {
+        if (!gradients[g]->data || (g == 1 && call->score == ATTN_SCORE_NONE)) continue;
+        key_sums *sums = both + g;
+        sums->lane = 1;
+        sums->channel = b->lanes;
+        if (b->in_place) {
+            sums->target = key_rows(gradients[g], t->sequence, t->j + t->lane, t->kv);
+            sums->lane = gradients[g]->row;
+            sums->channel = 1;
         }
-    }
-    if (call->d_key.data && call->score != ATTN_SCORE_NONE) {
-        if (partly && !all_finite(t->rows, call->d_k, t->query, t->query_row)) {
-            product_guarded(t, call->d_k, &d_key);
+        if (partly && !all_finite(t->rows, sums->channels, sums->rows, sums->row)) {
+            add_key_product_guarded(t, sums);
         } else {
-            product(call->d_k, t->lanes, &d_key);
+            add_key_product(t, sums, sums->rows, sums->row);
         }
     }
 }
@@ -310,7 +346,7 @@ static void add_query_gradient_guarded(const backward_tile *t, product_operands 
         if (all_finite(1, call->d_k, key, t->key_row)) continue;
         memset(copy + (int64_t)l * width, 0, (size_t)width * sizeof(float));
         for (int r = 0; r < t->rows; r++) {
-            float d_score = t->scratch->d_scores[r * TILE_STRIDE + t->lane + l];
+            float d_score = t->scratch->d_scores[r * t->scratch->tile_stride + t->lane + l];
             if (!may_see(call, t->sequence, t->head, t->i + r, t->j + t->lane + l)) continue;
             for (int c = 0; c < call->d_k; c++) d_query[r * call->d_query.row + c] += d_score * key[c];
         }
@@ -325,14 +361,15 @@ static void add_query_gradient(const backward_tile *t, int partly) {
     const backward_scratch *b = t->scratch;
     float *d_query = query_rows(&call->d_query, t->sequence, t->i, t->head);
     product_operands p = {.a = b->d_scores + t->lane,
-                          .a_row = TILE_STRIDE,
+                          .a_row = b->tile_stride,
                           .a_step = 1,
                           .b = t->key,
                           .b_step = t->key_row,
                           .c = d_query,
                           .c_row = call->d_query.row,
                           .depth = t->keys,
-                          .start = PRODUCT_ADD};
+                          .start = PRODUCT_ADD,
+                          .ahead = b->ahead};
     if (partly && !all_finite(t->keys, call->d_k, t->key, t->key_row)) {
         add_query_gradient_guarded(t, &p, d_query);
     }
@@ -358,20 +395,22 @@ static int backward_scores(const backward_tile *t) {
                                .a_row = t->query_row,
                                .a_step = 1,
                                .b = b->key_t + t->lane,
-                               .b_step = KEY_TILE,
+                               .b_step = b->lanes,
                                .c = b->weights + t->lane,
-                               .c_row = TILE_STRIDE,
+                               .c_row = b->tile_stride,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
-                               .start = PRODUCT_SET};
+                               .start = PRODUCT_SET,
+                               .ahead = b->ahead};
     product_operands d_weights = {.a = t->d_output,
                                   .a_row = t->d_output_row,
                                   .a_step = 1,
                                   .b = b->value_t + t->lane,
-                                  .b_step = KEY_TILE,
+                                  .b_step = b->lanes,
                                   .c = b->d_scores + t->lane,
-                                  .c_row = TILE_STRIDE,
+                                  .c_row = b->tile_stride,
                                   .depth = call->d_v,
-                                  .start = PRODUCT_SET};
+                                  .start = PRODUCT_SET,
+                                  .ahead = b->ahead};
     product(t->rows, t->lanes, &scores);
     product(t->rows, t->lanes, &d_weights);
     int covered =
@@ -391,7 +430,7 @@ static int backward_scores(const backward_tile *t) {
                     .lanes = t->lanes,
                     .lanes_used = t->keys,
                     .scores = b->weights + t->lane,
-                    .stride = TILE_STRIDE,
+                    .stride = b->tile_stride,
                     .line = b->line,
                     .cap_slope = call->softcap > 0.0f ? b->cap_slope + t->lane : NULL};
     int partly = adjust_scores(&s);
@@ -437,15 +476,29 @@ static void backward_tile_run(backward_tile *t, int64_t block_keys, int64_t step
     at_progress_raise(own, step);
 }
 
+static void clear_rows(const at_rows *rows, const at_sequence *s, int64_t j, int keys, int64_t head,
+                       int channels) {
+    if (!rows->data) return;
+    float *row = key_rows(rows, s, j, head);
+    for (int l = 0; l < keys; l++, row += rows->row) {
+        for (int c = 0; c < channels; c += VEC_WIDTH) vec_store(row + c, vec_set(0.0f));
+    }
+}
+
 static void begin_key_block(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j, int keys,
                             const backward_scratch *b) {
     const float *key = key_rows(&call->key, s, j, kv), *value = key_rows(&call->value, s, j, kv);
-    pack_transposed(keys, call->d_k, key, call->key.row, call->scale * LOG2_E, b->key_t, KEY_TILE);
-    pack_transposed(keys, call->d_v, value, call->value.row, folded_scale(call), b->value_t, KEY_TILE);
+    pack_transposed(keys, call->d_k, key, call->key.row, call->scale * LOG2_E, b->key_t, b->lanes);
+    pack_transposed(keys, call->d_v, value, call->value.row, folded_scale(call), b->value_t, b->lanes);
     pack_rows(keys, call->d_k, key, call->key.row, b->keys, b->key_width);
-    memset(b->d_key_t, 0, (size_t)call->d_k * KEY_TILE * sizeof(float));
-    memset(b->d_value_t, 0, (size_t)call->d_v * KEY_TILE * sizeof(float));
-    for (int l = 0; l < KEY_TILE; l++) b->ones[l] = 1.0f;
+    if (b->in_place) {
+        clear_rows(&call->d_key, s, j, keys, kv, call->d_k);
+        clear_rows(&call->d_value, s, j, keys, kv, call->d_v);
+    } else {
+        memset(b->d_key_t, 0, (size_t)(call->d_k * b->lanes) * sizeof(float));
+        memset(b->d_value_t, 0, (size_t)(call->d_v * b->lanes) * sizeof(float));
+        for (int l = 0; l < b->lanes; l++) b->ones[l] = 1.0f;
+    }
     if (call->d_distance) {
         memset(b->d_distance, 0, (size_t)(call->group * (2 * call->distance_reach + 1)) * sizeof(float));
     }
@@ -453,12 +506,12 @@ static void begin_key_block(const at_attention *call, const at_sequence *s, int6
 
 static void finish_key_block(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j, int keys,
                              int64_t task, const backward_scratch *b) {
-    if (call->d_key.data) {
-        unpack_transposed(keys, call->d_k, b->d_key_t, KEY_TILE, b->ones, key_rows(&call->d_key, s, j, kv),
+    if (call->d_key.data && !b->in_place) {
+        unpack_transposed(keys, call->d_k, b->d_key_t, b->lanes, b->ones, key_rows(&call->d_key, s, j, kv),
                           call->d_key.row);
     }
-    if (call->d_value.data) {
-        unpack_transposed(keys, call->d_v, b->d_value_t, KEY_TILE, b->ones,
+    if (call->d_value.data && !b->in_place) {
+        unpack_transposed(keys, call->d_v, b->d_value_t, b->lanes, b->ones,
                           key_rows(&call->d_value, s, j, kv), call->d_value.row);
     }
     if (!call->d_distance) return;
@@ -472,24 +525,57 @@ static void finish_key_block(const at_attention *call, const at_sequence *s, int
     }
 }
 
+/* Asks, little by little, for what a task of a single block reads, and for where its results go. */
+static void look_ahead_to_keys(const at_attention *call, int64_t task, product_ahead *ahead) {
+    if (task >= call->tasks) return;
+    const at_sequence *s = sequence_of_task(call, task);
+    if (s->keys > KEY_TILE || call->group > 1) return;
+    int64_t head = at_backward_part_of(call, 1, task - s->first_task).kv;
+    const at_rows *of_queries[] = {&call->query, &call->d_output, &call->output, &call->d_query};
+    const at_rows *of_keys[] = {&call->key, &call->value, &call->d_key, &call->d_value};
+    for (int o = 0; o < 4; o++) {
+        if (of_queries[o]->data) {
+            product_ahead list = {query_rows(of_queries[o], s, 0, head), of_queries[o]->row,
+                                  (int)min64(s->queries, KEY_TILE), call->d_k, 0};
+            *ahead++ = list;
+        }
+        if (of_keys[o]->data) {
+            product_ahead list = {key_rows(of_keys[o], s, 0, head), of_keys[o]->row, (int)s->keys, call->d_k,
+                                  0};
+            *ahead++ = list;
+        }
+    }
+}
+
 static void attention_backward(const at_attention *call, int64_t task, void *memory) {
-    backward_scratch b;
-    backward_layout(call, memory, &b);
     const at_sequence *s = sequence_of_task(call, task);
     int64_t blocks = (s->keys + KEY_TILE - 1) / KEY_TILE;
     at_backward_part part = at_backward_part_of(call, blocks, task - s->first_task);
     int64_t kv = part.kv, block = part.block;
-    int64_t j = block * KEY_TILE, tiles = (s->queries + QUERY_TILE - 1) / QUERY_TILE;
+    const int64_t tile = window_is_narrow(call) ? ATTENTION_NARROW_ROWS : QUERY_TILE;
+    int64_t j = block * KEY_TILE, tiles = (s->queries + tile - 1) / tile;
     int keys = (int)min64(KEY_TILE, s->keys - j);
+    backward_scratch b;
+    backward_layout(call, keys, memory, &b);
+    product_ahead ahead[PRODUCT_AHEAD_LISTS + 1] = {{.rows = 0}};
+    if (PRODUCT_LINES_AHEAD) {
+        look_ahead_to_keys(call, task + call->threads, ahead);
+        if (ahead->rows) b.ahead = ahead;
+    }
+    b.in_place =
+        keys <= ATTENTION_IN_PLACE && blocks == 1 && call->d_k % VEC_WIDTH == 0 && call->d_v % VEC_WIDTH == 0;
+    if (blocks == 1) {
+        for (int64_t g = 0; g < call->group; g++) attention_row_terms(call, s, kv * call->group + g);
+    }
     at_progress *own = call->progress + task, *before = block > 0 ? own - part.back : NULL;
     begin_key_block(call, s, kv, j, keys, &b);
     if (call->d_bias && call->previous[task] >= 0) {
         at_progress_wait(call->progress + call->previous[task], task_finished);
     }
-    int64_t i_begin = first_seeing_query(call, s, j) / QUERY_TILE * QUERY_TILE;
+    int64_t i_begin = first_seeing_query(call, s, j) / tile * tile;
     int64_t i_end = end_of_seeing_queries(call, s, j + keys - 1);
     for (int64_t g = 0; g < call->group; g++) {
-        for (int64_t i = i_begin; i < i_end; i += QUERY_TILE) {
+        for (int64_t i = i_begin; i < i_end; i += tile) {
             backward_tile t = {.call = call,
                                .sequence = s,
                                .scratch = &b,
@@ -497,8 +583,8 @@ static void attention_backward(const at_attention *call, int64_t task, void *mem
                                .kv = kv,
                                .i = i,
                                .j = j,
-                               .rows = (int)min64(QUERY_TILE, s->queries - i)};
-            backward_tile_run(&t, keys, g * tiles + i / QUERY_TILE + 1, before, own);
+                               .rows = (int)min64(tile, s->queries - i)};
+            backward_tile_run(&t, keys, g * tiles + i / tile + 1, before, own);
         }
         at_progress_raise(own, (g + 1) * tiles);
     }
@@ -508,5 +594,5 @@ static void attention_backward(const at_attention *call, int64_t task, void *mem
 
 static size_t attention_backward_scratch(const at_attention *call) {
     backward_scratch b;
-    return backward_layout(call, NULL, &b);
+    return backward_layout(call, KEY_TILE, NULL, &b);
 }

@@ -13,6 +13,11 @@
  * copied, a tile at a time for all columns, only if their rows are not side by
  * side (rows that far apart fight for the same few cache sets).
  *
+ * A column that sees few keys (ATTENTION_IN_PLACE) has all its weights in one tile. They are divided by their
+ * sums first, and O = P V is computed with channels on the lanes, where O stands: nothing is turned back.
+ *
+ * While a task multiplies, the rows of the thread's next task are asked for (product_ahead).
+ *
  * Keys that no query of the column may see are never touched. Where some may
  * and some may not, the weights are exactly 0; so that 0 * NaN does not leak
  * into a query that may not see the NaN, such rows of V are taken out of the
@@ -31,6 +36,7 @@ typedef struct forward_scratch {
     float *line;
     float *keys, *values; /* a tile, copied side by side */
     float *finite_values; /* a tile of V without its bad rows */
+    product_ahead *ahead; /* what the next task reads */
 } forward_scratch;
 
 static int64_t attention_block(const at_attention *call, int64_t queries, int64_t keys) {
@@ -59,6 +65,7 @@ static size_t forward_layout(const at_attention *call, unsigned char *base, forw
     f->keys = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_k);
     f->values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
     f->finite_values = scratch_take(&pieces, (int64_t)LONG_KEY_TILE * call->d_v);
+    f->ahead = NULL;
     return pieces.used;
 }
 
@@ -90,7 +97,7 @@ static forward_column column_at(const at_attention *call, const forward_scratch 
 }
 
 static void begin_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
-                        int64_t i_end, const forward_scratch *f) {
+                        int64_t i_end, int in_place, const forward_scratch *f) {
     for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
         const float *query = query_rows(&call->query, s, column.first_query, head);
@@ -100,7 +107,7 @@ static void begin_block(const at_attention *call, const at_sequence *s, int64_t 
             column.maximum[l] = -INFINITY;
             column.sum[l] = 0.0f;
         }
-        memset(column.out_t, 0, (size_t)call->d_v * (size_t)column.lanes * sizeof(float));
+        if (!in_place) memset(column.out_t, 0, (size_t)call->d_v * (size_t)column.lanes * sizeof(float));
         if (call->dropout_threshold == 0) continue;
         for (int l = 0; l < column.lanes; l++) {
             at_row_key key = dropout_row(call, s, head, column.first_query + l);
@@ -199,41 +206,60 @@ static int unseen_values_are_finite(const score_tile *t, const float *value, int
     return 1;
 }
 
-/* V^T P^T of a tile in which some queries may not see some keys, and V is not
- * finite: its bad rows apart, only for the queries that see them. */
-static void add_values_guarded(const at_attention *call, const score_tile *t, const forward_column *column,
-                               product_operands *p, float *finite_values) {
-    const float *values = p->a;
-    int64_t value_row = p->a_step;
-    unsigned char bad[LONG_KEY_TILE];
-    for (int r = 0; r < t->rows; r++) {
-        bad[r] = !all_finite(1, call->d_v, values + r * value_row, value_row);
-        float *copy = finite_values + (int64_t)r * call->d_v;
+/* Where the sums over values go: channel c of query l is target[l * query + c * channel]. */
+typedef struct forward_target {
+    float *target;
+    ptrdiff_t query, channel;
+} forward_target;
+
+/* The values of a tile without the rows that are not finite, side by side; bad[r] says which those are. */
+static void copy_finite_values(const at_attention *call, const score_tile *t, const float *value,
+                               int64_t value_row, float *copy, unsigned char *bad) {
+    for (int r = 0; r < t->rows; r++, value += value_row, copy += call->d_v) {
+        bad[r] = !all_finite(1, call->d_v, value, value_row);
         if (bad[r]) {
             memset(copy, 0, (size_t)call->d_v * sizeof(float));
         } else {
-            memcpy(copy, values + r * value_row, (size_t)call->d_v * sizeof(float));
-        }
-    }
-    p->a = finite_values;
-    p->a_step = call->d_v;
-    product(call->d_v, column->lanes, p);
-    for (int r = 0; r < t->rows; r++) {
-        if (!bad[r]) continue;
-        for (int l = 0; l < column->queries; l++) {
-            if (!may_see(call, t->sequence, t->head, t->first_query + l, t->first_key + r)) continue;
-            float weight = t->scores[r * t->stride + l];
-            for (int c = 0; c < call->d_v; c++)
-                column->out_t[c * column->lanes + l] += weight * values[r * value_row + c];
+            memcpy(copy, value, (size_t)call->d_v * sizeof(float));
         }
     }
 }
 
-/* Keys [j, j_end) for one column. key, value: the row of key j. */
-static void forward_tile(const at_attention *call, const at_sequence *s, int64_t head,
-                         const forward_column *column, int64_t j, int64_t j_end, const float *key,
-                         int64_t key_row, const float *value, int64_t value_row, const forward_scratch *f) {
-    int rows = (int)(j_end - j);
+/* Adds the rows that copy_finite_values has left out, for the queries that see them. */
+static void add_bad_values(const at_attention *call, const score_tile *t, const float *value,
+                           int64_t value_row, const unsigned char *bad, const forward_target *to) {
+    for (int r = 0; r < t->rows; r++) {
+        if (!bad[r]) continue;
+        for (int l = 0; l < t->lanes_used; l++) {
+            if (!may_see(call, t->sequence, t->head, t->first_query + l, t->first_key + r)) continue;
+            float weight = t->scores[r * t->stride + l];
+            for (int c = 0; c < call->d_v; c++)
+                to->target[l * to->query + c * to->channel] += weight * value[r * value_row + c];
+        }
+    }
+}
+
+static score_tile forward_score_tile(const at_attention *call, const at_sequence *s, int64_t head,
+                                     const forward_column *column, int64_t j, int64_t j_end,
+                                     const forward_scratch *f) {
+    score_tile t = {.call = call,
+                    .sequence = s,
+                    .head = head,
+                    .first_query = column->first_query,
+                    .first_key = j,
+                    .rows = (int)(j_end - j),
+                    .lanes = column->lanes,
+                    .lanes_used = column->queries,
+                    .scores = f->scores,
+                    .stride = column->lanes,
+                    .line = f->line};
+    return t;
+}
+
+/* The weights of a tile of keys for one column, in f->scores; key: the row of the first one. Returns whether
+ * some pair may be unseen. */
+static int forward_weights(const at_attention *call, const forward_column *column, const float *key,
+                           int64_t key_row, score_tile *t, const forward_scratch *f) {
     product_operands scores = {.a = key,
                                .a_row = key_row,
                                .a_step = 1,
@@ -242,40 +268,41 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                                .c = f->scores,
                                .c_row = column->lanes,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
-                               .start = PRODUCT_SET};
-    product(rows, column->lanes, &scores);
-    score_tile t = {.call = call,
-                    .sequence = s,
-                    .head = head,
-                    .first_query = column->first_query,
-                    .first_key = j,
-                    .rows = rows,
-                    .lanes = column->lanes,
-                    .lanes_used = column->queries,
-                    .scores = f->scores,
-                    .stride = column->lanes,
-                    .line = f->line};
+                               .start = PRODUCT_SET,
+                               .ahead = f->ahead};
+    product(t->rows, column->lanes, &scores);
     int partly = 0;
     if (call->weighting != ATTN_WEIGHTS_SOFTMAX) {
-        partly = adjust_scores(&t);
-        plain_weight_tile(call->weighting, f->scores, rows, column->lanes, column->sum, f->rescale);
+        partly = adjust_scores(t);
+        plain_weight_tile(call->weighting, f->scores, t->rows, column->lanes, column->sum, f->rescale);
     } else if (scores_are_adjusted(call) ||
-               !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
-        partly = adjust_scores(&t);
-        softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+               !reach_covers(call, t->sequence, column->first_query, column->first_query + column->queries,
+                             t->first_key, t->first_key + t->rows)) {
+        partly = adjust_scores(t);
+        softmax_tile(f->scores, t->rows, column->lanes, column->maximum, column->sum, f->rescale);
     } else {
         size_t bytes = (size_t)column->lanes * sizeof(float);
         memcpy(f->maximum_before, column->maximum, bytes);
         memcpy(f->sum_before, column->sum, bytes);
-        if (!softmax_finite_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale)) {
+        if (!softmax_finite_tile(f->scores, t->rows, column->lanes, column->maximum, column->sum,
+                                 f->rescale)) {
             memcpy(column->maximum, f->maximum_before,
                    bytes); /* a NaN, or a score of -inf: again, with care */
             memcpy(column->sum, f->sum_before, bytes);
-            product(rows, column->lanes, &scores);
-            softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+            product(t->rows, column->lanes, &scores);
+            softmax_tile(f->scores, t->rows, column->lanes, column->maximum, column->sum, f->rescale);
         }
     }
-    if (call->dropout_threshold) drop_queries_on_lanes(&t, column->key_a, column->key_b);
+    if (call->dropout_threshold) drop_queries_on_lanes(t, column->key_a, column->key_b);
+    return partly;
+}
+
+/* Keys [j, j_end) for one column. key, value: the row of key j. */
+static void forward_tile(const at_attention *call, const at_sequence *s, int64_t head,
+                         const forward_column *column, int64_t j, int64_t j_end, const float *key,
+                         int64_t key_row, const float *value, int64_t value_row, const forward_scratch *f) {
+    score_tile t = forward_score_tile(call, s, head, column, j, j_end, f);
+    int partly = forward_weights(call, column, key, key_row, &t, f);
     product_operands sums = {.a = value,
                              .a_row = 1,
                              .a_step = value_row,
@@ -283,14 +310,21 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                              .b_step = column->lanes,
                              .c = column->out_t,
                              .c_row = column->lanes,
-                             .depth = rows,
+                             .depth = t.rows,
                              .start = PRODUCT_RESCALE,
-                             .per_lane = f->rescale};
-    if (partly && !unseen_values_are_finite(&t, value, value_row)) {
-        add_values_guarded(call, &t, column, &sums, f->finite_values);
-    } else {
+                             .per_lane = f->rescale,
+                             .ahead = f->ahead};
+    if (!partly || unseen_values_are_finite(&t, value, value_row)) {
         product(call->d_v, column->lanes, &sums);
+        return;
     }
+    unsigned char bad[LONG_KEY_TILE];
+    forward_target to = {column->out_t, 1, column->lanes};
+    copy_finite_values(call, &t, value, value_row, f->finite_values, bad);
+    sums.a = f->finite_values;
+    sums.a_step = call->d_v;
+    product(call->d_v, column->lanes, &sums);
+    add_bad_values(call, &t, value, value_row, bad, &to);
 }
 
 /* The log-sum-exp from the maximum and the sum; and the sum becomes what the
@@ -310,18 +344,63 @@ static void finish_sums(const at_attention *call, const at_sequence *s, int64_t 
     }
 }
 
+/* finish_sums, and the sums become factors: 1 / sum, or 0 for a query that saw nothing. */
+static void finish_factors(const at_attention *call, const at_sequence *s, int64_t head,
+                           const forward_column *column) {
+    finish_sums(call, s, head, column);
+    for (int l = 0; l < column->lanes; l += VEC_WIDTH) {
+        vec sum = vec_load(column->sum + l), zero = vec_set(0.0f);
+        vec_store(column->sum + l, vec_select(vec_equal(sum, zero), zero, vec_div(vec_set(1.0f), sum)));
+    }
+}
+
 static void finish_block(const at_attention *call, const at_sequence *s, int64_t head, int64_t i,
                          int64_t i_end, const forward_scratch *f) {
     for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
         forward_column column = column_at(call, f, i, i_end, c);
-        finish_sums(call, s, head, &column);
-        for (int l = 0; l < column.lanes; l += VEC_WIDTH) { /* 0 for a query that saw nothing */
-            vec sum = vec_load(column.sum + l), zero = vec_set(0.0f);
-            vec_store(column.sum + l, vec_select(vec_equal(sum, zero), zero, vec_div(vec_set(1.0f), sum)));
-        }
+        finish_factors(call, s, head, &column);
         unpack_transposed(column.queries, call->d_v, column.out_t, column.lanes, column.sum,
                           query_rows(&call->output, s, column.first_query, head), call->output.row);
     }
+}
+
+/* A column that sees no keys but [j, j_end), which fit one tile: the weights are divided by their sums before
+ * they meet the values, with channels on the lanes, so that O = P V is written in its place and neither it
+ * nor V is turned. */
+static void forward_in_place(const at_attention *call, const at_sequence *s, int64_t head,
+                             const forward_column *column, int64_t j, int64_t j_end, const float *key,
+                             int64_t key_row, const float *value, int64_t value_row,
+                             const forward_scratch *f) {
+    score_tile t = forward_score_tile(call, s, head, column, j, j_end, f);
+    int partly = t.rows ? forward_weights(call, column, key, key_row, &t, f) : 0;
+    finish_factors(call, s, head, column);
+    for (int r = 0; r < t.rows; r++) {
+        float *weights = f->scores + r * column->lanes;
+        for (int l = 0; l < column->lanes; l += VEC_WIDTH) {
+            vec_store(weights + l, vec_mul(vec_load(weights + l), vec_load(column->sum + l)));
+        }
+    }
+    forward_target to = {query_rows(&call->output, s, column->first_query, head), call->output.row, 1};
+    product_operands sums = {.a = f->scores,
+                             .a_row = 1,
+                             .a_step = column->lanes,
+                             .b = value,
+                             .b_step = value_row,
+                             .c = to.target,
+                             .c_row = to.query,
+                             .depth = t.rows,
+                             .start = PRODUCT_SET,
+                             .ahead = f->ahead};
+    if (!partly || unseen_values_are_finite(&t, value, value_row)) {
+        product(column->queries, call->d_v, &sums);
+        return;
+    }
+    unsigned char bad[LONG_KEY_TILE];
+    copy_finite_values(call, &t, value, value_row, f->finite_values, bad);
+    sums.b = f->finite_values;
+    sums.b_step = call->d_v;
+    product(column->queries, call->d_v, &sums);
+    add_bad_values(call, &t, value, value_row, bad, &to);
 }
 
 /* Asks for rows that will be needed soon: read, or written (in the L2 cache).
@@ -343,12 +422,6 @@ typedef struct forward_part {
     const at_sequence *sequence;
     int64_t head, i, i_end;
 } forward_part;
-
-/* Columns of a narrow window have few keys in common: each goes its own way,
- * and is narrower, as a column of c queries works on c + left + right keys. */
-static inline int window_is_narrow(const at_attention *call) {
-    return call->left + call->right < 2 * KEY_TILE;
-}
 
 static forward_part forward_part_of(const at_attention *call, int64_t task) {
     const at_sequence *s = sequence_of_task(call, task);
@@ -376,46 +449,104 @@ VEC_INLINE void prefetch_next_column(const at_attention *call, const forward_par
     prefetch_rows(key_rows(&call->value, s, j, kv), call->value.row, j_end - j, call->d_v, 0);
 }
 
+/* Keys and values from key j on. */
+typedef struct forward_keys {
+    const float *key, *value;
+    int64_t key_row, value_row;
+} forward_keys;
+
+/* Those of a tile: where they stand, or copied side by side. */
+static forward_keys forward_keys_of(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j,
+                                    int64_t j_end, int copy_keys, int copy_values, const forward_scratch *f) {
+    forward_keys at = {key_rows(&call->key, s, j, kv), key_rows(&call->value, s, j, kv), call->key.row,
+                       call->value.row};
+    if (copy_keys && at.key_row != call->d_k) {
+        pack_rows((int)(j_end - j), call->d_k, at.key, at.key_row, f->keys, call->d_k);
+        at.key = f->keys;
+        at.key_row = call->d_k;
+    }
+    if (copy_values && at.value_row != call->d_v) {
+        pack_rows((int)(j_end - j), call->d_v, at.value, at.value_row, f->values, call->d_v);
+        at.value = f->values;
+        at.value_row = call->d_v;
+    }
+    return at;
+}
+
+/* A block whose queries see the keys of one tile at most, [j, j_end). */
+static void forward_queries_in_place(const at_attention *call, const forward_part *part, int64_t j,
+                                     int64_t j_end, int copy, const forward_scratch *f) {
+    const at_sequence *s = part->sequence;
+    forward_keys at = forward_keys_of(call, s, part->head / call->group, j, max64(j, j_end), copy, 1, f);
+    begin_block(call, s, part->head, part->i, part->i_end, 1, f);
+    for (int c = 0; part->i + (int64_t)c * COLUMN_LANES < part->i_end; c++) {
+        forward_column column = column_at(call, f, part->i, part->i_end, c);
+        int64_t last = column.first_query + column.queries - 1;
+        int64_t from = max64(j, first_seen_key(call, s, column.first_query));
+        int64_t to = min64(j_end, end_of_seen_keys(call, s, last));
+        if (from >= to || mask_is_empty(call, s, part->head, column.first_query, last + 1, from, to))
+            from = to = j;
+        forward_in_place(call, s, part->head, &column, from, to, at.key + (from - j) * at.key_row, at.key_row,
+                         at.value + (from - j) * at.value_row, at.value_row, f);
+    }
+}
+
 static void forward_queries(const at_attention *call, const forward_part *part, const forward_scratch *f) {
     const at_sequence *s = part->sequence;
     const int64_t head = part->head, i = part->i, i_end = part->i_end;
-    int64_t kv = head / call->group;
-    int64_t j_end = end_of_seen_keys(call, s, i_end - 1);
-    /* a copy pays only if several columns read it */
-    int copy_keys = call->key.row != call->d_k && i_end - i > ATTENTION_UNCOPIED * COLUMN_LANES;
-    int copy_values = call->value.row != call->d_v && i_end - i > ATTENTION_UNCOPIED * COLUMN_LANES;
-    begin_block(call, s, head, i, i_end, f);
-    for (int64_t j = first_seen_key(call, s, i), tile_end; j < j_end; j = tile_end) {
+    int64_t j_begin = first_seen_key(call, s, i), j_end = end_of_seen_keys(call, s, i_end - 1);
+    int copy = i_end - i > ATTENTION_UNCOPIED * COLUMN_LANES; /* pays only if several columns read it */
+    if (j_end - j_begin <= ATTENTION_IN_PLACE && call->d_v % VEC_WIDTH == 0) {
+        forward_queries_in_place(call, part, j_begin, j_end, copy, f);
+        return;
+    }
+    begin_block(call, s, head, i, i_end, 0, f);
+    for (int64_t j = j_begin, tile_end; j < j_end; j = tile_end) {
         tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;
-        const float *key = key_rows(&call->key, s, j, kv), *value = key_rows(&call->value, s, j, kv);
-        int64_t key_row = call->key.row, value_row = call->value.row;
-        if (copy_keys) {
-            pack_rows((int)(tile_end - j), call->d_k, key, key_row, f->keys, call->d_k);
-            key = f->keys;
-            key_row = call->d_k;
-        }
-        if (copy_values) {
-            pack_rows((int)(tile_end - j), call->d_v, value, value_row, f->values, call->d_v);
-            value = f->values;
-            value_row = call->d_v;
-        }
+        forward_keys at = forward_keys_of(call, s, head / call->group, j, tile_end, copy, copy, f);
         for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
             forward_column column = column_at(call, f, i, i_end, c);
             int64_t last = column.first_query + column.queries - 1;
             int64_t from = max64(j, first_seen_key(call, s, column.first_query));
             int64_t to = min64(tile_end, end_of_seen_keys(call, s, last));
             if (from >= to || mask_is_empty(call, s, head, column.first_query, last + 1, from, to)) continue;
-            forward_tile(call, s, head, &column, from, to, key + (from - j) * key_row, key_row,
-                         value + (from - j) * value_row, value_row, f);
+            forward_tile(call, s, head, &column, from, to, at.key + (from - j) * at.key_row, at.key_row,
+                         at.value + (from - j) * at.value_row, at.value_row, f);
         }
     }
     finish_block(call, s, head, i, i_end, f);
 }
 
+static int64_t attention_split_keys(const at_attention *call, int64_t queries, int64_t keys);
+
+/* Asks, little by little, for what a task reads first, and for where its output goes. */
+static void look_ahead_to_block(const at_attention *call, int64_t task, product_ahead *ahead) {
+    const int64_t most = 64; /* keys */
+    if (task >= call->tasks) return;
+    const at_sequence *s = sequence_of_task(call, task);
+    if (attention_split_keys(call, s->queries, s->keys)) return;
+    forward_part part = forward_part_of(call, task);
+    int64_t kv = part.head / call->group, j = first_seen_key(call, s, part.i);
+    int queries = (int)(part.i_end - part.i);
+    int keys = (int)max64(min64(end_of_seen_keys(call, s, part.i_end - 1) - j, most), 0);
+    product_ahead lists[] = {
+        {query_rows(&call->query, s, part.i, part.head), call->query.row, queries, call->d_k, 0},
+        {key_rows(&call->key, s, j, kv), call->key.row, keys, call->d_k, 0},
+        {key_rows(&call->value, s, j, kv), call->value.row, keys, call->d_v, 0},
+        {query_rows(&call->output, s, part.i, part.head), call->output.row, queries, call->d_v, 0}};
+    memcpy(ahead, lists, sizeof lists);
+}
+
 static void forward_block(const at_attention *call, int64_t task, const forward_scratch *f) {
     forward_part part = forward_part_of(call, task);
     if (!window_is_narrow(call)) {
-        forward_queries(call, &part, f);
+        product_ahead ahead[PRODUCT_AHEAD_LISTS + 1] = {{.rows = 0}};
+        forward_scratch own = *f;
+        if (PRODUCT_LINES_AHEAD) {
+            look_ahead_to_block(call, task + call->threads, ahead);
+            if (ahead->rows) own.ahead = ahead;
+        }
+        forward_queries(call, &part, &own);
         return;
     }
     for (int64_t i = part.i; i < part.i_end; i += NARROW_LANES) {

@@ -24,6 +24,9 @@ static void pack_transposed(int rows, int channels, const float *source, int64_t
             if (filled == VEC_WIDTH && width == VEC_WIDTH) {
                 UNROLL for (int l = 0; l < VEC_WIDTH; l++) block[l] =
                     vec_load(source + (r + l) * source_row + c);
+            } else if (width == VEC_WIDTH) {
+                UNROLL for (int l = 0; l < VEC_WIDTH; l++) block[l] =
+                    l < filled ? vec_load(source + (r + l) * source_row + c) : vec_set(0.0f);
             } else {
                 UNROLL for (int l = 0; l < VEC_WIDTH; l++) {
                     block[l] =
@@ -60,6 +63,10 @@ static void unpack_transposed(int rows, int channels, const float *source, int s
             if (filled == VEC_WIDTH && width == VEC_WIDTH) {
                 UNROLL for (int l = 0; l < VEC_WIDTH; l++)
                     vec_store(target + (r + l) * target_row + c, block[l]);
+            } else if (width == VEC_WIDTH) {
+                UNROLL for (int l = 0; l < VEC_WIDTH; l++) {
+                    if (l < filled) vec_store(target + (r + l) * target_row + c, block[l]);
+                }
             } else {
                 for (int l = 0; l < filled; l++)
                     vec_store_part(target + (r + l) * target_row + c, block[l], width);
@@ -71,9 +78,11 @@ static void unpack_transposed(int rows, int channels, const float *source, int s
 /* Rows copied side by side, each padded with 0 to target_row numbers. */
 static void pack_rows(int rows, int channels, const float *source, int64_t source_row, float *target,
                       int target_row) {
-    for (int r = 0; r < rows; r++) {
-        memcpy(target + (int64_t)r * target_row, source + r * source_row, (size_t)channels * sizeof(float));
-        for (int c = channels; c < target_row; c++) target[(int64_t)r * target_row + c] = 0.0f;
+    const int whole = channels / VEC_WIDTH * VEC_WIDTH;
+    for (int r = 0; r < rows; r++, source += source_row, target += target_row) {
+        for (int c = 0; c < whole; c += VEC_WIDTH) vec_store(target + c, vec_load(source + c));
+        for (int c = whole; c < channels; c++) target[c] = source[c];
+        for (int c = channels; c < target_row; c++) target[c] = 0.0f;
     }
 }
 

@@ -24,6 +24,17 @@
 
 typedef enum product_start { PRODUCT_SET, PRODUCT_BIAS, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
 
+/* Rows that will be needed soon, one list after another. A product asks for a few of their cache lines in
+ * every turn of its loop: all at once they would fill the queue of misses, and the product would wait for its
+ * own operands. */
+enum { PRODUCT_AHEAD_LISTS = 8 };
+typedef struct product_ahead {
+    const float *row;
+    ptrdiff_t stride; /* to the next row */
+    int rows;         /* that are left */
+    int columns, column;
+} product_ahead; /* [PRODUCT_AHEAD_LISTS + 1], the last one without rows */
+
 typedef struct product_operands {
     const float *a;
     ptrdiff_t a_row, a_step;
@@ -34,6 +45,7 @@ typedef struct product_operands {
     int depth;
     product_start start;
     const float *per_lane; /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
+    product_ahead *ahead;  /* NULL: nothing is asked for */
 } product_operands;
 
 /* Where the rows of A are at one step: a pointer for every four rows, and once
@@ -69,6 +81,16 @@ VEC_INLINE void product_step(const int rows, const int columns, product_rows *a,
     }
 }
 
+VEC_INLINE void product_look_ahead(product_ahead *ahead) {
+    if (ahead->rows == 0) return;
+    __builtin_prefetch(ahead->row + ahead->column, 0, 2);
+    ahead->column += 16;
+    if (ahead->column < ahead->columns) return;
+    ahead->column = 0;
+    ahead->row += ahead->stride;
+    if (--ahead->rows == 0) memmove(ahead, ahead + 1, PRODUCT_AHEAD_LISTS * sizeof *ahead);
+}
+
 /* `tiles` tiles of `rows` x `columns` vectors, one below the other; rows and
  * columns are constants where this is inlined, so that the accumulators are
  * registers. */
@@ -77,6 +99,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
     float *c = p->c;
     const ptrdiff_t a_row = p->a_row, a_step = p->a_step, b_step = p->b_step, c_row = p->c_row;
     const product_start start = p->start;
+    product_ahead *const ahead = p->ahead;
     for (; tiles > 0; tiles--) {
         product_rows a = product_rows_at(rows, a_tile, a_row);
         const float *b = p->b;
@@ -106,6 +129,9 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
          * predictor to foresee the last one. */
         int k = p->depth;
         for (; k >= 4; k -= 4) {
+            if (PRODUCT_LINES_AHEAD && ahead) {
+                UNROLL for (int line = 0; line < PRODUCT_LINES_AHEAD; line++) product_look_ahead(ahead);
+            }
             UNROLL for (int step = 0; step < 4; step++) {
                 product_step(rows, columns, &a, a_step, b, sum);
                 b += b_step;

@@ -17,6 +17,12 @@
  *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
  *                              far apart their rows are; a copy pays for more
  *
+ *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values meet:
+ *                              results are written in their place, and no lane is wasted. Above, rows of
+ *                              values compete for the same cache sets
+ *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less at its edges
+ *     PRODUCT_LINES_AHEAD      cache lines of what comes next that a product asks for every four steps
+ *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
  *
