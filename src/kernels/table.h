@@ -160,7 +160,7 @@ typedef struct at_kernels {
     void (*attention_weights)(const at_attention *call, const at_sequence *sequence, int64_t head, int64_t i,
                               void *scratch);
 
-    /* Attention, backward. First attention_row_terms for every (sequence, head) with more than one key block:
+    /* Attention, backward. First attention_row_terms for every (sequence, head), but those with one key block:
      * fills row_terms and clears d_query. Then attention_backward for every
      * task: one key/value head and one block of attention_key_block keys. A
      * task adds to d_query after the one before it has (progress). */
