@@ -179,7 +179,7 @@ static void chain_softcap(const edge_row *row, int edges, const edge_scratch *s)
  * sum_edge_vectors: x += w sum_e ds f'(q + k), vector += sum_e ds f(q + k). The
  * constants kind, part and plain (no edge vectors, all seen) are also as there. */
 VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int plain, const edge_row *row,
-                                 int edges, const edge_scratch *s, int fresh, int t, int c) {
+                                 int first, int edges, const edge_scratch *s, int fresh, int t, int c) {
     const at_attention *call = row->call;
     const pair_rows *p = s->pairs;
     const int shared = part && part < VEC_WIDTH, channels = shared ? VEC_WIDTH : call->d_k;
@@ -194,15 +194,16 @@ VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int
     const vec w = load_channels(p->w + t * channels, c, channels);
     const at_rows *d_extra =
         plain || row->by_column || !row->numbers || !call->d_edge_key.data ? NULL : &call->d_edge_key;
+    const float *own = p->own ? p->own : p->others[first];
     vec sum = zero, vector = zero;
-    for (int e = 0; e < edges; e++) {
+    for (int e = first; e < first + edges; e++) {
         if (!plain && edges_may_be_unseen(row) && s->unseen[e * row->stride + head]) continue;
         vec ds = spread_heads(part, s->d_weights + e * row->stride + head, index), f, d;
         if (kind == PAIR_ADDITIVE) {
             f = vec_load(p->inner + ((int64_t)e * rows + t) * width + c);
             d = vec_sub(one, vec_mul(f, f));
         } else {
-            vec x = vec_add(load_channels(p->rows[e] + at, 0, used), load_channels(p->own + own_at, 0, used));
+            vec x = vec_add(load_channels(p->rows[e] + at, 0, used), load_channels(own + own_at, 0, used));
             if (!plain && p->extra) {
                 x = vec_add(x, load_channels(edge_at(p->extra, p->numbers[e], row->head + t), c, channels));
             }
@@ -224,27 +225,27 @@ VEC_INLINE void add_inner_vector(const pair_kind kind, const int part, const int
 }
 
 VEC_INLINE void add_inner_vectors(const pair_kind kind, const int part, const int plain, const edge_row *row,
-                                  int edges, const edge_scratch *s, int fresh) {
+                                  int first, int edges, const edge_scratch *s, int fresh) {
     const int shared = part && part < VEC_WIDTH, channels = shared ? VEC_WIDTH : row->call->d_k;
     const int rows = shared ? row->heads * part / VEC_WIDTH : row->heads;
     for (int t = 0; t < rows; t++) {
         for (int c = 0; c < channels; c += VEC_WIDTH) {
-            add_inner_vector(kind, part, plain, row, edges, s, fresh, t, c);
+            add_inner_vector(kind, part, plain, row, first, edges, s, fresh, t, c);
         }
     }
 }
 
-VEC_INLINE void add_inner_gradients(const pair_kind kind, const edge_row *row, int edges,
+VEC_INLINE void add_inner_gradients(const pair_kind kind, const edge_row *row, int first, int edges,
                                     const edge_scratch *s, int fresh) {
     const int plain = !s->pairs->extra && !edges_may_be_unseen(row);
     if (plain && s->x_part == VEC_WIDTH) {
-        add_inner_vectors(kind, VEC_WIDTH, 1, row, edges, s, fresh);
+        add_inner_vectors(kind, VEC_WIDTH, 1, row, first, edges, s, fresh);
     } else if (VEC_PART <= VEC_WIDTH / 2 && plain && s->x_part == VEC_WIDTH / 2) {
-        add_inner_vectors(kind, VEC_WIDTH / 2, 1, row, edges, s, fresh);
+        add_inner_vectors(kind, VEC_WIDTH / 2, 1, row, first, edges, s, fresh);
     } else if (VEC_PART <= VEC_WIDTH / 4 && plain && s->x_part == VEC_WIDTH / 4) {
-        add_inner_vectors(kind, VEC_WIDTH / 4, 1, row, edges, s, fresh);
+        add_inner_vectors(kind, VEC_WIDTH / 4, 1, row, first, edges, s, fresh);
     } else {
-        add_inner_vectors(kind, 0, 0, row, edges, s, fresh);
+        add_inner_vectors(kind, 0, 0, row, first, edges, s, fresh);
     }
 }
 
@@ -275,44 +276,45 @@ static void store_edge_vector_gradients(const edge_row *row, int64_t e0, int edg
     }
 }
 
-/* Everything that a tile adds to the sums of its row. */
-static void add_edge_gradients(const edge_row *row, int64_t e0, int edges, const edge_scratch *s, int fresh) {
+/* Everything that a tile, or (short rows) its edges from `first` on, adds to the sums of its row. */
+static void add_edge_gradients(const edge_row *row, int64_t e0, int first, int edges, const edge_scratch *s,
+                               int fresh) {
     const at_attention *call = row->call;
     edge_sum u;
     u.factor = NULL;
     u.fresh = fresh;
-    u.unseen = edges_may_be_unseen(row) ? s->unseen : NULL;
+    u.unseen = edges_may_be_unseen(row) ? s->unseen + first * row->stride : NULL;
     u.out_grouped = row->by_column;
     if (!row->by_column && row->numbers && (call->d_edge_key.data || call->d_edge_value.data)) {
         store_edge_vector_gradients(row, e0, edges, s);
     }
     if (call->score == ATTN_SCORE_DOT) {
-        u.rows = s->pairs->rows;
+        u.rows = s->pairs->rows + first;
         u.rows_head = row->by_column ? call->query.head : call->key.head;
         u.rows_grouped = !row->by_column;
         u.extra = !row->by_column && row->numbers && call->edge_key.data ? &call->edge_key : NULL;
-        u.weights = s->d_weights;
+        u.weights = s->d_weights + first * row->stride;
         u.channels = call->d_k;
         u.part = s->x_part;
         u.out = s->x;
         u.out_width = s->x_width;
-        sum_edges(row, e0, edges, &u);
+        sum_edges(row, e0 + first, edges, &u);
     } else if (call->score == ATTN_SCORE_ADDITIVE) {
-        add_inner_gradients(PAIR_ADDITIVE, row, edges, s, fresh);
+        add_inner_gradients(PAIR_ADDITIVE, row, first, edges, s, fresh);
     } else if (call->score == ATTN_SCORE_GATV2) {
-        add_inner_gradients(PAIR_LEAKY, row, edges, s, fresh);
+        add_inner_gradients(PAIR_LEAKY, row, first, edges, s, fresh);
     }
     if (!row->by_column) return;
-    u.rows = s->value_pairs->rows;
+    u.rows = s->value_pairs->rows + first;
     u.rows_head = call->d_output.head;
     u.rows_grouped = 0;
     u.extra = NULL;
-    u.weights = s->scores;
+    u.weights = s->scores + first * row->stride;
     u.channels = call->d_v;
     u.part = s->y_part;
     u.out = s->y;
     u.out_width = s->y_width;
-    sum_edges(row, e0, edges, &u);
+    sum_edges(row, e0 + first, edges, &u);
 }
 
 /* GAT: what the sum over the edges makes of the row's own numbers: x += u w, and
@@ -348,9 +350,6 @@ VEC_INLINE void add_own_vectors(const int part, const edge_row *row, const edge_
     }
 }
 static void add_own_gradients(const edge_row *row, const edge_scratch *s, int64_t vector_of, int fresh) {
-    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
-        vec_store(s->sum + l, fold_heads(row, 0, vec_load(s->sum + l)));
-    }
     if (s->x_part == VEC_WIDTH) {
         add_own_vectors(VEC_WIDTH, row, s, vector_of, fresh);
     } else if (VEC_PART <= VEC_WIDTH / 2 && s->x_part == VEC_WIDTH / 2) {
@@ -382,9 +381,13 @@ VEC_INLINE void backward_edge_row(const int by_column, const edge_row *given, co
         if (edge_bias) store_edge_bias_gradients(row, e0, edges, s);
         if (row->numbers && call->softcap > 0.0f && call->score != ATTN_SCORE_GAT)
             chain_softcap(row, edges, s);
-        add_edge_gradients(row, e0, edges, s, fresh && e0 == 0);
+        add_edge_gradients(row, e0, 0, edges, s, fresh && e0 == 0);
     }
-    if (call->score == ATTN_SCORE_GAT) add_own_gradients(row, s, vector_of, fresh);
+    if (call->score != ATTN_SCORE_GAT) return;
+    for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
+        vec_store(s->sum + l, fold_heads(row, 0, vec_load(s->sum + l)));
+    }
+    add_own_gradients(row, s, vector_of, fresh);
 }
 
 /* Whether what comes by column is added: to what came by row, or of the value to the key's. */
@@ -444,6 +447,65 @@ VEC_INLINE void prefetch_backward(const at_attention *call, const edge_task *t, 
     }
 }
 
+/* How many edges row i of the task has, if it may share a tile by column; else -1. Its own degree decides, so
+ * that a row's bits do not depend on the rows around it. */
+static int short_row(const at_attention *call, const edge_task *t, int64_t i) {
+    if (!t->piece || t->piece->partial >= 0 || call->group > 1 || i >= t->row_end) return -1;
+    const int64_t count = t->adjacency->offsets[i + 1] - t->adjacency->offsets[i];
+    return count <= SHORT_EDGES ? (int)count : -1;
+}
+
+/* By column, short rows from i on, as many as fit a tile: what there is to do for a tile, such as 8 sums over
+ * lanes at once, would cost a row with one edge as much. Returns the row after them. */
+static int64_t backward_short_rows(const at_attention *call, const edge_task *t, int64_t i,
+                                   const edge_scratch *s) {
+    int32_t owns[EDGE_TILE];
+    int counts[EDGE_TILE], rows = 0, edges = 0;
+    edge_row row = edge_row_of(call, t, 1, i, 0);
+    for (; rows < EDGE_TILE; rows++) {
+        counts[rows] = short_row(call, t, i + rows);
+        if (counts[rows] < 0 || edges + counts[rows] > EDGE_TILE) break;
+        for (int e = 0; e < counts[rows]; e++) owns[edges++] = (int32_t)(i + rows);
+    }
+    row.owns = owns;
+    row.count = edges;
+    if (edges) {
+        edge_scores(&row, 0, edges, s);
+        gather_terms(&row, 0, edges, s);
+        weigh_edges(&row, 0, edges, s);
+        if (call->softcap > 0.0f && call->score != ATTN_SCORE_GAT) chain_softcap(&row, edges, s);
+    }
+    for (int r = 0, first = 0; r < rows; first += counts[r++]) {
+        const int fresh = counts[r] > 0 && call->score != ATTN_SCORE_NONE;
+        row.own = i + r;
+        if (!fresh) {
+            memset(s->x, 0, (size_t)(call->kv_heads * s->x_width) * sizeof(float));
+            memset(s->y, 0, (size_t)(call->kv_heads * s->y_width) * sizeof(float));
+        }
+        if (counts[r]) add_edge_gradients(&row, 0, first, counts[r], s, fresh);
+        if (call->score == ATTN_SCORE_GAT) {
+            for (int l = 0; l < row.lanes; l += VEC_WIDTH) {
+                vec sum = vec_set(0.0f);
+                for (int e = first; e < first + counts[r]; e++) {
+                    sum = vec_add(sum, vec_load(s->d_weights + e * row.stride + l));
+                }
+                vec_store(s->sum + l, sum);
+            }
+            add_own_gradients(&row, s, 0, fresh);
+        }
+        write_edge_sums(call, t, 1, row.own, 0, call->kv_heads, s);
+    }
+    return i + rows;
+}
+
+/* Asks for the rows of the edges up to `end` and some way on, from those on that were asked for. */
+VEC_INLINE void ask_ahead(const at_attention *call, const edge_task *t, int by_column, int64_t end,
+                          int64_t *asked) {
+    const int64_t to = min64(end + EDGES_AHEAD, t->piece->edge_end);
+    if (*asked < to) prefetch_backward(call, t, by_column, *asked, to);
+    *asked = max64(*asked, to);
+}
+
 /* Rows of a task: the slots of the score vectors' gradients are, on a graph, one
  * a (piece, head); on positions one a task, or by column one a (task, head). */
 static void attention_edges_backward(const at_attention *call, int by_column, int64_t task, void *memory) {
@@ -454,14 +516,19 @@ static void attention_edges_backward(const at_attention *call, int by_column, in
     int64_t slots = t.piece ? call->heads : (by_column ? call->group : 1);
     int64_t heads = t.piece ? (by_column ? call->kv_heads : call->heads) : 1;
     int64_t asked = t.piece ? t.piece->edge : 0;
-    edge_row row;
+    edge_row row = {.own = -2}; /* before no row */
     memset(s.vector, 0, (size_t)(call->heads * call->d_k) * sizeof(float));
     for (int64_t h = 0; h < (t.piece ? call->heads : 1); h++) s.rescale[h] = call->scale;
     for (int64_t i = t.row; i < t.row_end; i++) {
         int64_t turns = t.piece || !by_column ? 1 : call->group; /* the query heads of a key/value head */
         int fresh = 1;
+        if (by_column && short_row(call, &t, i) >= 0) {
+            ask_ahead(call, &t, by_column, t.adjacency->offsets[i] + EDGE_TILE, &asked);
+            i = backward_short_rows(call, &t, i, &s) - 1;
+            continue;
+        }
         for (int64_t g = 0; g < turns; g++) {
-            if (!t.piece || i == t.row) {
+            if (!t.piece || row.own + 1 != i) {
                 row = edge_row_of(call, &t, by_column, i, by_column ? t.head * call->group + g : t.head);
             } else {
                 next_edge_row(&t, &row);
@@ -473,10 +540,7 @@ static void attention_edges_backward(const at_attention *call, int by_column, in
                 fresh = 0;
             }
             if (t.piece) {
-                int64_t to = min64(row.neighbours - t.adjacency->neighbours + row.count + EDGES_AHEAD,
-                                   t.piece->edge_end);
-                if (asked < to) prefetch_backward(call, &t, by_column, asked, to);
-                asked = max64(asked, to);
+                ask_ahead(call, &t, by_column, row.neighbours - t.adjacency->neighbours + row.count, &asked);
             }
             if (by_column) {
                 backward_edge_row(1, &row, &s, g, fresh);

@@ -21,9 +21,10 @@
 #include "kernels/impl/weighting.h"
 
 enum {
-    EDGE_TILE = 32,  /* whole vectors of edges, on every instruction set */
-    EDGE_ROWS = 16,  /* rows of a task, on positions */
-    EDGES_AHEAD = 32 /* how many edges ahead rows are asked for */
+    EDGE_TILE = 32,   /* whole vectors of edges, on every instruction set */
+    EDGE_ROWS = 16,   /* rows of a task, on positions */
+    EDGES_AHEAD = 32, /* how many edges ahead rows are asked for */
+    SHORT_EDGES = 8   /* backward by column, rows of a graph with no more edges share tiles */
 };
 
 typedef struct edge_row {
@@ -31,6 +32,7 @@ typedef struct edge_row {
     const at_sequence *sequence;
     int by_column;
     int64_t own;               /* the query, or the key */
+    const int32_t *owns;       /* NULL, or that of every edge: short rows that share a tile */
     int64_t head;              /* first of the heads */
     int heads, stride, lanes;  /* lanes: whole vectors */
     const int32_t *neighbours; /* NULL: first, first + 1, ... */
@@ -473,6 +475,12 @@ static void fill_pairs(const edge_row *row, int64_t e0, int edges, const at_rows
     p->numbers = row->numbers ? row->numbers + e0 : NULL;
     fill_rows(row, e0, edges, row->by_column ? query : key, row->by_column ? queries->row : keys->row,
               p->rows);
+    if (!row->owns) return;
+    const float *base = row->by_column ? key : query;
+    const int64_t step = row->by_column ? keys->row : queries->row;
+    p->own = NULL;
+    for (int e = 0; e < edges; e++) p->others[e] = base + row->owns[e] * step;
+    for (int e = edges; e * row->stride % VEC_WIDTH; e++) p->others[e] = p->others[edges - 1];
 }
 
 /* ---- scores ---- */
@@ -487,6 +495,12 @@ static void gat_scores(const edge_row *row, int64_t e0, int edges, const edge_sc
         row->by_column ? all_keys + row->own * keys->row : all_queries + row->own * queries->row;
     gather_heads(0, row, e0, edges, row->by_column ? all_queries : all_keys,
                  row->by_column ? queries->row : keys->row, s->inner);
+    if (row->owns) {
+        edge_row owners = *row;
+        owners.neighbours = row->owns;
+        gather_heads(0, &owners, 0, edges, row->by_column ? all_keys : all_queries,
+                     row->by_column ? keys->row : queries->row, s->levels);
+    }
     const int extra = row->numbers && call->edge_bias.data;
     if (extra) {
         gather_heads(1, row, e0, edges, call->edge_bias.data + row->head * call->edge_bias.head,
@@ -497,7 +511,7 @@ static void gat_scores(const edge_row *row, int64_t e0, int edges, const edge_sc
     for (int l = 0; l < row->lanes; l += VEC_WIDTH) {
         const vec mine = load_heads(row, s, own, l);
         for (int x = l; x < numbers; x += row->lanes) {
-            vec inner = vec_add(vec_load(s->inner + x), mine);
+            vec inner = vec_add(vec_load(s->inner + x), row->owns ? vec_load(s->levels + x) : mine);
             if (extra) inner = vec_add(inner, vec_load(s->scores + x));
             vec_store(s->inner + x, inner);
             vec score = vec_mul(leaky(inner, slope), vec_set(LOG2_E));
