@@ -11,7 +11,7 @@
 #include "heads/rows.h"
 #include "heads/work.h"
 
-enum { ROWS_PER_BATCH = 2048 };
+enum { ROWS_PER_BATCH = 256 };
 
 int32_t at_largest(const float *numbers, int64_t count) {
     int64_t best = 0;
