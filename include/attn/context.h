@@ -39,7 +39,8 @@ typedef struct attn_context_options {
     size_t size;              /* sizeof(attn_context_options), set by the init function */
     int threads;              /* 0: ATTN_THREADS from the environment, else the cores this process may use */
     const char *isa;          /* NULL: ATTN_ISA from the environment, else the best that CPU and OS have;
-                                 "scalar", "avx2", "avx512", "neon" */
+                                 "scalar", "avx2", "avx512", "avx512x2" (the same instructions, with
+                                 tiles for two 512-bit multiply-add units), "neon" */
     attn_allocator allocator; /* allocate == NULL: aligned_alloc and free */
 } attn_context_options;
 
@@ -67,7 +68,7 @@ ATTN_API const char *attn_context_error(const attn_context *context);
 /* How many threads work on a call (the caller's own among them); 0 for NULL. */
 ATTN_API int attn_context_threads(const attn_context *context);
 
-/* The instruction set in use: "scalar", "avx2", "avx512" or "neon"; "" for NULL. */
+/* The instruction set in use, by the names of attn_context_options.isa; "" for NULL. */
 ATTN_API const char *attn_context_isa(const attn_context *context);
 
 /* Bytes of working memory that the context holds now, and grows it to at
