@@ -23,6 +23,13 @@
 
 ATTN_BEGIN_DECLS
 
+/* Numbers. All operators compute in f32, rounded to the nearest, and take
+ * subnormal numbers (below 2^-126) for 0, as operands and as results, on x86-64
+ * and AArch64: CPUs may need a hundred times as long for them. What is only
+ * copied keeps them. The mode is set on each thread while it computes and put
+ * back: a result does not depend on what the caller has set for them, and the
+ * caller's mode is never left changed. */
+
 typedef struct attn_context attn_context;
 
 /* Where all memory of a context comes from. allocate returns memory for at
