@@ -18,6 +18,7 @@ sanitize = $(BUILD_ROOT)/sanitize
 thread = $(BUILD_ROOT)/thread
 clang = $(BUILD_ROOT)/clang
 neon = $(BUILD_ROOT)/neon
+emulated = $(BUILD_ROOT)/emulated
 fuzz = $(BUILD_ROOT)/fuzz
 coverage = $(BUILD_ROOT)/coverage
 arm_packages = $(BUILD_ROOT)/arm-packages
@@ -64,7 +65,7 @@ test: dependencies-test
 	$(call run_tests,$(release),-LE full)
 	$(call run_tests,$(sanitize),-LE full)
 
-test-full: ## everything: large grids, ThreadSanitizer, clang, NEON under QEMU
+test-full: ## everything: large grids, ThreadSanitizer, clang, NEON under QEMU, AVX-512 on AVX2
 test-full: dependencies-full
 	@tools/dependencies arm-packages $(arm_packages)
 	@$(call configure,$(fuzz),$(with_fuzzing))
@@ -74,11 +75,13 @@ test-full: dependencies-full
 	@$(call configure,$(clang),$(with_tests)=Release -DCMAKE_C_COMPILER=clang)
 	@$(call configure,$(neon),$(with_tests)=Release -DATTN_CROSS_ROOT=$(abspath $(arm_packages)) \
 	    -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/aarch64-linux-gnu.cmake)
+	@$(call configure,$(emulated),$(with_tests)=Release -DATTN_EMULATE_AVX512=ON -DATTN_MPI=OFF)
 	@$(call compile,$(release))
 	@$(call compile,$(sanitize))
 	@$(call compile,$(thread))
 	@$(call compile,$(clang))
 	@$(call compile,$(neon))
+	@$(call compile,$(emulated))
 	@$(call compile,$(fuzz)) --target fuzz
 	$(call run_tests,$(fuzz))
 	$(call run_tests,$(release))
@@ -86,6 +89,7 @@ test-full: dependencies-full
 	$(fixed_layout) $(call run_tests,$(thread),-LE full)
 	$(call run_tests,$(clang),-LE full)
 	$(call run_tests,$(neon),-LE full)
+	$(call run_tests,$(emulated))
 
 test-peers: ## compare with PyTorch in double precision (installs it under build/)
 test-peers: dependencies-peers all
@@ -124,7 +128,8 @@ format: dependencies-format
 	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove the build folders of this Makefile
-	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(fuzz) $(coverage) $(arm_packages)
+	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(emulated) $(fuzz) $(coverage) \
+	    $(arm_packages)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

@@ -179,7 +179,8 @@ int command_bench(int count, char **arguments) {
         argument_switch("full", &run.full, "every n to 8192, d 32 to 256, head layouts (half an hour)"),
         argument_integer("threads", &threads, "N", NULL, 1, 1024,
                          "this number of threads only (default: 1, and all)"),
-        argument_text("isa", &run.isa, "NAME", "scalar, avx2, avx512 or neon (default: the best there is)"),
+        argument_text("isa", &run.isa, "NAME",
+                      "scalar, avx2, avx512, avx512x2 or neon (default: the best there is)"),
         argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
         argument_choice("only", &only, "PART", "all", series,
                         "grid, window, one-head, ragged, decode, short or memory; of\n"

@@ -478,6 +478,7 @@ static void the_machine_has_what_it_should(void **state) {
     assert_false(at_isa_available(AT_ISA_COUNT));
     assert_false(at_isa_available(AT_ISA_NEON) && at_isa_available(AT_ISA_AVX2));
     if (at_isa_available(AT_ISA_AVX512)) assert_true(at_isa_available(AT_ISA_AVX2));
+    assert_int_equal(at_isa_available(AT_ISA_AVX512), at_isa_available(AT_ISA_AVX512X2));
 #if defined(__aarch64__)
     assert_int_equal(at_isa_best(), AT_ISA_NEON);
 #elif defined(__x86_64__)
@@ -486,6 +487,47 @@ static void the_machine_has_what_it_should(void **state) {
                      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
 #endif
     assert_true(at_cpu_count() >= 1);
+}
+
+/* EAX of CPUID leaf 1. */
+static unsigned cpu_version(unsigned family, unsigned model, unsigned stepping) {
+    unsigned low_family = family < 0xf ? family : 0xf;
+    return stepping | (model & 0xf) << 4 | low_family << 8 | model >> 4 << 16 | (family - low_family) << 20;
+}
+
+static void the_table_of_avx512_follows_the_cpu(void **state) {
+    (void)state;
+    static const struct {
+        const char *vendor, *brand;
+        unsigned family, model;
+        bool wants;
+    } cpus[] = {
+        {"GenuineIntel", "Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz", 6, 0x55, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", 6, 0x55, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) Gold 5122 CPU @ 3.60GHz", 6, 0x55, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) Gold 5222 CPU @ 3.80GHz", 6, 0x55, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) Gold 5218 CPU @ 2.30GHz", 6, 0x55, false},
+        {"GenuineIntel", "Intel(R) Xeon(R) Silver 4210 CPU @ 2.20GHz", 6, 0x55, false},
+        {"GenuineIntel", "Intel(R) Xeon(R) Bronze 3204 CPU @ 1.90GHz", 6, 0x55, false},
+        {"GenuineIntel", "Intel(R) Xeon(R) CPU @ 2.00GHz", 6, 0x55, true}, /* a name that a host hides */
+        {"GenuineIntel", "Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz", 6, 0x6a, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) Platinum 8488C", 6, 0x8f, true},
+        {"GenuineIntel", "INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.60GHz", 6, 0xcf, true},
+        {"GenuineIntel", "Intel(R) Xeon(R) 6975P-C", 6, 0xad, true},
+        {"GenuineIntel", "Intel(R) Core(TM) i7-1065G7 CPU @ 1.30GHz", 6, 0x7e, false},
+        {"GenuineIntel", "11th Gen Intel(R) Core(TM) i7-1185G7 @ 3.00GHz", 6, 0x8c, false},
+        {"GenuineIntel", "11th Gen Intel(R) Core(TM) i9-11900K @ 3.50GHz", 6, 0xa7, false},
+        {"GenuineIntel", "a later family", 19, 0x01, false},
+        {"AuthenticAMD", "AMD EPYC 9354 32-Core Processor", 25, 0x11, false},
+        {"AuthenticAMD", "AMD EPYC 9755 128-Core Processor", 26, 0x02, false},
+        {"AuthenticAMD", "", 6, 0x6a, false},
+        {"", "", 0, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
+        unsigned version = cpu_version(cpus[i].family, cpus[i].model, 4);
+        if (at_cpu_wants_avx512x2(cpus[i].vendor, version, cpus[i].brand) != cpus[i].wants)
+            fail_msg("the other table for %s, model %#x", cpus[i].brand, cpus[i].model);
+    }
 }
 
 static void create_survives_every_refused_allocation(void **state) {
@@ -791,6 +833,7 @@ int main(void) {
         TEST(threads_come_from_the_environment),
         TEST(the_instruction_set_can_be_chosen),
         TEST(the_machine_has_what_it_should),
+        TEST(the_table_of_avx512_follows_the_cpu),
         TEST(create_survives_every_refused_allocation),
         TEST(create_survives_every_refused_thread),
         TEST(working_memory_grows_and_stays),

@@ -23,6 +23,13 @@
 
 ATTN_BEGIN_DECLS
 
+/* Numbers. All operators compute in f32, rounded to the nearest, and take
+ * subnormal numbers (below 2^-126) for 0, as operands and as results, on x86-64
+ * and AArch64: CPUs may need a hundred times as long for them. What is only
+ * copied keeps them. The mode is set on each thread while it computes and put
+ * back: a result does not depend on what the caller has set for them, and the
+ * caller's mode is never left changed. */
+
 typedef struct attn_context attn_context;
 
 /* Where all memory of a context comes from. allocate returns memory for at
@@ -39,7 +46,8 @@ typedef struct attn_context_options {
     size_t size;              /* sizeof(attn_context_options), set by the init function */
     int threads;              /* 0: ATTN_THREADS from the environment, else the cores this process may use */
     const char *isa;          /* NULL: ATTN_ISA from the environment, else the best that CPU and OS have;
-                                 "scalar", "avx2", "avx512", "neon" */
+                                 "scalar", "avx2", "avx512", "avx512x2" (the same instructions, with
+                                 tiles for two 512-bit multiply-add units), "neon" */
     attn_allocator allocator; /* allocate == NULL: aligned_alloc and free */
 } attn_context_options;
 
@@ -67,7 +75,7 @@ ATTN_API const char *attn_context_error(const attn_context *context);
 /* How many threads work on a call (the caller's own among them); 0 for NULL. */
 ATTN_API int attn_context_threads(const attn_context *context);
 
-/* The instruction set in use: "scalar", "avx2", "avx512" or "neon"; "" for NULL. */
+/* The instruction set in use, by the names of attn_context_options.isa; "" for NULL. */
 ATTN_API const char *attn_context_isa(const attn_context *context);
 
 /* Bytes of working memory that the context holds now, and grows it to at

@@ -133,7 +133,7 @@ static attn_status choose_threads(const attn_context_options *options, int *thre
     return ATTN_OK;
 }
 
-/* "scalar, avx2, avx512": those that can be asked for here. */
+/* "scalar, avx2, avx512, avx512x2": those that can be asked for here. */
 static const char *available_names(char *text, size_t bytes) {
     size_t length = 0;
     text[0] = '\0';

@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -29,9 +30,38 @@ const char *at_isa_name(at_isa isa) {
     case AT_ISA_NEON: return "neon";
     case AT_ISA_AVX2: return "avx2";
     case AT_ISA_AVX512: return "avx512";
+    case AT_ISA_AVX512X2: return "avx512x2";
     case AT_ISA_COUNT: break;
     }
     return "unknown";
+}
+
+/* The name of a Xeon of the first two generations tells those with one unit from those with two. */
+static bool is_small_xeon(const char *brand) {
+    if (strstr(brand, "Bronze") || strstr(brand, "Silver")) return true;
+    const char *gold = strstr(brand, "Gold 5");
+    return gold && strncmp(gold, "Gold 5122", 9) != 0 && strncmp(gold, "Gold 5222", 9) != 0;
+}
+
+/* The second table pays where two 512-bit multiply-adds go in a cycle, but little more than one 512-bit load:
+ * Intel's cores for servers. CPUID does not tell the number of units. A list by model is certain and always
+ * gives the same table, and so the same bits, on one machine; a measurement would be neither.
+ *
+ * Not in the list: Intel's cores for clients (Ice, Tiger, Rocket Lake), which have one unit; Zen 4, which has
+ * halves of two; Zen 5, which has two but also loads two vectors a cycle; and what was not known when this
+ * was written. ATTN_ISA asks for either table anywhere. */
+bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand) {
+    unsigned family = version >> 8 & 0xf, model = (version >> 4 & 0xf) | (version >> 12 & 0xf0);
+    if (strcmp(vendor, "GenuineIntel") != 0 || family != 6) return false;
+    switch (model) {
+    case 0x55: return !is_small_xeon(brand); /* Skylake, Cascade Lake, Cooper Lake */
+    case 0x6a:                               /* Ice Lake */
+    case 0x8f:                               /* Sapphire Rapids */
+    case 0xcf:                               /* Emerald Rapids */
+    case 0xad:                               /* Granite Rapids */
+    case 0xae: return true;                  /* the same, D */
+    default: return false;
+    }
 }
 
 #if defined(__x86_64__)
@@ -60,13 +90,30 @@ static at_isa machine_isa(void) {
     return AT_ISA_AVX2;
 }
 
+static bool this_cpu_wants_avx512x2(void) {
+    unsigned version, words[4], most;
+    char vendor[13] = "", brand[49] = "";
+    if (!__get_cpuid(0, &words[3], &words[0], &words[2], &words[1])) return false;
+    memcpy(vendor, words, 12); /* EBX, EDX, ECX */
+    if (!__get_cpuid(1, &version, &words[1], &words[2], &words[3])) return false;
+    const unsigned name = 0x80000002u; /* three leaves of 16 letters */
+    most = __get_cpuid_max(0x80000000u, NULL);
+    for (unsigned leaf = 0; leaf < 3 && name + leaf <= most; leaf++) {
+        __get_cpuid(name + leaf, &words[0], &words[1], &words[2], &words[3]);
+        memcpy(brand + 16 * leaf, words, 16);
+    }
+    return at_cpu_wants_avx512x2(vendor, version, brand);
+}
+
 #elif defined(__aarch64__)
 
 static at_isa machine_isa(void) { return AT_ISA_NEON; } /* part of every AArch64 */
+static bool this_cpu_wants_avx512x2(void) { return false; }
 
 #else
 
 static at_isa machine_isa(void) { return AT_ISA_SCALAR; }
+static bool this_cpu_wants_avx512x2(void) { return false; }
 
 #endif
 
@@ -80,16 +127,21 @@ static bool in_this_build(at_isa isa) {
     case AT_ISA_AVX2: return true;
 #endif
 #if defined(AT_HAVE_AVX512)
-    case AT_ISA_AVX512: return true;
+    case AT_ISA_AVX512:
+    case AT_ISA_AVX512X2: return true;
 #endif
     default: return false;
     }
 }
 
-/* The machine's sets are nested (AVX-512 has AVX2), except that NEON and AVX
- * are of different machines: their order in at_isa is the order of speed. */
+/* The instructions that a table needs: the machine's sets are nested (AVX-512
+ * has AVX2), except that NEON and AVX are of different machines. */
 static bool on_this_machine(at_isa isa) {
     at_isa best = machine_isa();
+#if defined(AT_EMULATE_AVX512) /* in tests: its instructions are made of AVX2's */
+    if (isa == AT_ISA_AVX512 || isa == AT_ISA_AVX512X2) isa = AT_ISA_AVX2;
+#endif
+    if (isa == AT_ISA_AVX512X2) isa = AT_ISA_AVX512;
     if (isa == AT_ISA_NEON) return best == AT_ISA_NEON;
     if (isa == AT_ISA_AVX2 || isa == AT_ISA_AVX512) return best != AT_ISA_NEON && isa <= best;
     return isa == AT_ISA_SCALAR;
@@ -98,7 +150,9 @@ static bool on_this_machine(at_isa isa) {
 bool at_isa_available(at_isa isa) { return in_this_build(isa) && on_this_machine(isa); }
 
 at_isa at_isa_best(void) {
-    for (int isa = AT_ISA_COUNT - 1; isa > AT_ISA_SCALAR; isa--)
+    at_isa best = machine_isa();
+    if (best == AT_ISA_AVX512 && this_cpu_wants_avx512x2()) best = AT_ISA_AVX512X2;
+    for (int isa = best; isa > AT_ISA_SCALAR; isa--)
         if (at_isa_available((at_isa)isa)) return (at_isa)isa;
     return AT_ISA_SCALAR;
 }
@@ -108,7 +162,7 @@ bool at_cpu_has_crc32c(void) {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSE4_2);
 #elif defined(__aarch64__) && defined(__linux__)
-    const unsigned long crc32 = 1ul << 7;               /* HWCAP_CRC32 */
+    const unsigned long crc32 = 1ul << 7; /* HWCAP_CRC32 */
     return (getauxval(AT_HWCAP) & crc32) != 0;
 #else
     return false;

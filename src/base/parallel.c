@@ -38,6 +38,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/arithmetic.h"
 #include "base/cpu.h"
 
 #define CACHE_LINE 64
@@ -79,6 +80,7 @@ struct at_pool {
     alignas(CACHE_LINE) at_task_function function; /* the loop; written while the gate is closed */
     void *argument;
     int64_t tasks;
+    bool computes; /* in the kernels' mode of arithmetic */
 
     attn_allocator allocator;
     int threads;
@@ -127,9 +129,12 @@ static void take_tasks(at_pool *pool, int index) {
     const at_task_function function = pool->function;
     void *const argument = pool->argument;
     const int64_t tasks = pool->tasks;
+    const bool computes = pool->computes;
+    const uint64_t mode = computes ? at_arithmetic_begin() : 0;
     int64_t task;
     while ((task = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < tasks)
         function(argument, task, index);
+    if (computes) at_arithmetic_end(mode);
 }
 
 /* Enters the loop if the gate is (still) open, works, and leaves; whether it
@@ -249,17 +254,21 @@ static void wait_until_empty(at_pool *pool) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
-void at_parallel(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument) {
+static void run_loop(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument,
+                     bool computes) {
     if (threads > pool->threads) threads = pool->threads;
     if (threads > tasks) threads = (int)tasks;
     if (threads <= 1) {
+        const uint64_t mode = computes ? at_arithmetic_begin() : 0;
         for (int64_t task = 0; task < tasks; task++) function(argument, task, 0);
+        if (computes) at_arithmetic_end(mode);
         return;
     }
     leave_core_to_caller(pool, threads - 1);
     pool->function = function;
     pool->argument = argument;
     pool->tasks = tasks;
+    pool->computes = computes;
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
     uint64_t generation = (atomic_load_explicit(&pool->gate, memory_order_relaxed) >> GENERATION_SHIFT) + 1;
     atomic_store(&pool->gate, generation << GENERATION_SHIFT | (uint64_t)threads << LIMIT_SHIFT);
@@ -267,6 +276,14 @@ void at_parallel(at_pool *pool, int threads, int64_t tasks, at_task_function fun
     take_tasks(pool, 0);
     atomic_fetch_and_explicit(&pool->gate, ~LIMIT_MASK, memory_order_acquire);
     wait_until_empty(pool);
+}
+
+void at_parallel(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument) {
+    run_loop(pool, threads, tasks, function, argument, false);
+}
+
+void at_compute(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument) {
+    run_loop(pool, threads, tasks, function, argument, true);
 }
 
 void at_progress_wait(at_progress *progress, int64_t at_least) {

@@ -27,6 +27,10 @@ typedef void (*at_task_function)(void *argument, int64_t task, int worker);
  * one thread everything runs in the caller, and no other thread is woken. */
 void at_parallel(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument);
 
+/* The same for tasks that call kernels: they run in the kernels' mode of arithmetic (base/arithmetic.h), on
+ * every thread. */
+void at_compute(at_pool *pool, int threads, int64_t tasks, at_task_function function, void *argument);
+
 /* A counter that one task raises and others wait for. Release on raise,
  * acquire on wait. Waiting spins briefly, then yields the core. */
 typedef _Atomic int64_t at_progress;

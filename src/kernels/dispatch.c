@@ -5,6 +5,7 @@ const at_kernels *at_kernels_for(at_isa isa) {
     switch (isa) {
 #ifdef AT_HAVE_AVX512
     case AT_ISA_AVX512: return &at_kernels_avx512;
+    case AT_ISA_AVX512X2: return &at_kernels_avx512x2;
 #endif
 #ifdef AT_HAVE_AVX2
     case AT_ISA_AVX2: return &at_kernels_avx2;
@@ -19,7 +20,8 @@ const at_kernels *at_kernels_for(at_isa isa) {
 const at_row_kernels *at_row_kernels_for(at_isa isa) {
     switch (isa) {
 #ifdef AT_HAVE_AVX512
-    case AT_ISA_AVX512: return &at_row_kernels_avx512;
+    case AT_ISA_AVX512:
+    case AT_ISA_AVX512X2: return &at_row_kernels_avx512;
 #endif
 #ifdef AT_HAVE_AVX2
     case AT_ISA_AVX2: return &at_row_kernels_avx2;

@@ -230,9 +230,9 @@ attn_status at_attention_forward(attn_context *context, const attn_pattern *patt
     fill_forward(&run);
     const at_attention *kernel = &run.checked.kernel;
     int64_t pairs_of_heads = kernel->sequence_count * kernel->heads;
-    at_parallel(context->pool, run.threads, run.tasks, forward_task, &run);
-    if (run.partials > 0) at_parallel(context->pool, run.threads, pairs_of_heads, merge_task, &run);
-    if (kernel->weights) at_parallel(context->pool, run.threads, pairs_of_heads, weights_task, &run);
+    at_compute(context->pool, run.threads, run.tasks, forward_task, &run);
+    if (run.partials > 0) at_compute(context->pool, run.threads, pairs_of_heads, merge_task, &run);
+    if (kernel->weights) at_compute(context->pool, run.threads, pairs_of_heads, weights_task, &run);
     at_stage_out(&run.staging, run.memory);
     return ATTN_OK;
 }
@@ -520,8 +520,8 @@ attn_status attn_attention_backward(attn_context *context, const attn_pattern *p
     if (gradients->bias.data) at_clear_tensor(&gradients->bias);
     if (gradients->distance_bias.data) at_clear_tensor(&gradients->distance_bias);
     const at_attention *kernel = &run.checked.kernel;
-    at_parallel(context->pool, run.threads, kernel->sequence_count * kernel->heads, row_terms_task, &run);
-    at_parallel(context->pool, run.threads, run.tasks, backward_task, &run);
+    at_compute(context->pool, run.threads, kernel->sequence_count * kernel->heads, row_terms_task, &run);
+    at_compute(context->pool, run.threads, run.tasks, backward_task, &run);
     at_stage_out(&run.staging, run.memory);
     return ATTN_OK;
 }

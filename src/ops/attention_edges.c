@@ -120,8 +120,8 @@ static attn_status begin(attn_context *context, edges_run *run) {
     for (int of_keys = 0; of_keys < 2; of_keys++) {
         terms_run terms = {run, of_keys};
         number_tasks(run, of_keys ? KEY_TERMS : QUERY_TERMS);
-        at_parallel(context->pool, run->threads, count_tasks(run, of_keys ? KEY_TERMS : QUERY_TERMS),
-                    terms_task, &terms);
+        at_compute(context->pool, run->threads, count_tasks(run, of_keys ? KEY_TERMS : QUERY_TERMS),
+                   terms_task, &terms);
     }
     return ATTN_OK;
 }
@@ -155,7 +155,7 @@ static void merge_task(void *argument, int64_t hub, int worker) {
 static void merge_hubs(attn_context *context, edges_run *run) {
     const at_adjacency *adjacency =
         run->by_column ? run->checked.kernel.by_column : run->checked.kernel.by_row;
-    if (adjacency) at_parallel(context->pool, run->threads, adjacency->hub_count, merge_task, run);
+    if (adjacency) at_compute(context->pool, run->threads, adjacency->hub_count, merge_task, run);
 }
 
 attn_status at_attention_edges_forward(attn_context *context, const at_attention_call *checked,
@@ -181,9 +181,9 @@ attn_status at_attention_edges_forward(attn_context *context, const at_attention
     if (run.own_log_sum_exp)
         kernel->log_sum_exp = rows_of_numbers(&run, run.log_sum_exp_at, run.checked.query_rows, 1);
     number_tasks(&run, BY_ROW);
-    at_parallel(context->pool, run.threads, run.tasks, forward_task, &run);
+    at_compute(context->pool, run.threads, run.tasks, forward_task, &run);
     merge_hubs(context, &run);
-    if (kernel->weights) at_parallel(context->pool, run.threads, run.tasks, weights_task, &run);
+    if (kernel->weights) at_compute(context->pool, run.threads, run.tasks, weights_task, &run);
     at_stage_out(&run.staging, run.memory);
     return ATTN_OK;
 }
@@ -219,14 +219,14 @@ static void run_passes(attn_context *context, edges_run *run, const attn_attenti
                  kernel->d_distance;
     run->backward = 1;
     number_tasks(run, BY_ROW);
-    at_parallel(context->pool, run->threads, run->tasks, row_terms_task, run);
-    at_parallel(context->pool, shared ? 1 : run->threads, run->tasks, backward_task, run);
+    at_compute(context->pool, run->threads, run->tasks, row_terms_task, run);
+    at_compute(context->pool, shared ? 1 : run->threads, run->tasks, backward_task, run);
     merge_hubs(context, run);
     if (kernel->vector_partials) sum_vectors(run, 0, kernel->vector_partials, gradients->score_vector.data);
     run->by_column = 1;
     if (!kernel->d_key.data && !kernel->d_value.data && !kernel->key_vector_partials) return;
     number_tasks(run, BY_COLUMN);
-    at_parallel(context->pool, run->threads, run->column_tasks, backward_task, run);
+    at_compute(context->pool, run->threads, run->column_tasks, backward_task, run);
     merge_hubs(context, run);
     if (kernel->key_vector_partials)
         sum_vectors(run, 1, kernel->key_vector_partials, gradients->key_score_vector.data);

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "ops/cpu.h"
 #include "ops/rowwise.h"
 
@@ -189,9 +190,11 @@ attn_status at_cpu_crf_backward(attn_context *context, const at_crf_call *call) 
     run_tasks(context, &run, 1.0, gradient_task);
     float *sum = run.partial + run.tasks * run.partial_count;
     memset(sum, 0, (size_t)run.partial_count * sizeof(float));
+    const uint64_t mode = at_arithmetic_begin();
     for (int64_t task = 0; task < run.tasks; task++) {
         run.row_kernels->add_to(run.partial_count, run.partial + task * run.partial_count, sum);
     }
+    at_arithmetic_end(mode);
     give_gradient(&run, classes, sum, call->d_transitions);
     give_gradient(&run, 1, sum + classes * classes, call->d_start);
     give_gradient(&run, 1, sum + classes * classes + classes, call->d_end);

@@ -37,7 +37,7 @@ attn_status attn_machine_fma_peak(attn_context *context, double seconds, double 
         /* several pieces a thread, so that a late start costs little */
         int64_t tasks = 4 * (int64_t)context->threads;
         double start = now();
-        at_parallel(context->pool, context->threads, tasks, peak_task, &run);
+        at_compute(context->pool, context->threads, tasks, peak_task, &run);
         double rate = (double)tasks * (double)run.operations / (now() - start) * 1e-9;
         if (rate > best) best = rate;
     } while (now() < end);
@@ -70,7 +70,7 @@ attn_status attn_machine_copy_bandwidth(attn_context *context, double seconds, d
     double best = 0.0, end = now() + seconds;
     do {
         double start = now();
-        at_parallel(context->pool, context->threads, COPY_BYTES / COPY_PIECE, copy_task, &run);
+        at_compute(context->pool, context->threads, COPY_BYTES / COPY_PIECE, copy_task, &run);
         double rate = 2.0 * COPY_BYTES / (now() - start) * 1e-9;
         if (rate > best) best = rate;
     } while (now() < end);

@@ -93,8 +93,8 @@ attn_status attn_weight_pack(attn_context *context, const attn_tensor *weight, i
     run.columns = transposed ? in : out;
     run.row = transposed ? weight->stride[0] : weight->stride[1];
     run.step = transposed ? weight->stride[1] : weight->stride[0];
-    at_parallel(context->pool, at_threads_for(context, 8.0 * (double)out * (double)in),
-                panels_of(kernels, run.columns), pack_task, &run);
+    at_compute(context->pool, at_threads_for(context, 8.0 * (double)out * (double)in),
+               panels_of(kernels, run.columns), pack_task, &run);
     attn_packed_weight result = {memory, in, out, transposed != 0, at_isa_name(context->isa)};
     *packed = result;
     return ATTN_OK;
@@ -199,7 +199,7 @@ static void job_task(void *argument, int64_t task, int worker) {
 
 static void run_job(const attn_context *context, product_job *job) {
     int64_t tasks = job->pack_tasks[0] + job->pack_tasks[1] + job->gemm_tasks + job->strip_tasks;
-    at_parallel(context->pool, at_threads_for(context, job->work), tasks, job_task, job);
+    at_compute(context->pool, at_threads_for(context, job->work), tasks, job_task, job);
 }
 
 /* A product, whose right side is packed into `panels` on the way if that is not NULL. */
@@ -573,8 +573,8 @@ attn_status at_matmul_backward(attn_context *context, const attn_tensor *d_outpu
                          g_row,
                          pre_activation->stride[0],
                          (float *)(memory + m.g_at)};
-        at_parallel(context->pool, at_threads_for(context, 20.0 * (double)b.rows * (double)b.out), b.rows,
-                    slope_task, &run);
+        at_compute(context->pool, at_threads_for(context, 20.0 * (double)b.rows * (double)b.out), b.rows,
+                   slope_task, &run);
         g = run.g;
         g_row = b.out;
     }
@@ -582,8 +582,8 @@ attn_status at_matmul_backward(attn_context *context, const attn_tensor *d_outpu
     run_backward(context, &b, &m, memory, g, g_row);
     if (d_bias && !b.d_weight.sums) {
         sum_run run = {kernels, b.rows, b.out, g_row, g, d_bias->data};
-        at_parallel(context->pool, at_threads_for(context, (double)b.rows * (double)b.out),
-                    (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);
+        at_compute(context->pool, at_threads_for(context, (double)b.rows * (double)b.out),
+                   (b.out + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_task, &run);
     }
     return ATTN_OK;
 }
@@ -658,6 +658,6 @@ attn_status attn_softmax_forward(attn_context *context, const attn_tensor *input
                        input->data,
                        output->data};
     double work = 20.0 * (double)input->shape[0] * (double)input->shape[1];
-    at_parallel(context->pool, at_threads_for(context, work), input->shape[0], softmax_task, &run);
+    at_compute(context->pool, at_threads_for(context, work), input->shape[0], softmax_task, &run);
     return ATTN_OK;
 }

@@ -7,7 +7,7 @@
 
 void at_run_tasks(const attn_context *context, double operations, int64_t tasks, at_task_function function,
                   void *argument) {
-    at_parallel(context->pool, at_threads_for(context, operations), tasks, function, argument);
+    at_compute(context->pool, at_threads_for(context, operations), tasks, function, argument);
 }
 
 typedef struct rows_run {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/arithmetic.h"
 #include "base/memory.h"
 #include "kernels/rows.h"
 
@@ -69,8 +70,10 @@ int64_t at_spectrum_room(const attn_context *context, const at_spectrum *spectru
 void at_spectrum_frames(const attn_context *context, const at_spectrum *spectrum, const float *samples,
                         int64_t shift, int64_t frames, float *work, float *rows, int64_t stride) {
     const at_row_kernels *kernels = at_row_kernels_for(context->isa);
+    const uint64_t mode = at_arithmetic_begin(); /* it is called in tasks that read, too */
     for (int64_t f = 0; f < frames; f += kernels->lanes) {
         int count = frames - f < kernels->lanes ? (int)(frames - f) : kernels->lanes;
         kernels->spectrum(spectrum, samples + f * shift, shift, count, work, rows + f * stride, stride);
     }
+    at_arithmetic_end(mode);
 }

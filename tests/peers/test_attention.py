@@ -34,7 +34,7 @@ PATTERNS = {
 def contexts():
     """One context for every instruction set of this machine and one or two threads."""
     found = []
-    for isa in ("scalar", "neon", "avx2", "avx512"):
+    for isa in ("scalar", "neon", "avx2", "avx512", "avx512x2"):
         try:
             found += [attn.Context(threads=threads, isa=isa) for threads in (1, 2)]
         except attn.Error as error:

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "support/check.h"
 #include "support/protected_backend.h"
 
 #define MAX_THREADS 8
 
-const char *const test_isa_names[TEST_ISAS] = {"scalar", "avx2", "avx512", "neon"};
+const char *const test_isa_names[TEST_ISAS] = {"scalar", "avx2", "avx512", "avx512x2", "neon"};
 
 static attn_context *contexts[TEST_ISAS][MAX_THREADS + 1];
 
@@ -31,10 +32,11 @@ attn_context *test_context(int isa, int threads) {
 }
 
 attn_context *test_best_context(int threads) {
-    attn_context *best = NULL;
+    const char *name = getenv("ATTN_ISA");
+    if (!name || !*name) name = at_isa_name(at_isa_best());
     for (int isa = 0; isa < TEST_ISAS; isa++)
-        if (test_context(isa, threads)) best = test_context(isa, threads);
-    return best;
+        if (strcmp(test_isa_names[isa], name) == 0) return test_context(isa, threads);
+    return NULL;
 }
 
 int test_contexts_setup(void **state) {

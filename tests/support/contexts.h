@@ -4,7 +4,7 @@
 
 #include <attn/context.h>
 
-#define TEST_ISAS 4
+#define TEST_ISAS 5
 extern const char *const test_isa_names[TEST_ISAS]; /* scalar first */
 
 /* The context of an instruction set and a number of threads (1 .. 8); made on
@@ -13,7 +13,7 @@ extern const char *const test_isa_names[TEST_ISAS]; /* scalar first */
  * tensors are out of the host's reach (support/protected_backend.h). */
 attn_context *test_context(int isa, int threads);
 
-/* That of the best instruction set, with its name. */
+/* That of ATTN_ISA in the environment, else of the best instruction set. */
 attn_context *test_best_context(int threads);
 
 /* A group's setup and teardown. Setup fails unless scalar and, on x86-64 and

@@ -8,12 +8,12 @@
 #include "kernels/impl/score.h"
 
 enum {
-    COLUMN_LANES = ATTENTION_COLUMNS * VEC_WIDTH,         /* queries that are worked on at once, forward */
-    NARROW_LANES = COLUMN_LANES < 16 ? COLUMN_LANES : 16, /* the same under a narrow window */
-    KEY_TILE = 128,        /* keys of a tile, forward and backward: flat around this */
-    LONG_KEY_TILE = 176,   /* the most of a last tile, forward: a short rest is not worth one of its own */
-    BLOCK_NUMBERS = 16384, /* queries x channels of a forward task: its accumulators fit the L2 cache */
-    QUERY_TILE = 64        /* queries of a tile, backward */
+    COLUMN_LANES = ATTENTION_COLUMNS * VEC_WIDTH, /* queries that are worked on at once, forward */
+    NARROW_LANES = COLUMN_LANES < ATTENTION_NARROW ? COLUMN_LANES : ATTENTION_NARROW, /* in a narrow window */
+    KEY_TILE = 128,      /* keys of a tile, forward and backward: flat around this */
+    LONG_KEY_TILE = 176, /* the most of a last tile, forward: a short rest is not worth one of its own */
+    BLOCK_NUMBERS = ATTENTION_BLOCK,
+    QUERY_TILE = 64 /* queries of a tile, backward */
 };
 
 /* Columns of a narrow window have few keys in common: each goes its own way,

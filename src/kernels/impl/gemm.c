@@ -12,7 +12,7 @@
 #include "kernels/impl/activation.h"
 #include "kernels/table.h"
 
-enum { PANEL = VEC_COLUMNS * VEC_WIDTH, GEMM_DEPTH = AT_GEMM_DEPTH };
+enum { PANEL = VEC_COLUMNS * VEC_WIDTH };
 
 static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,
                       int64_t first, float *panel) {
@@ -44,7 +44,14 @@ static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_
 }
 
 static size_t gemm_scratch(const at_gemm *call) {
-    return ((call->packed ? 0 : (size_t)GEMM_DEPTH * PANEL) + (size_t)VEC_ROWS * PANEL) * sizeof(float);
+    return ((call->packed ? 0 : (size_t)AT_GEMM_DEPTH * PANEL) + (size_t)VEC_ROWS * PANEL) * sizeof(float);
+}
+
+/* How deep a block is. A factor may stand in C, which the first block of several would write over. */
+static int64_t gemm_block(const at_gemm *call) {
+    if (GEMM_DEPTH == AT_GEMM_DEPTH || call->factor || call->depth <= GEMM_DEPTH) return AT_GEMM_DEPTH;
+    int64_t blocks = (call->depth + GEMM_DEPTH - 1) / GEMM_DEPTH; /* of equal depth, none too short to pay */
+    return (call->depth + blocks - 1) / blocks;
 }
 
 /* What comes after the sums of a tile: the copy before the activation, the activation, the factor. */
@@ -92,8 +99,9 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
     /* Else by way of `edge`: whole vectors would write past the end of a row of C; and what is not
      * finished is better read again from there than from rows that compete for the same cache sets. */
     int in_place = lanes == used && !finish;
-    for (int64_t k = 0; k < call->depth; k += GEMM_DEPTH) {
-        int64_t depth = min64(GEMM_DEPTH, call->depth - k);
+    const int64_t block = gemm_block(call);
+    for (int64_t k = 0; k < call->depth; k += block) {
+        int64_t depth = min64(block, call->depth - k);
         int goes_on = k || call->adds;
         const float *b = packed;
         int64_t b_step = PANEL;
@@ -148,6 +156,13 @@ enum {
     STRIP_TILE = STRIP_DEPTH * VEC_ROWS + VEC_WIDTH /* of VEC_ROWS rows; not a multiple of the cache's ways */
 };
 
+/* The first row of a tile of a strip. */
+static inline int strip_row(int tile, int rows) {
+    if (!VEC_EVEN_ROWS) return tile * VEC_ROWS;
+    int tiles = (rows + VEC_ROWS - 1) / VEC_ROWS;
+    return tile * (rows / tiles) + (tile < rows % tiles ? tile : rows % tiles);
+}
+
 typedef struct gemm_strip_memory {
     float edge[VEC_ROWS * PANEL];
     float tiles[STRIP_ROWS / VEC_ROWS * STRIP_TILE]; /* [tile][depth][VEC_ROWS] */
@@ -159,11 +174,14 @@ static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, in
     const int whole = call->a_row == 1 ? rows / VEC_ROWS : 0;
     for (int d = 0; d < depth; d++) {
         const float *a = call->a + row * call->a_row + (k + d) * call->a_step;
-        for (int t = 0; t < whole; t++) {
-            memcpy(tiles + t * STRIP_TILE + d * VEC_ROWS, a + t * VEC_ROWS, VEC_ROWS * sizeof(float));
+        for (int t = 0; t < whole; t++) { /* of a tile with a row less the last number is not used */
+            memcpy(tiles + t * STRIP_TILE + d * VEC_ROWS, a + strip_row(t, rows), VEC_ROWS * sizeof(float));
         }
-        for (int r = whole * VEC_ROWS; r < rows; r++) {
-            tiles[r / VEC_ROWS * STRIP_TILE + d * VEC_ROWS + r % VEC_ROWS] = a[r * call->a_row];
+        for (int t = whole; strip_row(t, rows) < rows; t++) {
+            const int first = strip_row(t, rows), used = (int)min64(strip_row(t + 1, rows), rows) - first;
+            for (int r = 0; r < used; r++) {
+                tiles[t * STRIP_TILE + d * VEC_ROWS + r] = a[(first + r) * call->a_row];
+            }
         }
         if (sums && call->a_row == 1) {
             for (int r = 0; r < rows; r++) sums[r] += a[r];
@@ -187,10 +205,10 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
             int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
             const float *b = call->packed ? call->packed + first * call->depth + k * PANEL
                                           : call->b + k * call->b_row + first;
-            for (int r = 0; r < rows; r += VEC_ROWS) {
-                int used_rows = rows - r < VEC_ROWS ? rows - r : VEC_ROWS;
+            for (int t = 0, r; (r = strip_row(t, rows)) < rows; t++) {
+                int used_rows = (int)min64(strip_row(t + 1, rows), rows) - r;
                 float *c = call->c + (row + r) * call->c_row + first;
-                product_operands p = {.a = m->tiles + r / VEC_ROWS * STRIP_TILE,
+                product_operands p = {.a = m->tiles + t * STRIP_TILE,
                                       .a_row = 1,
                                       .a_step = VEC_ROWS,
                                       .b = b,

@@ -188,6 +188,10 @@ static const product_function product_functions[VEC_COLUMNS][VEC_ROWS] = {
 
 /* The rows of the next tile, of so many that are left. */
 static inline int tile_rows(int64_t left) {
+    if (VEC_EVEN_ROWS) {
+        int64_t tiles = (left + VEC_ROWS - 1) / VEC_ROWS;
+        return (int)((left + tiles - 1) / tiles);
+    }
     if (left <= VEC_ROWS || left >= VEC_ROWS + VEC_LEAST_ROWS) return left < VEC_ROWS ? (int)left : VEC_ROWS;
     return (int)(left + 1) / 2;
 }
@@ -204,7 +208,12 @@ static void product(int rows, int lanes, const product_operands *operands) {
         p.a = operands->a;
         p.c = operands->c + l;
         int whole = rows / VEC_ROWS;
-        if (whole && rows % VEC_ROWS && rows % VEC_ROWS < VEC_LEAST_ROWS) whole--;
+        if (VEC_EVEN_ROWS && rows % VEC_ROWS) { /* so many tiles of VEC_ROWS, the others have a row less */
+            whole = rows - (whole + 1) * (VEC_ROWS - 1);
+            if (whole < 0) whole = 0; /* too few rows for that */
+        } else if (whole && rows % VEC_ROWS && rows % VEC_ROWS < VEC_LEAST_ROWS) {
+            whole--;
+        }
         if (whole) product_functions[columns - 1][VEC_ROWS - 1](&p, whole);
         p.a += (ptrdiff_t)whole * VEC_ROWS * operands->a_row;
         p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;

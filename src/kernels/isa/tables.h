@@ -5,7 +5,8 @@
 #include "kernels/rows.h"
 #include "kernels/table.h"
 
-extern const at_kernels at_kernels_scalar, at_kernels_neon, at_kernels_avx2, at_kernels_avx512;
+extern const at_kernels at_kernels_scalar, at_kernels_neon, at_kernels_avx2, at_kernels_avx512,
+    at_kernels_avx512x2;
 extern const at_row_kernels at_row_kernels_scalar, at_row_kernels_neon, at_row_kernels_avx2,
     at_row_kernels_avx512;
 

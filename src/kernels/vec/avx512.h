@@ -1,23 +1,40 @@
-/* avx512.h: the operations of vec.h with AVX-512 F, BW, DQ and VL. */
+/* avx512.h: the operations of vec.h with AVX-512 F, BW, DQ and VL, and the sizes of its two tables.
+ *
+ * The first table is for Zen 4, where loads keep up with multiply-adds. The second, AT_BUILD_AVX512X2, is for
+ * CPUs with two 512-bit multiply-add units and little more than one 512-bit load a cycle: a tile of R x C
+ * vectors takes R + C loads, so 6 x 4 stays at the units' rate where 8 x 2 reaches 0.8 of it (Ice Lake).
+ */
 #ifndef AT_KERNELS_VEC_AVX512_H
 #define AT_KERNELS_VEC_AVX512_H
 
+#if !defined(AT_EMULATE_AVX512) /* else tests/emulation/avx512.h stands for these */
 #if !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512BW__) || !defined(__AVX512VL__)
 #error "compile this file with -mavx512f -mavx512dq -mavx512bw -mavx512vl"
 #endif
 
 #include <immintrin.h>
+#define VEC_REGISTER "v"
+#endif
 
 #define VEC_WIDTH 16
+#define VEC_PART 4
+#if defined(AT_BUILD_AVX512X2)
+#define VEC_ROWS 6
+#define VEC_COLUMNS 4
+#define VEC_LEAST_ROWS 6
+#define VEC_EVEN_ROWS 1
+#define ATTENTION_COLUMNS 4
+#define ATTENTION_UNCOPIED 1
+#define ATTENTION_NARROW 32
+#define ATTENTION_BLOCK 32768
+#define GEMM_DEPTH 384
+#else
 #define VEC_ROWS 8
 #define VEC_COLUMNS 3
 #define VEC_LEAST_ROWS 1
 #define ATTENTION_COLUMNS 2
 #define ATTENTION_UNCOPIED 1
-#define ATTENTION_IN_PLACE 0
-#define ATTENTION_NARROW_ROWS 64
-#define PRODUCT_LINES_AHEAD 0
-#define VEC_PART 4
+#endif
 
 typedef __m512 vec;
 typedef __m512i veci;
@@ -91,7 +108,7 @@ VEC_INLINE vec vec_pick(vec a, veci index) { return _mm512_permutexvar_ps(index,
 /* Keeps a loaded vector in its register: without it gcc folds the load into
  * every use. */
 VEC_INLINE vec vec_keep(vec a) {
-    __asm__("" : "+v"(a));
+    __asm__("" : "+" VEC_REGISTER(a));
     return a;
 }
 

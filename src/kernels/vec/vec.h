@@ -2,7 +2,8 @@
  *
  * One header per instruction set defines the same names; the scalar one is a
  * vector of width 1. A kernel is compiled once for each, by the stub in isa/
- * that defines AT_BUILD_<NAME>.
+ * that defines AT_BUILD_<NAME>. Sizes belong to a table of kernels rather than
+ * to its instructions: AVX-512 has two tables.
  *
  *     vec    VEC_WIDTH floats          veci   VEC_WIDTH 32-bit integers
  *     vecb   VEC_WIDTH truth values
@@ -11,17 +12,20 @@
  *                              rows x vectors: what the registers hold, less
  *                              those for the operands
  *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
+ *     VEC_EVEN_ROWS            1: rather, all tiles share the rows, and differ by one at most
  *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
  *                              works on at once: fewer waste less at the edge
  *                              of a causal or windowed reach
  *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
  *                              far apart their rows are; a copy pays for more
- *
  *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values meet:
  *                              results are written in their place, and no lane is wasted. Above, rows of
  *                              values compete for the same cache sets
  *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less at its edges
  *     PRODUCT_LINES_AHEAD      cache lines of what comes next that a product asks for every four steps
+ *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
+ *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
+ *     GEMM_DEPTH               of a block of the linear layers' product
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
@@ -40,13 +44,15 @@
 #include <string.h>
 
 /* Before a loop with a small constant bound: unrolled, its arrays are registers. */
+#ifndef UNROLL
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
 #define VEC_SHIFTER (12582912.0f + 127.0f) /* 1.5 * 2^23 + 127 */
 
-#if defined(AT_BUILD_AVX512)
+#if defined(AT_BUILD_AVX512) || defined(AT_BUILD_AVX512X2)
 #include "kernels/vec/avx512.h"
 #elif defined(AT_BUILD_AVX2)
 #include "kernels/vec/avx2.h"
@@ -56,6 +62,29 @@
 #include "kernels/vec/scalar.h"
 #else
 #error "vec.h is included by a stub in kernels/isa/, which says for which instruction set"
+#endif
+
+/* What a table does not say for itself. */
+#ifndef VEC_EVEN_ROWS
+#define VEC_EVEN_ROWS 0
+#endif
+#ifndef ATTENTION_IN_PLACE
+#define ATTENTION_IN_PLACE 0
+#endif
+#ifndef ATTENTION_NARROW_ROWS
+#define ATTENTION_NARROW_ROWS 64
+#endif
+#ifndef PRODUCT_LINES_AHEAD
+#define PRODUCT_LINES_AHEAD 0
+#endif
+#ifndef ATTENTION_NARROW
+#define ATTENTION_NARROW 16
+#endif
+#ifndef ATTENTION_BLOCK
+#define ATTENTION_BLOCK 16384
+#endif
+#ifndef GEMM_DEPTH
+#define GEMM_DEPTH AT_GEMM_DEPTH
 #endif
 
 /* At the end of a row: a whole vector, or the `left` numbers that there are. */
