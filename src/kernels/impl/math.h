@@ -4,7 +4,7 @@
  * against double over all of their range (tests/test_math.c):
  *
  *     exp2   2^round(x) * P6(x - round(x)), |x - round(x)| <= 1/2   < 1.5 ulp
- *     tanh   u / (u + 2), u = e^2x - 1 = 2^n (r + r^2 P4(r)) + 2^n - 1   < 3 ulp
+ *     tanh   u / (u + 2), u = e^2|x| - 1 = 2^n (r + r^2 P4(r)) + 2^n - 1   < 3 ulp
  *     normal distribution function   e^(-x^2 / 2) t P6(t), t = 1 / (1 + 0.34 |x|),
  *            or 1 less it   < 4 ulp for x > 0; for x < 0 the error is below
  *            4 ulp + 2^-24 (absolute: below -6 the relative error grows)
@@ -43,23 +43,25 @@ VEC_INLINE vec vec_exp2(vec x) {
 VEC_INLINE vec vec_exp(vec x) { return vec_exp2(vec_min(vec_set(127.0f), vec_mul(x, vec_set(LOG2_E)))); }
 
 /* e^y - 1 for |y| <= 19. With y = n ln 2 + r it is 2^n q + (2^n - 1), q = e^r - 1 =
- * r + r^2 P(r): as exact near 0 as elsewhere, and without a branch. A NaN passes.
- * The two halves of P are independent: what bounds a tanh is its chain of operations. */
+ * r + r^2 P(r): as exact near 0 as elsewhere, and without a branch. A NaN passes. */
 VEC_INLINE vec vec_exp_minus_1(vec y) {
-    vec shifted = vec_fma(y, vec_set(LOG2_E), vec_set(VEC_SHIFTER)), power = vec_shifted_power(shifted);
-    vec r = vec_fma(vec_sub(shifted, vec_set(VEC_SHIFTER)), vec_set(-LN_2), y), square = vec_mul(r, r);
-    vec low = vec_fma(vec_set(1.6666542e-1f), r, vec_set(0.5f));
-    vec high = vec_fma(vec_set(8.3666751e-3f), r, vec_set(4.1666735e-2f));
-    high = vec_fma(vec_set(1.3909228e-3f), square, high);
-    vec q = vec_fma(vec_fma(high, square, low), square, r);
+    vec whole = vec_round(vec_mul(y, vec_set(LOG2_E)));
+    vec r = vec_fma(whole, vec_set(-0.693145752f), y); /* ln 2 in two parts: n times the first is exact */
+    r = vec_fma(whole, vec_set(-1.42860677e-6f), r);
+    vec p = vec_set(1.3909228e-3f);
+    p = vec_fma(p, r, vec_set(8.3666751e-3f));
+    p = vec_fma(p, r, vec_set(4.1666735e-2f));
+    p = vec_fma(p, r, vec_set(1.6666542e-1f));
+    p = vec_fma(p, r, vec_set(0.5f));
+    vec q = vec_fma(p, vec_mul(r, r), r), power = vec_scale2(vec_set(1.0f), whole);
     return vec_fma(q, power, vec_sub(power, vec_set(1.0f)));
 }
 
-/* u / (u + 2) for u = e^2x - 1. */
+/* u / (u + 2) for u = e^2|x| - 1. */
 VEC_INLINE vec vec_tanh(vec x) {
-    /* past 19 / 2 tanh is 1; in this order: a NaN passes */
-    vec u = vec_exp_minus_1(vec_max(vec_set(-19.0f), vec_min(vec_set(19.0f), vec_add(x, x))));
-    return vec_div(u, vec_add(u, vec_set(2.0f)));
+    /* past 19 / 2 tanh is 1 */
+    vec u = vec_exp_minus_1(vec_min(vec_set(19.0f), vec_mul(vec_set(2.0f), vec_abs(x))));
+    return vec_copysign(vec_div(u, vec_add(u, vec_set(2.0f))), x);
 }
 
 VEC_INLINE vec vec_sigmoid(vec x) {

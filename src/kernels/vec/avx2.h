@@ -61,6 +61,9 @@ VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
 VEC_INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 VEC_INLINE vec vec_abs(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
+    return _mm256_or_ps(_mm256_and_ps(sign, _mm256_set1_ps(-0.0f)), magnitude);
+}
 VEC_INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
 #define VEC_SCALE2_SATURATES 0
@@ -68,10 +71,6 @@ VEC_INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEARES
 VEC_INLINE vec vec_scale2(vec a, vec n) {
     __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
     return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
-}
-/* 2^n for shifted = n + VEC_SHIFTER, n in -126 .. 127: no conversion, no addition. */
-VEC_INLINE vec vec_shifted_power(vec shifted) {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23));
 }
 
 VEC_INLINE vecb vec_equal(vec a, vec b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }

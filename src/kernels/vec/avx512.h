@@ -62,6 +62,9 @@ VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum)
 VEC_INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 VEC_INLINE vec vec_abs(vec a) { return _mm512_abs_ps(a); }
+VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
+    return _mm512_or_ps(_mm512_and_ps(sign, _mm512_set1_ps(-0.0f)), magnitude);
+}
 VEC_INLINE vec vec_round(vec a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -69,10 +72,6 @@ VEC_INLINE vec vec_round(vec a) {
 #define VEC_SCALE2_SATURATES 1
 #define VEC_POWER_OF_ZERO (-200.0f)
 VEC_INLINE vec vec_scale2(vec a, vec n) { return _mm512_scalef_ps(a, n); }
-/* 2^n for shifted = n + VEC_SHIFTER, n in -126 .. 127: no conversion, no addition. */
-VEC_INLINE vec vec_shifted_power(vec shifted) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
-}
 
 VEC_INLINE vecb vec_equal(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 VEC_INLINE vecb vec_less(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }

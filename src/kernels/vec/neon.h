@@ -46,6 +46,9 @@ VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum)
 VEC_INLINE vec vec_max(vec a, vec b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 VEC_INLINE vec vec_min(vec a, vec b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 VEC_INLINE vec vec_abs(vec a) { return vabsq_f32(a); }
+VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
+    return vbslq_f32(vdupq_n_u32(0x80000000u), sign, magnitude);
+}
 VEC_INLINE vec vec_round(vec a) { return vrndnq_f32(a); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
 #define VEC_SCALE2_SATURATES 0
@@ -53,10 +56,6 @@ VEC_INLINE vec vec_round(vec a) { return vrndnq_f32(a); }
 VEC_INLINE vec vec_scale2(vec a, vec n) {
     int32x4_t exponent = vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127));
     return vmulq_f32(a, vreinterpretq_f32_s32(vshlq_n_s32(exponent, 23)));
-}
-/* 2^n for shifted = n + VEC_SHIFTER, n in -126 .. 127: no conversion, no addition. */
-VEC_INLINE vec vec_shifted_power(vec shifted) {
-    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23));
 }
 
 VEC_INLINE vecb vec_equal(vec a, vec b) { return vceqq_f32(a, b); }

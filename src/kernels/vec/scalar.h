@@ -37,6 +37,7 @@ VEC_INLINE vec vec_accumulate(vec sum, vec a, vec b) { return vec_fma(a, b, sum)
 VEC_INLINE vec vec_max(vec a, vec b) { return a > b ? a : b; }
 VEC_INLINE vec vec_min(vec a, vec b) { return a < b ? a : b; }
 VEC_INLINE vec vec_abs(vec a) { return fabsf(a); }
+VEC_INLINE vec vec_copysign(vec magnitude, vec sign) { return copysignf(magnitude, sign); }
 VEC_INLINE vec vec_round(vec a) { return rintf(a); }
 /* a * 2^n for a whole n in -127 .. 128; 2^-127 counts as 0, 2^128 as inf. */
 #define VEC_SCALE2_SATURATES 0
@@ -46,15 +47,6 @@ VEC_INLINE vec vec_scale2(vec a, vec n) {
     float power;
     memcpy(&power, &bits, sizeof power);
     return a * power;
-}
-/* 2^n for shifted = n + VEC_SHIFTER, n in -126 .. 127: no conversion, no addition. */
-VEC_INLINE vec vec_shifted_power(vec shifted) {
-    uint32_t bits;
-    float power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits <<= 23;
-    memcpy(&power, &bits, sizeof power);
-    return power;
 }
 
 VEC_INLINE vecb vec_equal(vec a, vec b) { return a == b; }

@@ -30,9 +30,6 @@
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
  *
- *     VEC_SHIFTER              added to a number, leaves it rounded in the lowest bits of the sum, with the
- *                              bias of exponents; subtracted again, it gives the whole number
- *
  *     VEC_PART                 the least part of vec_part_sums; VEC_WIDTH: no parts
  *
  * NaN: vec_max(a, b) and vec_min(a, b) give b if either is NaN.
@@ -49,8 +46,6 @@
 #endif
 
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
-
-#define VEC_SHIFTER (12582912.0f + 127.0f) /* 1.5 * 2^23 + 127 */
 
 #if defined(AT_BUILD_AVX512) || defined(AT_BUILD_AVX512X2)
 #include "kernels/vec/avx512.h"
