@@ -56,9 +56,10 @@ typedef struct at_row_kernels {
     void (*add_rows)(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
                      const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride);
     /* y = sum over k = 0 .. count - 1, in order, of weights[k] * row rows[k] of the table (negative:
-     * nothing; weights NULL: 1), rows of `columns` numbers. */
-    void (*bag)(int64_t count, int64_t columns, const int64_t *rows, const float *weights, const float *table,
-                int64_t stride, float *y);
+     * nothing; weights NULL: 1), rows of `columns` numbers. rows has `listed` >= count numbers: those of
+     * the bags that come next are fetched ahead. */
+    void (*bag)(int64_t count, int64_t listed, int64_t columns, const int64_t *rows, const float *weights,
+                const float *table, int64_t stride, float *y);
 
     /* ---- norms, softmax, gates, dropout, rotary positions (impl/norms.c) ---- */
 

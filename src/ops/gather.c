@@ -3,7 +3,7 @@
  *
  * Additions to rows in any order are cut by columns: a task owns a few columns
  * of all rows and makes all additions to them, in order. So no two threads meet,
- * nothing is sorted, and only rows that are named are touched.
+ * nothing is sorted, and only rows that are named are touched. A single thread takes whole rows.
  */
 #include <string.h>
 
@@ -50,9 +50,10 @@ static void additions_task(void *argument, int64_t task, int worker) {
 attn_status at_cpu_add_rows(attn_context *context, const at_add_rows_call *call) {
     int64_t columns = call->y.columns;
     additions_run run = {at_row_kernels_for(context->isa), call,
-                         columns > 512   ? 64
-                         : columns > 128 ? 32
-                                         : 16};
+                         context->threads == 1 ? columns
+                         : columns > 512       ? 64
+                         : columns > 128       ? 32
+                                               : 16};
     double numbers = (double)(call->count + (call->clears ? call->y.rows : 0)) * (double)columns;
     at_run_tasks(context, 16.0 * numbers, (columns + run.width - 1) / run.width, additions_task, &run);
     return ATTN_OK;
@@ -83,7 +84,7 @@ static void sum_bag(int64_t bag, int64_t count, float *const *p, const void *arg
     const bag_run *run = argument;
     const at_bag_call *call = run->call;
     int64_t first = call->offsets[bag], end = call->offsets[bag + 1];
-    run->row_kernels->bag(end - first, count, call->rows + first,
+    run->row_kernels->bag(end - first, call->offsets[call->y.rows] - first, count, call->rows + first,
                           call->weights ? call->weights + first : NULL, call->table.data, call->table.stride,
                           p[0]);
     if (call->kind == ATTN_BAG_MEAN && end - first > 1)

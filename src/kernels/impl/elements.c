@@ -42,18 +42,20 @@ static void add_rows(int64_t count, int64_t columns, const int64_t *from, const 
     }
 }
 
-/* Columns of a bag that are summed at once, in registers; the rows, which are anywhere, are fetched ahead. */
-enum { BAG_VECTORS = 4 };
+/* Columns of a bag that are summed at once, in registers. The rows are anywhere: those that come soon, also
+ * of bags behind this one, are fetched ahead in the first block, with all their columns. */
+enum { BAG_VECTORS = 8 };
 
 VEC_INLINE void bag_block(int64_t count, int64_t columns, const int64_t *rows, const float *weights,
-                          const float *table, int64_t stride, float *y) {
+                          const float *table, int64_t stride, int64_t fetched, int64_t fetched_columns,
+                          float *y) {
     enum { AHEAD = 8, LINE = 16 };
     vec sum[BAG_VECTORS];
     for (int v = 0; v < BAG_VECTORS; v++) sum[v] = vec_set(0.0f);
     for (int64_t k = 0; k < count; k++) {
-        if (k + AHEAD < count && rows[k + AHEAD] >= 0) {
+        if (k + AHEAD < fetched && rows[k + AHEAD] >= 0) {
             const float *soon = table + rows[k + AHEAD] * stride;
-            for (int64_t c = 0; c < columns; c += LINE) __builtin_prefetch(soon + c);
+            for (int64_t c = 0; c < fetched_columns; c += LINE) __builtin_prefetch(soon + c);
         }
         if (rows[k] < 0) continue;
         const float *row = table + rows[k] * stride;
@@ -69,16 +71,18 @@ VEC_INLINE void bag_block(int64_t count, int64_t columns, const int64_t *rows, c
         vec_store_up_to(y + v * VEC_WIDTH, sum[v], columns - v * VEC_WIDTH);
 }
 
-static void bag(int64_t count, int64_t columns, const int64_t *rows, const float *weights, const float *table,
-                int64_t stride, float *y) {
-    for (int64_t c = 0; c < columns; c += BAG_VECTORS * VEC_WIDTH) {
-        int64_t left = columns - c, most = BAG_VECTORS * VEC_WIDTH;
+static void bag(int64_t count, int64_t listed, int64_t columns, const int64_t *rows, const float *weights,
+                const float *table, int64_t stride, float *y) {
+    const int64_t most = BAG_VECTORS * VEC_WIDTH;
+    for (int64_t c = 0; c < columns; c += most) {
+        int64_t left = columns - c, fetched = c == 0 ? listed : 0;
         if (left >= most && weights) { /* constants, so that the sums are in registers */
-            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, weights, table + c, stride, y + c);
+            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, weights, table + c, stride, fetched, columns,
+                      y + c);
         } else if (left >= most) {
-            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, NULL, table + c, stride, y + c);
+            bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, NULL, table + c, stride, fetched, columns, y + c);
         } else {
-            bag_block(count, left, rows, weights, table + c, stride, y + c);
+            bag_block(count, left, rows, weights, table + c, stride, fetched, columns, y + c);
         }
     }
 }
