@@ -155,20 +155,50 @@ static float initial_number(attn_initial initial, double scale, double bound, ui
     return (float)x;
 }
 
-/* Made on the host, piece by piece. */
+/* All numbers of a parameter that is to start so; each is a function of its index alone. */
+typedef struct filling {
+    attn_parameter *parameter;
+    attn_initial initial;
+    double scale, bound;
+    uint64_t key;
+} filling;
+
+enum { FILL_PIECE = 1024 };
+
+static int64_t fill_piece(const filling *all, int64_t piece, float *numbers) {
+    int64_t first = piece * FILL_PIECE, left = all->parameter->count - first;
+    int64_t count = left < FILL_PIECE ? left : FILL_PIECE;
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = initial_number(all->initial, all->scale, all->bound, all->key, first + i);
+    return count;
+}
+
+static void fill_task(void *argument, int64_t task, int worker) {
+    const filling *all = argument;
+    (void)worker;
+    fill_piece(all, task, all->parameter->value + task * FILL_PIECE);
+}
+
+/* On all threads; for memory that is not the host's, made there piece by piece. */
 static attn_status fill(attn_parameter *p, attn_initial initial, double scale) {
-    enum { PIECE = 1024 };
-    float piece[PIECE];
-    uint64_t key = at_splitmix64(p->set->seed);
-    for (const char *c = p->name; *c; c++) key = at_splitmix64(key ^ (unsigned char)*c);
-    double bound = scale;
-    if (initial == ATTN_INITIAL_XAVIER) bound = scale * sqrt(6.0 / (double)(p->rows + p->columns));
-    if (initial == ATTN_INITIAL_KAIMING) bound = scale * sqrt(3.0 / (double)p->columns);
+    const double operations_a_number = 200; /* a logarithm and a cosine */
+    const attn_context *context = p->set->context;
+    filling all = {p, initial, scale, scale, at_splitmix64(p->set->seed)};
+    for (const char *c = p->name; *c; c++) all.key = at_splitmix64(all.key ^ (unsigned char)*c);
+    if (initial == ATTN_INITIAL_XAVIER) all.bound = scale * sqrt(6.0 / (double)(p->rows + p->columns));
+    if (initial == ATTN_INITIAL_KAIMING) all.bound = scale * sqrt(3.0 / (double)p->columns);
+    int64_t pieces = (p->count + FILL_PIECE - 1) / FILL_PIECE;
+    if (p->set->backend->memory.on_host) {
+        attn_parameter_changed(p);
+        at_parallel(context->pool, at_threads_for(context, operations_a_number * (double)p->count), pieces,
+                    fill_task, &all);
+        return ATTN_OK;
+    }
     attn_status status = ATTN_OK;
-    for (int64_t first = 0; first < p->count && status == ATTN_OK; first += PIECE) {
-        int64_t count = p->count - first < PIECE ? p->count - first : PIECE;
-        for (int64_t i = 0; i < count; i++) piece[i] = initial_number(initial, scale, bound, key, first + i);
-        status = at_parameter_host_write(p, first, count, piece);
+    for (int64_t i = 0; i < pieces && status == ATTN_OK; i++) {
+        float piece[FILL_PIECE];
+        int64_t count = fill_piece(&all, i, piece);
+        status = at_parameter_host_write(p, i * FILL_PIECE, count, piece);
     }
     return status;
 }
