@@ -502,7 +502,9 @@ static attn_status run_on(attn_trainer *trainer, int *stop) {
     int due = evaluation_due(trainer);
     if (due) status = evaluate_and_save(trainer, 1);
     if (due && status == ATTN_OK) *stop |= tell(trainer, ATTN_TRAINING_DEV);
+    int ends = trainer->made.step >= trainer->steps_total || trainer->made.ended;
     int save = due || *stop || at_seconds() - trainer->saved_at >= trainer->options.save_seconds;
+    if (ends && !trainer->options.keep_last) save = 0; /* it would be removed at once: at_finish follows */
     return status == ATTN_OK && save ? save_last(trainer) : status;
 }
 
