@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+import machine
 import report
 import rivals
 import train
@@ -459,7 +460,7 @@ def main():
     results = {
         "date": datetime.date.today().isoformat(),
         "quick": arguments.quick,
-        "hardware": report.hardware(),
+        "hardware": machine.hardware(),
         "versions": report.versions(bench.onednn),
         "isa": bench.contexts[2].isa,
         "fma_peak": bench.peaks,

@@ -3,15 +3,12 @@
 Each table opens with its minimum: the shape at which libattn leads least.
 """
 
-import os
-import platform
-from pathlib import Path
-
 import onnx
 import onnxruntime
 import torch
 import torch_geometric
 
+import machine
 from rivals import attn
 
 DISTURBED = 0.05  # share of the machine that other processes used while a shape was measured
@@ -19,7 +16,8 @@ DISTURBED = 0.05  # share of the machine that other processes used while a shape
 INTRODUCTION = """# Speed, measured
 
 Written by `make bench` (`bench/run`): do not edit. One section for each CPU that it ran on; a run replaces
-the section of its own.
+the section of its own. Where the time of whole programs goes is the last part of a section, which
+`bench/profile BEFORE AFTER DATA` writes: two folders with a build of `attn` each, and the folder with the data sets.
 
 All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
 thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
@@ -45,41 +43,6 @@ MACHINE = """
 
 with {versions}. Instruction set of libattn: {isa}. FMA peak, measured in the same run: {peaks}. {disturbed}
 """
-
-
-def cache_sizes():
-    """Level, type and size of the first core's caches, as the kernel tells them."""
-    found = []
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-        if kind != "Instruction":
-            found.append(f"L{level} {size}")
-    return ", ".join(found)
-
-
-def hardware():
-    """The machine, one fact a line."""
-    information = dict(
-        line.split(":", 1)
-        for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-        if ":" in line
-    )
-    information = {name.strip(): text.strip() for name, text in information.items()}
-    memory = int(Path("/proc/meminfo").read_text().split()[1]) / 2**20
-    virtual = " (a virtual machine)" if "hypervisor" in information.get("flags", "") else ""
-    name = information.get("model name", platform.machine())
-    family = (
-        f", family {information['cpu family']} model {information['model']}"
-        if "cpu family" in information
-        else ""
-    )
-    return [
-        f"{name}{family}",
-        f"{len(os.sched_getaffinity(0))} cores{virtual}",
-        f"caches {cache_sizes() or 'unknown'}",
-        f"{memory:.0f} GiB of memory",
-        f"Linux {platform.release().split('-')[0]}",
-    ]
 
 
 def versions(onednn):
@@ -282,9 +245,7 @@ def disturbance(rows):
 
 
 def title_of(results):
-    """The heading of a CPU's section: its name, family and model, and what of its instructions were used: a
-    virtual machine may hide some."""
-    return f"## {results['hardware'][0]}, {results['isa']}"
+    return machine.title_of(results["hardware"], results["isa"])
 
 
 def section(results):
@@ -316,11 +277,14 @@ def section(results):
 
 
 def page(results, before):
-    """The page with the section of this CPU; those of others stay as they are in the page before."""
+    """The page with the section of this CPU; those of others, and the profile of this one, stay as they are in
+    the page before."""
     own = section(results).strip() + "\n"
-    sections = before.split("\n## ")[1:]
-    others = ["## " + text.strip() + "\n" for text in sections]
-    kept = [own if text.startswith(title_of(results) + "\n") else text for text in others]
-    if own not in kept:
+    kept, found = [], False
+    for text in machine.sections_of(before):
+        if text.startswith(title_of(results) + "\n"):
+            text, found = machine.with_profile(own, machine.profile_of(text)), True
+        kept.append(text)
+    if not found:
         kept.append(own)
     return "\n".join([INTRODUCTION, *kept])
