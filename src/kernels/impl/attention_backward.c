@@ -354,6 +354,15 @@ static void add_query_gradient(const backward_tile *t, int partly) {
 static int backward_scores(const backward_tile *t) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
+    /* while two products go on, the queries and gradients of the next tile are asked for */
+    const int64_t next = t->i + t->rows, count = min64(QUERY_TILE, t->sequence->queries - next);
+    product_ahead queries = ahead_of(NULL, 0, 0, 0, NULL), d_outputs = queries;
+    if (VEC_AHEAD && count > 0) {
+        queries = ahead_of(query_rows(&call->query, t->sequence, next, t->head), call->query.row, count,
+                           call->d_k, NULL);
+        d_outputs = ahead_of(query_rows(&call->d_output, t->sequence, next, t->head), call->d_output.row,
+                             count, call->d_v, NULL);
+    }
     product_operands scores = {.a = t->query,
                                .a_row = t->query_row,
                                .a_step = 1,
@@ -362,7 +371,8 @@ static int backward_scores(const backward_tile *t) {
                                .c = b->weights + t->lane,
                                .c_row = TILE_STRIDE,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
-                               .start = PRODUCT_SET};
+                               .start = PRODUCT_SET,
+                               .ahead = VEC_AHEAD ? &queries : NULL};
     product_operands d_weights = {.a = t->d_output,
                                   .a_row = t->d_output_row,
                                   .a_step = 1,
@@ -371,7 +381,8 @@ static int backward_scores(const backward_tile *t) {
                                   .c = b->d_scores + t->lane,
                                   .c_row = TILE_STRIDE,
                                   .depth = call->d_v,
-                                  .start = PRODUCT_SET};
+                                  .start = PRODUCT_SET,
+                                  .ahead = VEC_AHEAD ? &d_outputs : NULL};
     product(t->rows, t->lanes, &scores);
     product(t->rows, t->lanes, &d_weights);
     int covered =

@@ -150,12 +150,58 @@ VEC_INLINE void softmax_column(const int finite, float *scores, int rows, int la
     vec_store(sum, vec_add(s0, s1));
 }
 
+#if SOFTMAX_COLUMNS > 1
+
+/* The same for `columns` (a constant) vectors side by side: rows are gone through from end to end, and the
+ * vectors hide each other's latency. */
+VEC_INLINE void softmax_columns(const int columns, float *scores, int rows, int lanes, float *maximum,
+                                float *sum, float *rescale) {
+    vec most[SOFTMAX_COLUMNS], reference[SOFTMAX_COLUMNS], total[SOFTMAX_COLUMNS];
+    UNROLL for (int l = 0; l < columns; l++) most[l] = vec_load(maximum + l * VEC_WIDTH);
+    for (int r = 0; r < rows; r++) {
+        const float *row = scores + r * lanes;
+        UNROLL for (int l = 0; l < columns; l++) most[l] = vec_max(vec_load(row + l * VEC_WIDTH), most[l]);
+    }
+    UNROLL for (int l = 0; l < columns; l++) {
+        const int at = l * VEC_WIDTH;
+        reference[l] = vec_select(vec_equal(most[l], vec_set(-INFINITY)), vec_set(0.0f), most[l]);
+        vec factor = vec_exp2(vec_sub(vec_load(maximum + at), reference[l]));
+        vec_store(maximum + at, most[l]);
+        vec_store(rescale + at, factor);
+        total[l] = vec_mul(vec_load(sum + at), factor);
+    }
+    for (int r = 0; r < rows; r++) {
+        float *row = scores + r * lanes;
+        UNROLL for (int l = 0; l < columns; l++) {
+            vec p = vec_exp2(vec_sub(vec_load(row + l * VEC_WIDTH), reference[l]));
+            vec_store(row + l * VEC_WIDTH, p);
+            total[l] = vec_add(total[l], p);
+        }
+    }
+    UNROLL for (int l = 0; l < columns; l++) vec_store(sum + l * VEC_WIDTH, total[l]);
+}
+
+static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
+                                                   float *sum, float *rescale) {
+    _Static_assert(SOFTMAX_COLUMNS == 4 && ATTENTION_COLUMNS == 4, "the cases below");
+    switch (lanes / VEC_WIDTH) {
+    case 1: softmax_columns(1, scores, rows, lanes, maximum, sum, rescale); break;
+    case 2: softmax_columns(2, scores, rows, lanes, maximum, sum, rescale); break;
+    case 3: softmax_columns(3, scores, rows, lanes, maximum, sum, rescale); break;
+    default: softmax_columns(4, scores, rows, lanes, maximum, sum, rescale); break;
+    }
+}
+
+#else
+
 static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
                                                    float *sum, float *rescale) {
     for (int l = 0; l < lanes; l += VEC_WIDTH) {
         softmax_column(0, scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
     }
 }
+
+#endif
 
 /* The same for a tile that is taken to hold no -inf. Returns 0 if some sum is
  * NaN, as it is if that was wrong. */
@@ -229,10 +275,16 @@ static void add_values_guarded(const at_attention *call, const score_tile *t, co
     }
 }
 
+/* What is asked for while a tile is computed: see product.h. */
+typedef struct forward_ahead {
+    product_ahead first, second; /* with its two products */
+} forward_ahead;
+
 /* Keys [j, j_end) for one column. key, value: the row of key j. */
 static void forward_tile(const at_attention *call, const at_sequence *s, int64_t head,
                          const forward_column *column, int64_t j, int64_t j_end, const float *key,
-                         int64_t key_row, const float *value, int64_t value_row, const forward_scratch *f) {
+                         int64_t key_row, const float *value, int64_t value_row, const forward_scratch *f,
+                         forward_ahead *ahead) {
     int rows = (int)(j_end - j);
     product_operands scores = {.a = key,
                                .a_row = key_row,
@@ -242,7 +294,8 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                                .c = f->scores,
                                .c_row = column->lanes,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
-                               .start = PRODUCT_SET};
+                               .start = PRODUCT_SET,
+                               .ahead = VEC_AHEAD ? &ahead->first : NULL};
     product(rows, column->lanes, &scores);
     score_tile t = {.call = call,
                     .sequence = s,
@@ -262,6 +315,8 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
     } else if (scores_are_adjusted(call) ||
                !reach_covers(call, s, column->first_query, column->first_query + column->queries, j, j_end)) {
         partly = adjust_scores(&t);
+        softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
+    } else if (VEC_FRACTION) { /* exp2 takes -inf at no cost */
         softmax_tile(f->scores, rows, column->lanes, column->maximum, column->sum, f->rescale);
     } else {
         size_t bytes = (size_t)column->lanes * sizeof(float);
@@ -285,7 +340,8 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                              .c_row = column->lanes,
                              .depth = rows,
                              .start = PRODUCT_RESCALE,
-                             .per_lane = f->rescale};
+                             .per_lane = f->rescale,
+                             .ahead = VEC_AHEAD ? &ahead->second : NULL};
     if (partly && !unseen_values_are_finite(&t, value, value_row)) {
         add_values_guarded(call, &t, column, &sums, f->finite_values);
     } else {
@@ -376,7 +432,36 @@ VEC_INLINE void prefetch_next_column(const at_attention *call, const forward_par
     prefetch_rows(key_rows(&call->value, s, j, kv), call->value.row, j_end - j, call->d_v, 0);
 }
 
-static void forward_queries(const at_attention *call, const forward_part *part, const forward_scratch *f) {
+/* What column c of `columns` asks for while it works on keys that end at tile_end, of j_end: its share of the
+ * next tile of K and V; in the last tile, of the next task's queries and where its own result goes. */
+static forward_ahead ahead_of_column(const at_attention *call, const forward_part *part,
+                                     const forward_part *next, const forward_column *column, int64_t c,
+                                     int64_t columns, int64_t tile_end, int64_t j_end) {
+    const at_sequence *s = part->sequence;
+    int64_t rows = min64(j_end - tile_end, j_end - tile_end <= LONG_KEY_TILE ? LONG_KEY_TILE : KEY_TILE);
+    int64_t from = tile_end + rows * c / columns, count = tile_end + rows * (c + 1) / columns - from;
+    int64_t kv = part->head / call->group;
+    forward_ahead ahead = {ahead_of(NULL, 0, 0, 0, NULL), ahead_of(NULL, 0, 0, 0, NULL)};
+    if (rows > 0) {
+        ahead.first = ahead_of(key_rows(&call->key, s, from, kv), call->key.row, count, call->d_k, NULL);
+        ahead.second = ahead_of(key_rows(&call->value, s, from, kv), call->value.row, count, call->d_v, NULL);
+        return ahead;
+    }
+    if (next) {
+        rows = next->i_end - next->i;
+        from = next->i + rows * c / columns;
+        count = next->i + rows * (c + 1) / columns - from;
+        ahead.first = ahead_of(query_rows(&call->query, next->sequence, from, next->head), call->query.row,
+                               count, call->d_k, NULL);
+    }
+    ahead.second = ahead_of(query_rows(&call->output, s, column->first_query, part->head), call->output.row,
+                            column->queries, call->d_v, NULL);
+    return ahead;
+}
+
+/* next: the part that comes after this one, or NULL. */
+static void forward_queries(const at_attention *call, const forward_part *part, const forward_part *next,
+                            const forward_scratch *f) {
     const at_sequence *s = part->sequence;
     const int64_t head = part->head, i = part->i, i_end = part->i_end;
     int64_t kv = head / call->group;
@@ -405,8 +490,13 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
             int64_t from = max64(j, first_seen_key(call, s, column.first_query));
             int64_t to = min64(tile_end, end_of_seen_keys(call, s, last));
             if (from >= to || mask_is_empty(call, s, head, column.first_query, last + 1, from, to)) continue;
+            forward_ahead ahead;
+            if (VEC_AHEAD) {
+                ahead = ahead_of_column(call, part, next, &column, c,
+                                        (i_end - i + COLUMN_LANES - 1) / COLUMN_LANES, tile_end, j_end);
+            }
             forward_tile(call, s, head, &column, from, to, key + (from - j) * key_row, key_row,
-                         value + (from - j) * value_row, value_row, f);
+                         value + (from - j) * value_row, value_row, f, &ahead);
         }
     }
     finish_block(call, s, head, i, i_end, f);
@@ -415,12 +505,16 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
 static void forward_block(const at_attention *call, int64_t task, const forward_scratch *f) {
     forward_part part = forward_part_of(call, task);
     if (!window_is_narrow(call)) {
-        forward_queries(call, &part, f);
+        const at_sequence *s = part.sequence;
+        int64_t block = attention_block(call, s->queries, s->keys), blocks = (s->queries + block - 1) / block;
+        int more = VEC_AHEAD && task + 1 - s->first_task < call->heads * blocks; /* of the same sequence */
+        forward_part next = more ? forward_part_of(call, task + 1) : part;
+        forward_queries(call, &part, more ? &next : NULL, f);
         return;
     }
     for (int64_t i = part.i; i < part.i_end; i += NARROW_LANES) {
         forward_part column = {part.sequence, part.head, i, min64(i + NARROW_LANES, part.i_end)};
         prefetch_next_column(call, &column);
-        forward_queries(call, &column, f);
+        forward_queries(call, &column, NULL, f);
     }
 }

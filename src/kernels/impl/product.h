@@ -24,6 +24,38 @@
 
 typedef enum product_start { PRODUCT_SET, PRODUCT_BIAS, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
 
+/* Rows of numbers that will be needed soon. Where VEC_AHEAD says so, a product asks for a line of them (into
+ * the L2 cache) with every four steps of its depth: many at once would hold up its own loads. */
+typedef struct product_ahead {
+    const float *line, *end; /* what is left of the row */
+    ptrdiff_t stride;        /* from row to row */
+    int64_t rows;            /* with this one */
+    int channels;
+    struct product_ahead *then; /* when these are through; or NULL */
+} product_ahead;
+
+static inline product_ahead ahead_of(const float *row, ptrdiff_t stride, int64_t rows, int channels,
+                                     product_ahead *then) {
+    product_ahead ahead = {row, rows > 0 ? row + channels : row, stride, rows, channels, then};
+    return ahead;
+}
+
+VEC_INLINE void ask_ahead(product_ahead **place) {
+    product_ahead *ahead = *place;
+    if (!ahead) return;
+    if (ahead->line >= ahead->end) {
+        if (ahead->rows <= 1) {
+            *place = ahead->then;
+            return;
+        }
+        ahead->rows--;
+        ahead->end += ahead->stride;
+        ahead->line = ahead->end - ahead->channels;
+    }
+    __builtin_prefetch(ahead->line, 0, 2);
+    ahead->line += 16;
+}
+
 typedef struct product_operands {
     const float *a;
     ptrdiff_t a_row, a_step;
@@ -34,6 +66,7 @@ typedef struct product_operands {
     int depth;
     product_start start;
     const float *per_lane; /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
+    product_ahead *ahead;  /* or NULL */
 } product_operands;
 
 /* Where the rows of A are at one step: a pointer for every four rows, and once
@@ -77,6 +110,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
     float *c = p->c;
     const ptrdiff_t a_row = p->a_row, a_step = p->a_step, b_step = p->b_step, c_row = p->c_row;
     const product_start start = p->start;
+    product_ahead *ahead = p->ahead;
     for (; tiles > 0; tiles--) {
         product_rows a = product_rows_at(rows, a_tile, a_row);
         const float *b = p->b;
@@ -106,6 +140,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
          * predictor to foresee the last one. */
         int k = p->depth;
         for (; k >= 4; k -= 4) {
+            if (VEC_AHEAD) ask_ahead(&ahead);
             UNROLL for (int step = 0; step < 4; step++) {
                 product_step(rows, columns, &a, a_step, b, sum);
                 b += b_step;

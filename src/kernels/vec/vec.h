@@ -12,6 +12,7 @@
  *                              rows x vectors: what the registers hold, less
  *                              those for the operands
  *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
+ *     VEC_AHEAD                1: products ask for what comes next on the way, a line every four steps
  *     VEC_EVEN_ROWS            1: rather, all tiles share the rows, and differ by one at most
  *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
  *                              works on at once: fewer waste less at the edge
@@ -21,10 +22,12 @@
  *
  *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
+ *     SOFTMAX_COLUMNS          vectors of a row of scores that the softmax takes side by side
  *     GEMM_DEPTH               of a block of the linear layers' product
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
+ *     VEC_FRACTION             1: there is vec_fraction(a), a less a rounded, and 0 for an infinity
  *
  *     VEC_PART                 the least part of vec_part_sums; VEC_WIDTH: no parts
  *
@@ -56,6 +59,15 @@
 #endif
 
 /* What a table does not say for itself. */
+#ifndef VEC_AHEAD
+#define VEC_AHEAD 0
+#endif
+#ifndef VEC_FRACTION
+#define VEC_FRACTION 0
+#endif
+#ifndef SOFTMAX_COLUMNS
+#define SOFTMAX_COLUMNS 1
+#endif
 #ifndef VEC_EVEN_ROWS
 #define VEC_EVEN_ROWS 0
 #endif
