@@ -42,7 +42,7 @@ typedef struct backward_scratch {
     int lanes;                  /* the keys of the block, in whole vectors */
     int tile_stride;            /* not a power of two: rows fall into different cache sets */
     int in_place;               /* dK and dV are added up in their place, not turned */
-    product_ahead *ahead;       /* what the next task reads */
+    product_ahead *ahead;       /* what the next task reads, or NULL */
 } backward_scratch;
 
 /* For a block of `keys` keys: few of them stand close together, so that they stay in the L1 cache. */
@@ -391,6 +391,15 @@ static void add_query_gradient(const backward_tile *t, int partly) {
 static int backward_scores(const backward_tile *t) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
+    product_ahead *ahead = b->ahead, queries, d_outputs;
+    const int64_t next = t->i + t->rows, count = min64(QUERY_TILE, t->sequence->queries - next);
+    if (LONG_AHEAD && count > 0) { /* the next tile comes before the next task */
+        d_outputs = ahead_of(query_rows(&call->d_output, t->sequence, next, t->head), call->d_output.row,
+                             count, call->d_v, ahead);
+        queries = ahead_of(query_rows(&call->query, t->sequence, next, t->head), call->query.row, count,
+                           call->d_k, &d_outputs);
+        ahead = &queries;
+    }
     product_operands scores = {.a = t->query,
                                .a_row = t->query_row,
                                .a_step = 1,
@@ -400,7 +409,7 @@ static int backward_scores(const backward_tile *t) {
                                .c_row = b->tile_stride,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                                .start = PRODUCT_SET,
-                               .ahead = b->ahead};
+                               .ahead = ahead};
     product_operands d_weights = {.a = t->d_output,
                                   .a_row = t->d_output_row,
                                   .a_step = 1,
@@ -410,7 +419,7 @@ static int backward_scores(const backward_tile *t) {
                                   .c_row = b->tile_stride,
                                   .depth = call->d_v,
                                   .start = PRODUCT_SET,
-                                  .ahead = b->ahead};
+                                  .ahead = ahead};
     product(t->rows, t->lanes, &scores);
     product(t->rows, t->lanes, &d_weights);
     int covered =
@@ -525,26 +534,31 @@ static void finish_key_block(const at_attention *call, const at_sequence *s, int
     }
 }
 
-/* Asks, little by little, for what a task of a single block reads, and for where its results go. */
-static void look_ahead_to_keys(const at_attention *call, int64_t task, product_ahead *ahead) {
-    if (task >= call->tasks) return;
+enum { AHEAD_OF_KEYS = 8 };
+
+/* What a task with a single block reads, and where its results go; NULL for any other. */
+static product_ahead *ahead_of_keys(const at_attention *call, int64_t task,
+                                    product_ahead ahead[AHEAD_OF_KEYS]) {
+    if (task >= call->tasks) return NULL;
     const at_sequence *s = sequence_of_task(call, task);
-    if (s->keys > KEY_TILE || call->group > 1) return;
+    if (s->keys > KEY_TILE || call->group > 1) return NULL;
     int64_t head = at_backward_part_of(call, 1, task - s->first_task).kv;
     const at_rows *of_queries[] = {&call->query, &call->d_output, &call->output, &call->d_query};
     const at_rows *of_keys[] = {&call->key, &call->value, &call->d_key, &call->d_value};
-    for (int o = 0; o < 4; o++) {
-        if (of_queries[o]->data) {
-            product_ahead list = {query_rows(of_queries[o], s, 0, head), of_queries[o]->row,
-                                  (int)min64(s->queries, KEY_TILE), call->d_k, 0};
-            *ahead++ = list;
-        }
+    int64_t queries = min64(s->queries, KEY_TILE);
+    product_ahead *then = NULL;
+    for (int o = 3; o >= 0; o--) { /* from the last to the first, as each names the one after it */
         if (of_keys[o]->data) {
-            product_ahead list = {key_rows(of_keys[o], s, 0, head), of_keys[o]->row, (int)s->keys, call->d_k,
-                                  0};
-            *ahead++ = list;
+            *ahead = ahead_of(key_rows(of_keys[o], s, 0, head), of_keys[o]->row, s->keys, call->d_k, then);
+            then = ahead++;
+        }
+        if (of_queries[o]->data) {
+            *ahead =
+                ahead_of(query_rows(of_queries[o], s, 0, head), of_queries[o]->row, queries, call->d_k, then);
+            then = ahead++;
         }
     }
+    return then;
 }
 
 static void attention_backward(const at_attention *call, int64_t task, void *memory) {
@@ -557,14 +571,11 @@ static void attention_backward(const at_attention *call, int64_t task, void *mem
     int keys = (int)min64(KEY_TILE, s->keys - j);
     backward_scratch b;
     backward_layout(call, keys, memory, &b);
-    product_ahead ahead[PRODUCT_AHEAD_LISTS + 1] = {{.rows = 0}};
-    if (PRODUCT_LINES_AHEAD) {
-        look_ahead_to_keys(call, task + call->threads, ahead);
-        if (ahead->rows) b.ahead = ahead;
-    }
+    product_ahead ahead[AHEAD_OF_KEYS];
+    if (VEC_AHEAD) b.ahead = ahead_of_keys(call, task + call->threads, ahead);
     b.in_place =
         keys <= ATTENTION_IN_PLACE && blocks == 1 && call->d_k % VEC_WIDTH == 0 && call->d_v % VEC_WIDTH == 0;
-    if (blocks == 1) {
+    if (blocks == 1) { /* else they have been computed before */
         for (int64_t g = 0; g < call->group; g++) attention_row_terms(call, s, kv * call->group + g);
     }
     at_progress *own = call->progress + task, *before = block > 0 ? own - part.back : NULL;

@@ -36,7 +36,7 @@ typedef struct forward_scratch {
     float *line;
     float *keys, *values; /* a tile, copied side by side */
     float *finite_values; /* a tile of V without its bad rows */
-    product_ahead *ahead; /* what the next task reads */
+    product_ahead *ahead; /* what comes after this tile or task */
 } forward_scratch;
 
 static int64_t attention_block(const at_attention *call, int64_t queries, int64_t keys) {
@@ -157,12 +157,58 @@ VEC_INLINE void softmax_column(const int finite, float *scores, int rows, int la
     vec_store(sum, vec_add(s0, s1));
 }
 
+#if SOFTMAX_COLUMNS > 1
+
+/* The same for `columns` (a constant) vectors side by side: rows are gone through from end to end, and the
+ * vectors hide each other's latency. */
+VEC_INLINE void softmax_columns(const int columns, float *scores, int rows, int lanes, float *maximum,
+                                float *sum, float *rescale) {
+    vec most[SOFTMAX_COLUMNS], reference[SOFTMAX_COLUMNS], total[SOFTMAX_COLUMNS];
+    UNROLL for (int l = 0; l < columns; l++) most[l] = vec_load(maximum + l * VEC_WIDTH);
+    for (int r = 0; r < rows; r++) {
+        const float *row = scores + r * lanes;
+        UNROLL for (int l = 0; l < columns; l++) most[l] = vec_max(vec_load(row + l * VEC_WIDTH), most[l]);
+    }
+    UNROLL for (int l = 0; l < columns; l++) {
+        const int at = l * VEC_WIDTH;
+        reference[l] = vec_select(vec_equal(most[l], vec_set(-INFINITY)), vec_set(0.0f), most[l]);
+        vec factor = vec_exp2(vec_sub(vec_load(maximum + at), reference[l]));
+        vec_store(maximum + at, most[l]);
+        vec_store(rescale + at, factor);
+        total[l] = vec_mul(vec_load(sum + at), factor);
+    }
+    for (int r = 0; r < rows; r++) {
+        float *row = scores + r * lanes;
+        UNROLL for (int l = 0; l < columns; l++) {
+            vec p = vec_exp2(vec_sub(vec_load(row + l * VEC_WIDTH), reference[l]));
+            vec_store(row + l * VEC_WIDTH, p);
+            total[l] = vec_add(total[l], p);
+        }
+    }
+    UNROLL for (int l = 0; l < columns; l++) vec_store(sum + l * VEC_WIDTH, total[l]);
+}
+
+static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
+                                                   float *sum, float *rescale) {
+    _Static_assert(SOFTMAX_COLUMNS == 4 && ATTENTION_COLUMNS == 4, "the cases below");
+    switch (lanes / VEC_WIDTH) {
+    case 1: softmax_columns(1, scores, rows, lanes, maximum, sum, rescale); break;
+    case 2: softmax_columns(2, scores, rows, lanes, maximum, sum, rescale); break;
+    case 3: softmax_columns(3, scores, rows, lanes, maximum, sum, rescale); break;
+    default: softmax_columns(4, scores, rows, lanes, maximum, sum, rescale); break;
+    }
+}
+
+#else
+
 static __attribute__((noinline)) void softmax_tile(float *scores, int rows, int lanes, float *maximum,
                                                    float *sum, float *rescale) {
     for (int l = 0; l < lanes; l += VEC_WIDTH) {
         softmax_column(0, scores + l, rows, lanes, maximum + l, sum + l, rescale + l);
     }
 }
+
+#endif
 
 /* The same for a tile that is taken to hold no -inf. Returns 0 if some sum is
  * NaN, as it is if that was wrong. */
@@ -279,6 +325,8 @@ static int forward_weights(const at_attention *call, const forward_column *colum
                !reach_covers(call, t->sequence, column->first_query, column->first_query + column->queries,
                              t->first_key, t->first_key + t->rows)) {
         partly = adjust_scores(t);
+        softmax_tile(f->scores, t->rows, column->lanes, column->maximum, column->sum, f->rescale);
+    } else if (VEC_FRACTION) { /* exp2 takes -inf at no cost */
         softmax_tile(f->scores, t->rows, column->lanes, column->maximum, column->sum, f->rescale);
     } else {
         size_t bytes = (size_t)column->lanes * sizeof(float);
@@ -491,6 +539,15 @@ static void forward_queries_in_place(const at_attention *call, const forward_par
     }
 }
 
+/* Keys and values of the tile that begins at key j. */
+static product_ahead *ahead_of_tile(const at_attention *call, const at_sequence *s, int64_t kv, int64_t j,
+                                    int64_t j_end, product_ahead ahead[2]) {
+    int64_t rows = j_end - j <= LONG_KEY_TILE ? j_end - j : KEY_TILE;
+    ahead[1] = ahead_of(key_rows(&call->value, s, j, kv), call->value.row, rows, call->d_v, NULL);
+    ahead[0] = ahead_of(key_rows(&call->key, s, j, kv), call->key.row, rows, call->d_k, ahead + 1);
+    return ahead;
+}
+
 static void forward_queries(const at_attention *call, const forward_part *part, const forward_scratch *f) {
     const at_sequence *s = part->sequence;
     const int64_t head = part->head, i = part->i, i_end = part->i_end;
@@ -504,6 +561,10 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
     for (int64_t j = j_begin, tile_end; j < j_end; j = tile_end) {
         tile_end = j_end - j <= LONG_KEY_TILE ? j_end : j + KEY_TILE;
         forward_keys at = forward_keys_of(call, s, head / call->group, j, tile_end, copy, copy, f);
+        product_ahead ahead[2];
+        forward_scratch own = *f;
+        if (LONG_AHEAD && tile_end < j_end)
+            own.ahead = ahead_of_tile(call, s, head / call->group, tile_end, j_end, ahead);
         for (int c = 0; i + (int64_t)c * COLUMN_LANES < i_end; c++) {
             forward_column column = column_at(call, f, i, i_end, c);
             int64_t last = column.first_query + column.queries - 1;
@@ -511,7 +572,7 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
             int64_t to = min64(tile_end, end_of_seen_keys(call, s, last));
             if (from >= to || mask_is_empty(call, s, head, column.first_query, last + 1, from, to)) continue;
             forward_tile(call, s, head, &column, from, to, at.key + (from - j) * at.key_row, at.key_row,
-                         at.value + (from - j) * at.value_row, at.value_row, f);
+                         at.value + (from - j) * at.value_row, at.value_row, &own);
         }
     }
     finish_block(call, s, head, i, i_end, f);
@@ -519,33 +580,34 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
 
 static int64_t attention_split_keys(const at_attention *call, int64_t queries, int64_t keys);
 
-/* Asks, little by little, for what a task reads first, and for where its output goes. */
-static void look_ahead_to_block(const at_attention *call, int64_t task, product_ahead *ahead) {
+enum { AHEAD_OF_TASK = 4 };
+
+/* What a task reads first, and where its output goes; NULL if there is no such task. */
+static product_ahead *ahead_of_block(const at_attention *call, int64_t task,
+                                     product_ahead ahead[AHEAD_OF_TASK]) {
     const int64_t most = 64; /* keys */
-    if (task >= call->tasks) return;
+    if (task >= call->tasks) return NULL;
     const at_sequence *s = sequence_of_task(call, task);
-    if (attention_split_keys(call, s->queries, s->keys)) return;
+    if (attention_split_keys(call, s->queries, s->keys) || (!LONG_AHEAD && s->keys > KEY_TILE)) return NULL;
     forward_part part = forward_part_of(call, task);
-    int64_t kv = part.head / call->group, j = first_seen_key(call, s, part.i);
-    int queries = (int)(part.i_end - part.i);
-    int keys = (int)max64(min64(end_of_seen_keys(call, s, part.i_end - 1) - j, most), 0);
-    product_ahead lists[] = {
-        {query_rows(&call->query, s, part.i, part.head), call->query.row, queries, call->d_k, 0},
-        {key_rows(&call->key, s, j, kv), call->key.row, keys, call->d_k, 0},
-        {key_rows(&call->value, s, j, kv), call->value.row, keys, call->d_v, 0},
-        {query_rows(&call->output, s, part.i, part.head), call->output.row, queries, call->d_v, 0}};
-    memcpy(ahead, lists, sizeof lists);
+    int64_t kv = part.head / call->group, queries = part.i_end - part.i;
+    int64_t j = first_seen_key(call, s, part.i);
+    int64_t keys = max64(min64(end_of_seen_keys(call, s, part.i_end - 1) - j, most), 0);
+    ahead[3] =
+        ahead_of(query_rows(&call->output, s, part.i, part.head), call->output.row, queries, call->d_v, NULL);
+    ahead[2] = ahead_of(key_rows(&call->value, s, j, kv), call->value.row, keys, call->d_v, ahead + 3);
+    ahead[1] = ahead_of(key_rows(&call->key, s, j, kv), call->key.row, keys, call->d_k, ahead + 2);
+    ahead[0] = ahead_of(query_rows(&call->query, s, part.i, part.head), call->query.row, queries, call->d_k,
+                        ahead + 1);
+    return ahead;
 }
 
 static void forward_block(const at_attention *call, int64_t task, const forward_scratch *f) {
     forward_part part = forward_part_of(call, task);
     if (!window_is_narrow(call)) {
-        product_ahead ahead[PRODUCT_AHEAD_LISTS + 1] = {{.rows = 0}};
+        product_ahead ahead[AHEAD_OF_TASK];
         forward_scratch own = *f;
-        if (PRODUCT_LINES_AHEAD) {
-            look_ahead_to_block(call, task + call->threads, ahead);
-            if (ahead->rows) own.ahead = ahead;
-        }
+        if (VEC_AHEAD) own.ahead = ahead_of_block(call, task + call->threads, ahead);
         forward_queries(call, &part, &own);
         return;
     }

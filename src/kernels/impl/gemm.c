@@ -80,6 +80,7 @@ static void finish_tile(const at_gemm *call, int64_t row, int rows, int64_t firs
 
 /* Asks for the lines that a tile of C will be written to: they come while the tile is computed. */
 VEC_INLINE void prefetch_tile(const float *c, int64_t c_row, int rows, int used) {
+    if (LONG_AHEAD) return; /* by the product itself */
     for (int r = 0; r < rows; r++) {
         for (int l = 0; l < used; l += 16) __builtin_prefetch(c + r * c_row + l, 1);
     }
@@ -114,10 +115,16 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
             gemm_pack(depth, call->columns, call->b + k * call->b_row, call->b_row, call->b_step, first,
                       packed);
         }
+        int64_t panels = (call->columns + PANEL - 1) / PANEL; /* after this block of B comes the next one */
+        int64_t behind =
+            call->packed ? (panels * call->depth * PANEL - (b + depth * PANEL - call->packed)) : 0;
+        product_ahead b_next =
+            ahead_of(b + depth * PANEL, 0, behind > 0, (int)min64(behind, block * PANEL), NULL);
         int rows;
         for (int64_t i = row; i < row_end; i += rows) {
             rows = tile_rows(row_end - i);
             float *c = call->c + i * call->c_row + first;
+            product_ahead c_lines = ahead_of(c, call->c_row, rows, used, &b_next);
             product_operands p = {.a = call->a + i * call->a_row + k * call->a_step,
                                   .a_row = call->a_row,
                                   .a_step = call->a_step,
@@ -129,7 +136,8 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .start = goes_on ? PRODUCT_ADD
                                            : bias  ? PRODUCT_BIAS
                                                    : PRODUCT_SET,
-                                  .per_lane = bias};
+                                  .per_lane = bias,
+                                  .ahead = LONG_AHEAD ? &c_lines : NULL};
             if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
             prefetch_tile(c, call->c_row, rows, used);
             if (call->pre_activation) {
@@ -208,6 +216,7 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
             for (int t = 0, r; (r = strip_row(t, rows)) < rows; t++) {
                 int used_rows = (int)min64(strip_row(t + 1, rows), rows) - r;
                 float *c = call->c + (row + r) * call->c_row + first;
+                product_ahead c_lines = ahead_of(c, call->c_row, used_rows, used, NULL);
                 product_operands p = {.a = m->tiles + t * STRIP_TILE,
                                       .a_row = 1,
                                       .a_step = VEC_ROWS,
@@ -216,7 +225,8 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
                                       .c = lanes == used ? c : m->edge,
                                       .c_row = lanes == used ? call->c_row : PANEL,
                                       .depth = depth,
-                                      .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
+                                      .start = goes_on ? PRODUCT_ADD : PRODUCT_SET,
+                                      .ahead = LONG_AHEAD ? &c_lines : NULL};
                 prefetch_tile(c, call->c_row, used_rows, used);
                 if (lanes != used && goes_on) pack_rows(used_rows, used, c, call->c_row, m->edge, PANEL);
                 product(used_rows, lanes, &p);

@@ -17,11 +17,16 @@
 #define LOG2_E 1.44269504088896340736f
 #define LN_2 0.69314718055994530942f
 
-/* 2^x for x <= 127 other than -inf, for which it gives NaN or 0. */
+/* 2^x for x <= 127 other than -inf, for which it gives NaN or 0. The same bits by either way to the fraction.
+ */
 VEC_INLINE vec vec_exp2_finite(vec x) {
     if (!VEC_SCALE2_SATURATES) x = vec_max(vec_set(VEC_POWER_OF_ZERO), x); /* in this order: a NaN passes */
+#if VEC_FRACTION
+    vec f = vec_fraction(x), whole = vec_sub(x, f);
+#else
     vec whole = vec_round(x);
     vec f = vec_sub(x, whole);
+#endif
     vec p = vec_set(1.5345812e-4f);
     p = vec_fma(p, f, vec_set(1.3399931e-3f));
     p = vec_fma(p, f, vec_set(9.618489e-3f));
@@ -35,7 +40,7 @@ VEC_INLINE vec vec_exp2_finite(vec x) {
 /* 2^x for x <= 127. Below -126.5 the result is 0 or subnormal; -inf gives
  * exactly 0, NaN gives NaN. */
 VEC_INLINE vec vec_exp2(vec x) {
-    if (VEC_SCALE2_SATURATES) x = vec_max(vec_set(VEC_POWER_OF_ZERO), x);
+    if (VEC_SCALE2_SATURATES && !VEC_FRACTION) x = vec_max(vec_set(VEC_POWER_OF_ZERO), x);
     return vec_exp2_finite(x);
 }
 

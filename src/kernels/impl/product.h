@@ -24,16 +24,38 @@
 
 typedef enum product_start { PRODUCT_SET, PRODUCT_BIAS, PRODUCT_ADD, PRODUCT_RESCALE } product_start;
 
-/* Rows that will be needed soon, one list after another. A product asks for a few of their cache lines in
- * every turn of its loop: all at once they would fill the queue of misses, and the product would wait for its
- * own operands. */
-enum { PRODUCT_AHEAD_LISTS = 8 };
+/* Rows of numbers that will be needed soon. Where VEC_AHEAD says so, a product asks for a few lines of them
+ * (into the L2 cache) with every four steps of its depth. All at once they would fill the queue of misses,
+ * and the product would wait for its own operands. */
 typedef struct product_ahead {
-    const float *row;
-    ptrdiff_t stride; /* to the next row */
-    int rows;         /* that are left */
-    int columns, column;
-} product_ahead; /* [PRODUCT_AHEAD_LISTS + 1], the last one without rows */
+    const float *line, *end; /* what is left of the row */
+    ptrdiff_t stride;        /* from row to row */
+    int64_t rows;            /* with this one */
+    int channels;
+    struct product_ahead *then; /* when these are through; or NULL */
+} product_ahead;
+
+static inline product_ahead ahead_of(const float *row, ptrdiff_t stride, int64_t rows, int channels,
+                                     product_ahead *then) {
+    product_ahead ahead = {row, rows > 0 ? row + channels : row, stride, rows, channels, then};
+    return ahead;
+}
+
+VEC_INLINE void ask_for_line(product_ahead **place) {
+    product_ahead *ahead = *place;
+    if (!ahead) return;
+    if (ahead->line >= ahead->end) {
+        if (ahead->rows <= 1) {
+            *place = ahead->then;
+            return;
+        }
+        ahead->rows--;
+        ahead->end += ahead->stride;
+        ahead->line = ahead->end - ahead->channels;
+    }
+    __builtin_prefetch(ahead->line, 0, 2);
+    ahead->line += 16;
+}
 
 typedef struct product_operands {
     const float *a;
@@ -81,14 +103,13 @@ VEC_INLINE void product_step(const int rows, const int columns, product_rows *a,
     }
 }
 
-VEC_INLINE void product_look_ahead(product_ahead *ahead) {
-    if (ahead->rows == 0) return;
-    __builtin_prefetch(ahead->row + ahead->column, 0, 2);
-    ahead->column += 16;
-    if (ahead->column < ahead->columns) return;
-    ahead->column = 0;
-    ahead->row += ahead->stride;
-    if (--ahead->rows == 0) memmove(ahead, ahead + 1, PRODUCT_AHEAD_LISTS * sizeof *ahead);
+VEC_INLINE void product_turn(const int rows, const int columns, product_rows *a, ptrdiff_t a_step,
+                             const float **b, ptrdiff_t b_step, vec sum[VEC_ROWS][VEC_COLUMNS]) {
+    UNROLL for (int step = 0; step < 4; step++) {
+        product_step(rows, columns, a, a_step, *b, sum);
+        *b += b_step;
+        PRODUCT_OPAQUE(*b);
+    }
 }
 
 /* `tiles` tiles of `rows` x `columns` vectors, one below the other; rows and
@@ -99,7 +120,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
     float *c = p->c;
     const ptrdiff_t a_row = p->a_row, a_step = p->a_step, b_step = p->b_step, c_row = p->c_row;
     const product_start start = p->start;
-    product_ahead *const ahead = p->ahead;
+    product_ahead *ahead = p->ahead;
     for (; tiles > 0; tiles--) {
         product_rows a = product_rows_at(rows, a_tile, a_row);
         const float *b = p->b;
@@ -128,16 +149,11 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
         /* Four steps a turn: the number of turns is small enough for the branch
          * predictor to foresee the last one. */
         int k = p->depth;
-        for (; k >= 4; k -= 4) {
-            if (PRODUCT_LINES_AHEAD && ahead) {
-                UNROLL for (int line = 0; line < PRODUCT_LINES_AHEAD; line++) product_look_ahead(ahead);
-            }
-            UNROLL for (int step = 0; step < 4; step++) {
-                product_step(rows, columns, &a, a_step, b, sum);
-                b += b_step;
-                PRODUCT_OPAQUE(b);
-            }
+        for (; VEC_AHEAD && ahead && k >= 4; k -= 4) {
+            UNROLL for (int line = 0; line < VEC_AHEAD; line++) ask_for_line(&ahead);
+            product_turn(rows, columns, &a, a_step, &b, b_step, sum);
         }
+        for (; k >= 4; k -= 4) product_turn(rows, columns, &a, a_step, &b, b_step, sum);
         for (; k > 0; k--) {
             product_step(rows, columns, &a, a_step, b, sum);
             b += b_step;

@@ -16,7 +16,7 @@
 #define ATTENTION_UNCOPIED 4
 #define ATTENTION_IN_PLACE 64
 #define ATTENTION_NARROW_ROWS 32
-#define PRODUCT_LINES_AHEAD 3
+#define VEC_AHEAD 3
 #define VEC_PART 4
 
 typedef __m256 vec;

@@ -23,6 +23,10 @@
 #define VEC_COLUMNS 4
 #define VEC_LEAST_ROWS 6
 #define VEC_EVEN_ROWS 1
+#define VEC_AHEAD 1
+#define LONG_AHEAD 1
+#define VEC_FRACTION 1
+#define SOFTMAX_COLUMNS 4
 #define ATTENTION_COLUMNS 4
 #define ATTENTION_UNCOPIED 1
 #define ATTENTION_NARROW 32
@@ -68,6 +72,11 @@ VEC_INLINE vec vec_copysign(vec magnitude, vec sign) {
 VEC_INLINE vec vec_round(vec a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+#if VEC_FRACTION /* one operation where vec_round is two */
+VEC_INLINE vec vec_fraction(vec a) {
+    return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+#endif
 /* a * 2^n for a whole n; too small becomes subnormal and then 0, too large inf. */
 #define VEC_SCALE2_SATURATES 1
 #define VEC_POWER_OF_ZERO (-200.0f)

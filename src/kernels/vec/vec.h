@@ -12,23 +12,25 @@
  *                              rows x vectors: what the registers hold, less
  *                              those for the operands
  *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
- *     VEC_EVEN_ROWS            1: rather, all tiles share the rows, and differ by one at most
- *     ATTENTION_COLUMNS        vectors of queries that the attention kernel
- *                              works on at once: fewer waste less at the edge
- *                              of a causal or windowed reach
- *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
- *                              far apart their rows are; a copy pays for more
+ *     VEC_AHEAD                cache lines of what comes next that a product asks for every four steps
+ *     LONG_AHEAD               1: also from tile to tile of long sequences, and in linear layers; 0: from
+ * task to task of short sequences alone VEC_EVEN_ROWS            1: rather, all tiles share the rows, and
+ * differ by one at most ATTENTION_COLUMNS        vectors of queries that the attention kernel works on at
+ * once: fewer waste less at the edge of a causal or windowed reach ATTENTION_UNCOPIED       columns of
+ * queries that read keys and values in their place, however far apart their rows are; a copy pays for more
  *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values meet:
  *                              results are written in their place, and no lane is wasted. Above, rows of
  *                              values compete for the same cache sets
- *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less at its edges
- *     PRODUCT_LINES_AHEAD      cache lines of what comes next that a product asks for every four steps
+ *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less at its
+ * edges PRODUCT_LINES_AHEAD      cache lines of what comes next that a product asks for every four steps
  *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
+ *     SOFTMAX_COLUMNS          vectors of a row of scores that the softmax takes side by side
  *     GEMM_DEPTH               of a block of the linear layers' product
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
+ *     VEC_FRACTION             1: there is vec_fraction(a), a less a rounded, and 0 for an infinity
  *
  *     VEC_PART                 the least part of vec_part_sums; VEC_WIDTH: no parts
  *
@@ -60,6 +62,15 @@
 #endif
 
 /* What a table does not say for itself. */
+#ifndef VEC_AHEAD
+#define VEC_AHEAD 0
+#endif
+#ifndef VEC_FRACTION
+#define VEC_FRACTION 0
+#endif
+#ifndef SOFTMAX_COLUMNS
+#define SOFTMAX_COLUMNS 1
+#endif
 #ifndef VEC_EVEN_ROWS
 #define VEC_EVEN_ROWS 0
 #endif
@@ -69,8 +80,8 @@
 #ifndef ATTENTION_NARROW_ROWS
 #define ATTENTION_NARROW_ROWS 64
 #endif
-#ifndef PRODUCT_LINES_AHEAD
-#define PRODUCT_LINES_AHEAD 0
+#ifndef LONG_AHEAD
+#define LONG_AHEAD 0
 #endif
 #ifndef ATTENTION_NARROW
 #define ATTENTION_NARROW 16
