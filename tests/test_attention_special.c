@@ -402,6 +402,11 @@ static void test_blemish_mask(void **state) {
     c = case_simple(30, 200); /* the mask empties whole tiles */
     c.mask = MASK_BLOCKS;
     check_blemishes(&c);
+    c = case_simple(150, 9); /* more queries in a tile than keys in a block */
+    c.mask = MASK_RANDOM;
+    c.softcap = 5.0f;
+    c.distance_reach = 4;
+    check_blemishes(&c);
 }
 
 static void test_blemish_bias(void **state) {
