@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include <attn/attn.h>
 
 #include "arguments.h"
@@ -101,18 +97,7 @@ static int run(int count, char **arguments) {
     return found->run(count - 1, arguments + 1);
 }
 
-/* Memory that was given back is used again: the heap grows by whole huge pages, is not handed back to the
- * system and taken anew, and has blocks of some megabytes side by side. */
-static void keep_memory(void) {
-#if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    mallopt(M_TOP_PAD, 16 << 20);
-#endif
-}
-
 int main(int count, char **arguments) {
-    keep_memory();
     signal(SIGXFSZ, SIG_IGN); /* a file that would become too large: the write fails, and we say so */
     int status = count > 0 ? run(count - 1, arguments + 1) : run(0, NULL);
     /* A full disk or a closed pipe shows here at the latest. */

@@ -27,8 +27,9 @@ ATTN_BEGIN_DECLS
  * subnormal numbers (below 2^-126) for 0, as operands and as results, on x86-64
  * and AArch64: CPUs may need a hundred times as long for them. What is only
  * copied keeps them. The mode is set on each thread while it computes and put
- * back: a result does not depend on what the caller has set for them, and the
- * caller's mode is never left changed. */
+ * back: results do not depend on what the caller has set for them, but for the
+ * last sums of losses (over the rows of a batch), and the caller's mode is never
+ * left changed. */
 
 typedef struct attn_context attn_context;
 

@@ -58,22 +58,18 @@ attn_status at_fail_system(attn_context *context, const char *path, const char *
                    cut ? path + length - LONGEST_PATH : path, what, reason);
 }
 
-/* Blocks stand on huge pages where the system gives them to who asks: a step goes through tables, weights and
- * activations of hundreds of megabytes, and pages of 4 KB would be looked up anew all the time. Those of 2 MB
- * and more begin at one; of smaller ones the pages that they lie on are asked for, together with what
- * stands beside them in the heap, if that is long enough to be one. A hint: what it returns does not matter.
- */
-enum { HUGE_PAGE = 2 << 20, LEAST_ADVISED = 64 << 10 };
+/* Large blocks ask for huge pages, where the system gives them to who asks: a step goes through tables,
+ * weights and activations of hundreds of megabytes. Only the whole huge pages inside of a block are asked
+ * for. Blocks do not begin at one: aligned so, freed blocks do not fit again, and the heap grows to several
+ * times what is in use. A hint: what madvise returns does not matter. */
+enum { HUGE_PAGE = 2 << 20 };
 
 static void advise_huge(void *memory, size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     int saved = errno;
-    uintptr_t first = (uintptr_t)memory / HUGE_PAGE * HUGE_PAGE, end = (uintptr_t)memory + bytes;
-    if (bytes >= HUGE_PAGE)
-        end = end / HUGE_PAGE * HUGE_PAGE; /* not its neighbour's */
-    else
-        end = (end + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    madvise((unsigned char *)memory - ((uintptr_t)memory - first), end - first, MADV_HUGEPAGE);
+    uintptr_t begin = (uintptr_t)memory, end = (begin + bytes) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t first = (begin + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    if (end > first) madvise((unsigned char *)memory + (first - begin), end - first, MADV_HUGEPAGE);
     errno = saved;
 #else
     (void)memory;
@@ -83,10 +79,9 @@ static void advise_huge(void *memory, size_t bytes) {
 
 static void *default_allocate(void *user, size_t bytes, size_t alignment) {
     (void)user;
-    if (bytes >= HUGE_PAGE && alignment < HUGE_PAGE) alignment = HUGE_PAGE;
     if (bytes > SIZE_MAX - alignment) return NULL;
     void *memory = aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
-    if (memory && bytes >= LEAST_ADVISED) advise_huge(memory, bytes);
+    if (memory && bytes >= HUGE_PAGE) advise_huge(memory, bytes);
     return memory;
 }
 

@@ -10,9 +10,11 @@
  * one head.
  */
 #include "ops/attention_edges.h"
+#include "base/arithmetic.h"
 
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "ops/attention_staging.h"
 #include "ops/check.h"
 
@@ -192,6 +194,7 @@ attn_status at_attention_edges_forward(attn_context *context, const at_attention
  * head of a part is that of its task. */
 static void sum_vectors(const edges_run *run, int by_column, const float *parts, float *gradient) {
     const at_attention *kernel = &run->checked.kernel;
+    const uint64_t mode = at_arithmetic_begin();
     memset(gradient, 0, (size_t)(kernel->heads * kernel->d_k) * sizeof(float));
     int64_t tasks = by_column ? run->column_tasks : run->tasks, task = 0;
     for (int64_t b = 0; b < kernel->sequence_count; b++) {
@@ -208,6 +211,7 @@ static void sum_vectors(const edges_run *run, int by_column, const float *parts,
             }
         }
     }
+    at_arithmetic_end(mode);
 }
 
 /* By row, then by column; each only if something of it is wanted. */

@@ -190,8 +190,8 @@ static attn_status fill(attn_parameter *p, attn_initial initial, double scale) {
     int64_t pieces = (p->count + FILL_PIECE - 1) / FILL_PIECE;
     if (p->set->backend->memory.on_host) {
         attn_parameter_changed(p);
-        at_parallel(context->pool, at_threads_for(context, operations_a_number * (double)p->count), pieces,
-                    fill_task, &all);
+        at_compute(context->pool, at_threads_for(context, operations_a_number * (double)p->count), pieces,
+                   fill_task, &all);
         return ATTN_OK;
     }
     attn_status status = ATTN_OK;

@@ -40,7 +40,7 @@ typedef struct backward_scratch {
     float *ones;                /* [KEY_TILE] */
     int key_width;              /* d_k in whole vectors */
     int lanes;                  /* the keys of the block, in whole vectors */
-    int tile_stride;            /* not a power of two: rows fall into different cache sets */
+    int tile_stride;            /* with many keys not a power of two: rows fall into different cache sets */
     int in_place;               /* dK and dV are added up in their place, not turned */
     product_ahead *ahead;       /* what the next task reads, or NULL */
 } backward_scratch;

@@ -29,7 +29,7 @@ VEC_INLINE __m256i vec_first_lanes(int n) {
 VEC_INLINE vec vec_load(const float *p) { return _mm256_loadu_ps(p); }
 VEC_INLINE void vec_store(float *p, vec v) { _mm256_storeu_ps(p, v); }
 VEC_INLINE vec vec_load_part(const float *p, int n) { return _mm256_maskload_ps(p, vec_first_lanes(n)); }
-/* The first n lanes, n < VEC_WIDTH: in halves, as a masked store takes 42 operations on Zen. */
+/* The first n lanes, n <= VEC_WIDTH: in halves, as a masked store takes 42 operations on Zen. */
 VEC_INLINE void vec_store_part(float *p, vec v, int n) {
     __m128 part = _mm256_castps256_ps128(v);
     if (n & 8) {

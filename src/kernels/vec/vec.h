@@ -12,17 +12,17 @@
  *                              rows x vectors: what the registers hold, less
  *                              those for the operands
  *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
+ *     VEC_EVEN_ROWS            1: rather, all tiles share the rows, and differ by one at most
  *     VEC_AHEAD                cache lines of what comes next that a product asks for every four steps
- *     LONG_AHEAD               1: also from tile to tile of long sequences, and in linear layers; 0: from
- * task to task of short sequences alone VEC_EVEN_ROWS            1: rather, all tiles share the rows, and
- * differ by one at most ATTENTION_COLUMNS        vectors of queries that the attention kernel works on at
- * once: fewer waste less at the edge of a causal or windowed reach ATTENTION_UNCOPIED       columns of
- * queries that read keys and values in their place, however far apart their rows are; a copy pays for more
- *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values meet:
- *                              results are written in their place, and no lane is wasted. Above, rows of
- *                              values compete for the same cache sets
- *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less at its
- * edges PRODUCT_LINES_AHEAD      cache lines of what comes next that a product asks for every four steps
+ *     LONG_AHEAD               1: also from tile to tile of long sequences, and in linear layers
+ *     ATTENTION_COLUMNS        vectors of queries that the attention kernel works on at once: fewer waste
+ *                              less at the edge of a causal or windowed reach
+ *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
+ *                              far apart their rows are; a copy pays for more
+ *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values
+ *                              meet: results are written in their place, and no lane is wasted. Above,
+ *                              rows of values compete for the same cache sets
+ *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less
  *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
  *     SOFTMAX_COLUMNS          vectors of a row of scores that the softmax takes side by side
