@@ -28,7 +28,7 @@ ATTN_BEGIN_DECLS
  * and AArch64: CPUs may need a hundred times as long for them. What is only
  * copied keeps them. The mode is set on each thread while it computes and put
  * back: results do not depend on what the caller has set for them, but for the
- * last sums of losses (over the rows of a batch), and the caller's mode is never
+ * last sums of losses and CRFs (over a batch), and the caller's mode is never
  * left changed. */
 
 typedef struct attn_context attn_context;

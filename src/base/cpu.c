@@ -47,9 +47,9 @@ static bool is_small_xeon(const char *brand) {
  * Intel's cores for servers. CPUID does not tell the number of units. A list by model is certain and always
  * gives the same table, and so the same bits, on one machine; a measurement would be neither.
  *
- * Not in the list: Intel's cores for clients (Ice, Tiger, Rocket Lake), which have one unit; Zen 4, which has
- * halves of two; Zen 5, which has two but also loads two vectors a cycle; and what was not known when this
- * was written. ATTN_ISA asks for either table anywhere. */
+ * Not in the list: Intel's cores for clients (Ice, Tiger, Rocket Lake), which have one unit; Zen 4, whose
+ * units are 256 bits wide; Zen 5, which has two of 512 bits but also loads two vectors a cycle; and what was
+ * not known when this was written. ATTN_ISA asks for either table anywhere. */
 bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand) {
     unsigned family = version >> 8 & 0xf, model = (version >> 4 & 0xf) | (version >> 12 & 0xf0);
     if (strcmp(vendor, "GenuineIntel") != 0 || family != 6) return false;

@@ -10,7 +10,6 @@
  * one head.
  */
 #include "ops/attention_edges.h"
-#include "base/arithmetic.h"
 
 #include <string.h>
 
