@@ -12,7 +12,8 @@
 #include "kernels/impl/activation.h"
 #include "kernels/table.h"
 
-enum { PANEL = VEC_COLUMNS * VEC_WIDTH };
+/* A call of product() computes up to GEMM_ROWS rows: what it costs to begin is a tenth of a tile of depth 64. */
+enum { PANEL = VEC_COLUMNS * VEC_WIDTH, GEMM_ROWS = GEMM_TILES * VEC_ROWS };
 
 static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,
                       int64_t first, float *panel) {
@@ -44,7 +45,7 @@ static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_
 }
 
 static size_t gemm_scratch(const at_gemm *call) {
-    return ((call->packed ? 0 : (size_t)AT_GEMM_DEPTH * PANEL) + (size_t)VEC_ROWS * PANEL) * sizeof(float);
+    return ((call->packed ? 0 : (size_t)AT_GEMM_DEPTH * PANEL) + (size_t)GEMM_ROWS * PANEL) * sizeof(float);
 }
 
 /* How deep a block is. A factor may stand in C, which the first block of several would write over. */
@@ -78,16 +79,15 @@ static void finish_tile(const at_gemm *call, int64_t row, int rows, int64_t firs
     FOR_ACTIVATION(call->activation, finish_with, call, row, rows, first, used, sums);
 }
 
-/* Asks for the lines that a tile of C will be written to: they come while the tile is computed. */
-VEC_INLINE void prefetch_tile(const float *c, int64_t c_row, int rows, int used) {
-    if (LONG_AHEAD) return; /* by the product itself */
-    for (int r = 0; r < rows; r++) {
-        for (int l = 0; l < used; l += 16) __builtin_prefetch(c + r * c_row + l, 1);
-    }
+/* The rows of the next call of product(), of so many that are left: what is left for the last is no small tile. */
+static inline int rows_of_call(int64_t left) {
+    if (GEMM_TILES == 1) return tile_rows(left);
+    if (left <= GEMM_ROWS) return (int)left;
+    return left >= GEMM_ROWS + VEC_LEAST_ROWS ? GEMM_ROWS : GEMM_ROWS - VEC_ROWS;
 }
 
 static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *memory) {
-    float *edge = memory, *packed = edge + VEC_ROWS * PANEL;
+    float *edge = memory, *packed = edge + GEMM_ROWS * PANEL;
     int64_t first = panel * PANEL;
     int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
     int finish = call->pre_activation || call->factor || call->activation != ATTN_IDENTITY;
@@ -122,7 +122,7 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
             ahead_of(b + depth * PANEL, 0, behind > 0, (int)min64(behind, block * PANEL), NULL);
         int rows;
         for (int64_t i = row; i < row_end; i += rows) {
-            rows = tile_rows(row_end - i);
+            rows = rows_of_call(row_end - i);
             float *c = call->c + i * call->c_row + first;
             product_ahead c_lines = ahead_of(c, call->c_row, rows, used, &b_next);
             product_operands p = {.a = call->a + i * call->a_row + k * call->a_step,
@@ -139,10 +139,12 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                   .per_lane = bias,
                                   .ahead = LONG_AHEAD ? &c_lines : NULL};
             if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
-            prefetch_tile(c, call->c_row, rows, used);
-            if (call->pre_activation) {
-                prefetch_tile(call->pre_activation + i * call->pre_activation_row + first,
-                              call->pre_activation_row, rows, used);
+            if (!LONG_AHEAD) {
+                p.written[0] = (product_written){c, call->c_row, used};
+                if (call->pre_activation)
+                    p.written[1] =
+                        (product_written){call->pre_activation + i * call->pre_activation_row + first,
+                                          call->pre_activation_row, used};
             }
             product(rows, lanes, &p);
             if (finish && k + depth == call->depth) {
@@ -169,6 +171,13 @@ static inline int strip_row(int tile, int rows) {
     if (!VEC_EVEN_ROWS) return tile * VEC_ROWS;
     int tiles = (rows + VEC_ROWS - 1) / VEC_ROWS;
     return tile * (rows / tiles) + (tile < rows % tiles ? tile : rows % tiles);
+}
+
+/* How many tiles a call of product() computes from this one on: only whole ones lie at equal distances, and
+ * only those that are written in their place need no room. */
+static inline int tiles_of_call(int tile, int rows, int in_place) {
+    int whole = rows / VEC_ROWS - tile;
+    return GEMM_TILES == 1 || !in_place || whole < 1 ? 1 : whole;
 }
 
 typedef struct gemm_strip_memory {
@@ -213,13 +222,15 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
             int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
             const float *b = call->packed ? call->packed + first * call->depth + k * PANEL
                                           : call->b + k * call->b_row + first;
-            for (int t = 0, r; (r = strip_row(t, rows)) < rows; t++) {
-                int used_rows = (int)min64(strip_row(t + 1, rows), rows) - r;
+            for (int t = 0, r; (r = strip_row(t, rows)) < rows; t += tiles_of_call(t, rows, lanes == used)) {
+                int end = t + tiles_of_call(t, rows, lanes == used);
+                int used_rows = (int)min64(strip_row(end, rows), rows) - r;
                 float *c = call->c + (row + r) * call->c_row + first;
                 product_ahead c_lines = ahead_of(c, call->c_row, used_rows, used, NULL);
                 product_operands p = {.a = m->tiles + t * STRIP_TILE,
                                       .a_row = 1,
                                       .a_step = VEC_ROWS,
+                                      .a_tile = STRIP_TILE,
                                       .b = b,
                                       .b_step = call->packed ? PANEL : call->b_row,
                                       .c = lanes == used ? c : m->edge,
@@ -227,7 +238,7 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
                                       .depth = depth,
                                       .start = goes_on ? PRODUCT_ADD : PRODUCT_SET,
                                       .ahead = LONG_AHEAD ? &c_lines : NULL};
-                prefetch_tile(c, call->c_row, used_rows, used);
+                if (!LONG_AHEAD) p.written[0] = (product_written){c, call->c_row, used};
                 if (lanes != used && goes_on) pack_rows(used_rows, used, c, call->c_row, m->edge, PANEL);
                 product(used_rows, lanes, &p);
                 for (int i = 0; lanes != used && i < used_rows; i++) {

@@ -57,9 +57,17 @@ VEC_INLINE void ask_for_line(product_ahead **place) {
     ahead->line += 16;
 }
 
+/* Rows that will be written when a product is done: it asks for those of a tile as it begins the tile. */
+typedef struct product_written {
+    const float *rows; /* NULL: none */
+    ptrdiff_t row;     /* from row to row */
+    int channels;
+} product_written;
+
 typedef struct product_operands {
     const float *a;
     ptrdiff_t a_row, a_step;
+    ptrdiff_t a_tile; /* from a tile of VEC_ROWS rows to the next; 0: VEC_ROWS * a_row */
     const float *b;
     ptrdiff_t b_step;
     float *c;
@@ -68,6 +76,7 @@ typedef struct product_operands {
     product_start start;
     const float *per_lane; /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
     product_ahead *ahead;  /* NULL: nothing is asked for */
+    product_written written[2];
 } product_operands;
 
 /* Where the rows of A are at one step: a pointer for every four rows, and once
@@ -112,6 +121,16 @@ VEC_INLINE void product_turn(const int rows, const int columns, product_rows *a,
     }
 }
 
+VEC_INLINE void ask_for_written(const product_written *written, int64_t row, const int rows) {
+    for (int i = 0; i < 2 && written[i].rows; i++) {
+        const float *line = written[i].rows + row * written[i].row;
+        for (int r = 0; r < rows; r++) {
+            for (int l = 0; l < written[i].channels; l += 16) __builtin_prefetch(line + l, 1);
+            line += written[i].row;
+        }
+    }
+}
+
 /* `tiles` tiles of `rows` x `columns` vectors, one below the other; rows and
  * columns are constants where this is inlined, so that the accumulators are
  * registers. */
@@ -121,7 +140,8 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
     const ptrdiff_t a_row = p->a_row, a_step = p->a_step, b_step = p->b_step, c_row = p->c_row;
     const product_start start = p->start;
     product_ahead *ahead = p->ahead;
-    for (; tiles > 0; tiles--) {
+    for (int tile = 0; tile < tiles; tile++) {
+        if (p->written[0].rows) ask_for_written(p->written, tile * rows, rows);
         product_rows a = product_rows_at(rows, a_tile, a_row);
         const float *b = p->b;
         vec sum[VEC_ROWS][VEC_COLUMNS];
@@ -162,7 +182,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
             UNROLL for (int l = 0; l < columns; l++) vec_store(c + l * VEC_WIDTH, sum[r][l]);
             c += c_row;
         }
-        a_tile += rows * a_row;
+        a_tile += p->a_tile ? p->a_tile : rows * a_row;
     }
 }
 
@@ -212,6 +232,10 @@ static inline int tile_rows(int64_t left) {
     return (int)(left + 1) / 2;
 }
 
+static inline void pass_written(product_operands *p, int rows) {
+    for (int i = 0; i < 2 && p->written[i].rows; i++) p->written[i].rows += rows * p->written[i].row;
+}
+
 /* The whole product: `rows` x `lanes`, lanes a multiple of VEC_WIDTH. A strip
  * of B as wide as a tile stays in the cache while the rows pass by it. */
 static void product(int rows, int lanes, const product_operands *operands) {
@@ -223,6 +247,7 @@ static void product(int rows, int lanes, const product_operands *operands) {
         p.per_lane = operands->per_lane ? operands->per_lane + l : NULL;
         p.a = operands->a;
         p.c = operands->c + l;
+        memcpy(p.written, operands->written, sizeof p.written);
         int whole = rows / VEC_ROWS;
         if (VEC_EVEN_ROWS && rows % VEC_ROWS) { /* so many tiles of VEC_ROWS, the others have a row less */
             whole = rows - (whole + 1) * (VEC_ROWS - 1);
@@ -231,13 +256,15 @@ static void product(int rows, int lanes, const product_operands *operands) {
             whole--;
         }
         if (whole) product_functions[columns - 1][VEC_ROWS - 1](&p, whole);
-        p.a += (ptrdiff_t)whole * VEC_ROWS * operands->a_row;
+        p.a += whole * (p.a_tile ? p.a_tile : VEC_ROWS * p.a_row);
         p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;
+        pass_written(&p, whole * VEC_ROWS);
         for (int left = rows - whole * VEC_ROWS, tile; left > 0; left -= tile) {
             tile = tile_rows(left);
             product_functions[columns - 1][tile - 1](&p, 1);
             p.a += tile * operands->a_row;
             p.c += tile * operands->c_row;
+            pass_written(&p, tile);
         }
     }
 }

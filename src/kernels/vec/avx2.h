@@ -17,6 +17,7 @@
 #define ATTENTION_IN_PLACE 64
 #define ATTENTION_NARROW_ROWS 32
 #define VEC_AHEAD 3
+#define GEMM_TILES 8
 #define VEC_PART 4
 
 typedef __m256 vec;

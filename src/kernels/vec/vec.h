@@ -27,6 +27,7 @@
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
  *     SOFTMAX_COLUMNS          vectors of a row of scores that the softmax takes side by side
  *     GEMM_DEPTH               of a block of the linear layers' product
+ *     GEMM_TILES               of it that one call computes
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
@@ -88,6 +89,9 @@
 #endif
 #ifndef ATTENTION_BLOCK
 #define ATTENTION_BLOCK 16384
+#endif
+#ifndef GEMM_TILES
+#define GEMM_TILES 1
 #endif
 #ifndef GEMM_DEPTH
 #define GEMM_DEPTH AT_GEMM_DEPTH
