@@ -1,6 +1,6 @@
-/* bench_gemm.c: the linear operator with packed weights, over the shapes of
- * transformer layers: m rows, k in, n out; 2 m n k operations forward, twice
- * that backward (the gradients of input and weight).
+/* bench_gemm.c: the linear operator with packed weights and the two products of
+ * its backward pass, over the shapes of transformer layers and of small
+ * networks: m rows, k in, n out; 2 m n k operations each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +19,33 @@ static attn_status forward_call(void *argument) {
                                NULL);
 }
 
-static attn_status backward_call(void *argument) {
+static attn_status d_input_call(void *argument) {
     gemm_case *with = argument;
-    return attn_matmul_backward(with->context, &with->output, NULL, ATTN_IDENTITY, &with->input,
-                                &with->packed, &with->d_input, &with->d_weight, NULL);
+    return attn_matmul_backward(with->context, &with->output, NULL, ATTN_IDENTITY, NULL, &with->packed,
+                                &with->d_input, NULL, NULL);
 }
 
+static attn_status d_weight_call(void *argument) {
+    gemm_case *with = argument;
+    return attn_matmul_backward(with->context, &with->output, NULL, ATTN_IDENTITY, &with->input, NULL, NULL,
+                                &with->d_weight, NULL);
+}
+
+typedef struct gemm_direction {
+    const char *name, *title;
+    attn_status (*call)(void *);
+    int transposed; /* how the weight is packed for it */
+} gemm_direction;
+
+static const gemm_direction directions[] = {
+    {"forward", "Linear layers (GEMM), forward", forward_call, 0},
+    {"d_input", "Linear layers (GEMM), gradient of the input", d_input_call, 1},
+    {"d_weight", "Linear layers (GEMM), gradient of the weight", d_weight_call, 1},
+};
+
 /* Packs the weight for the lane's context, measures, and frees it again. */
-static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *with, bool backward,
-                         bench_result *result) {
+static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *with,
+                         const gemm_direction *direction, bench_result *result) {
     size_t bytes = 0;
     if (!bench_ok(with->context, attn_weight_packed_size(with->context, with->weight.shape[0],
                                                          with->weight.shape[1], &bytes))) {
@@ -35,15 +53,15 @@ static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *wi
     }
     float *memory = bench_numbers((int64_t)(bytes / sizeof(float)) + 1, 0);
     if (memory == NULL) return false;
-    bool done =
-        bench_ok(with->context, attn_weight_pack(with->context, &with->weight, backward ? 1 : 0, memory,
-                                                 bytes, &with->packed)) &&
-        bench_measure(run, lane, with->context, backward ? backward_call : forward_call, with, &result->time);
+    bool done = bench_ok(with->context, attn_weight_pack(with->context, &with->weight, direction->transposed,
+                                                         memory, bytes, &with->packed)) &&
+                bench_measure(run, lane, with->context, direction->call, with, &result->time);
     free(memory);
     return done;
 }
 
-static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n, bool backward) {
+static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n,
+                          const gemm_direction *direction) {
     bench_result results[BENCH_LANES];
     gemm_case with;
     float *numbers = bench_numbers(2 * m * k + m * n + 2 * n * k, run->seed);
@@ -58,34 +76,47 @@ static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n, boo
     bool done = true;
     for (int lane = 0; lane < run->lane_count && done; lane++) {
         bench_result result = {.operation = "gemm",
-                               .direction = backward ? "backward" : "forward",
+                               .direction = direction->name,
                                .series = "gemm",
                                .window = -1,
                                .m = m,
                                .n = n,
                                .k = k,
-                               .work = (backward ? 4 : 2) * (double)m * (double)n * (double)k};
+                               .work = 2.0 * (double)m * (double)n * (double)k};
         with.context = run->lanes[lane].context;
         results[lane] = result;
-        done = measure_lane(run, &run->lanes[lane], &with, backward, &results[lane]);
+        done = measure_lane(run, &run->lanes[lane], &with, direction, &results[lane]);
     }
     free(numbers);
     if (done) bench_print_row(run, results, BENCH_SPEED);
     return done;
 }
 
+/* Rows, in, out. Those of small networks are left out by --quick. */
+static const int64_t large_layers[][3] = {{128, 768, 768},  {256, 768, 768},  {512, 768, 768},
+                                          {128, 768, 3072}, {256, 768, 3072}, {512, 768, 3072},
+                                          {128, 3072, 768}, {256, 3072, 768}, {512, 3072, 768}};
+static const int64_t small_layers[][3] = {{16, 64, 64},    {64, 64, 256},   {64, 256, 64},
+                                          {256, 64, 256},  {256, 256, 64},  {64, 256, 256},
+                                          {256, 192, 512}, {256, 512, 192}, {256, 512, 512}};
+
+static bool measure_layers(const bench *run, const int64_t (*layers)[3], size_t count,
+                           const gemm_direction *direction) {
+    for (size_t i = 0; i < count; i++) {
+        if (!measure_shape(run, layers[i][0], layers[i][1], layers[i][2], direction)) return false;
+    }
+    return true;
+}
+
 bool bench_gemm(const bench *run) {
-    static const int64_t layers[3][2] = {{768, 768}, {768, 3072}, {3072, 768}};
-    for (int backward = 0; backward < (run->full ? 2 : 1); backward++) {
-        bench_print_table(run,
-                          backward == 1 ? "Linear layers (GEMM), backward" : "Linear layers (GEMM), forward",
-                          "   rows       in      out", BENCH_SPEED);
-        for (int layer = 0; layer < 3; layer++) {
-            for (int64_t rows = 128; rows <= 512; rows *= 2) {
-                if (!measure_shape(run, rows, layers[layer][0], layers[layer][1], backward == 1))
-                    return false;
-            }
-        }
+    size_t count = run->quick ? 1 : sizeof directions / sizeof directions[0];
+    for (size_t i = 0; i < count; i++) {
+        bench_print_table(run, directions[i].title, "   rows       in      out", BENCH_SPEED);
+        if (!measure_layers(run, large_layers, sizeof large_layers / sizeof large_layers[0], &directions[i]))
+            return false;
+        if (!run->quick &&
+            !measure_layers(run, small_layers, sizeof small_layers / sizeof small_layers[0], &directions[i]))
+            return false;
     }
     return true;
 }

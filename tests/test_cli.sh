@@ -263,7 +263,8 @@ check "bench gemm: exit status" exits_with 0
 check "bench gemm: JSON" is_json
 check "bench gemm: keys" every_line_has op direction m n k threads ms gflops peak_fraction isa
 check "bench gemm: speeds" speeds_hold
-check "bench gemm: shapes" lines '"op":"gemm"' 9
+check "bench gemm: shapes" lines '"op":"gemm"' 54
+check "bench gemm: gradients of weights" lines '"direction":"d_weight"' 18
 
 # Of graphs: bytes follow from the edges, fractions of the copy bandwidth from bytes and times.
 graph_bytes_hold() {
