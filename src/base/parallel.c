@@ -51,6 +51,7 @@
 enum {
     SPIN_NANOSECONDS = 200000,       /* with a core for every thread */
     CROWDED_SPIN_NANOSECONDS = 4000, /* with more threads than cores */
+    MEETING_NANOSECONDS = 100000,    /* of at_progress_spin */
     PAUSES_PER_TURN = 16             /* between two looks at the clock */
 };
 
@@ -295,6 +296,20 @@ void at_progress_wait(at_progress *progress, int64_t at_least) {
     while (atomic_load_explicit(progress, memory_order_acquire) < at_least) sched_yield();
 }
 
+double at_progress_spin(at_progress *progress, int64_t at_least) {
+    int64_t begin = 0, spent = 0;
+    for (;;) {
+        for (int i = 0; i < PAUSES_PER_TURN; i++) {
+            if (atomic_load_explicit(progress, memory_order_acquire) >= at_least)
+                return spent > MEETING_NANOSECONDS ? 1e-9 * (double)spent : 0.0;
+            pause_core();
+        }
+        if (begin == 0) begin = nanoseconds(); /* most waits end before */
+        spent = nanoseconds() - begin;
+        if (spent > MEETING_NANOSECONDS) sched_yield();
+    }
+}
+
 void at_progress_sleep(at_progress *progress, int64_t at_least) {
     const struct timespec moment = {.tv_nsec = 50000};
     while (atomic_load_explicit(progress, memory_order_acquire) < at_least) nanosleep(&moment, NULL);
@@ -317,6 +332,8 @@ static bool start_worker(at_pool *pool, int index) {
     if (error != 0) pthread_cond_destroy(&made->wake);
     return error == 0;
 }
+
+int at_pool_crowded(const at_pool *pool) { return pool->crowded; }
 
 attn_status at_pool_create(const attn_allocator *allocator, int threads, at_pool **pool) {
     size_t bytes = sizeof(at_pool) + (size_t)(threads - 1) * sizeof(worker);

@@ -19,6 +19,9 @@ typedef struct at_pool at_pool;
 attn_status at_pool_create(const attn_allocator *allocator, int threads, at_pool **pool);
 void at_pool_destroy(at_pool *pool);
 
+/* Whether it has more threads than the process had cores when it was made. */
+int at_pool_crowded(const at_pool *pool);
+
 typedef void (*at_task_function)(void *argument, int64_t task, int worker);
 
 /* Runs function(argument, t, worker) for t = 0 .. tasks-1 on at most `threads`
@@ -36,6 +39,9 @@ void at_compute(at_pool *pool, int threads, int64_t tasks, at_task_function func
 typedef _Atomic int64_t at_progress;
 void at_progress_wait(at_progress *progress, int64_t at_least);
 void at_progress_sleep(at_progress *progress, int64_t at_least); /* the same, for waits of milliseconds */
+/* The same for waits of microseconds: it spins for a hundred of them, and only then yields. Returns how many
+ * seconds it took if it was more than that, else 0. */
+double at_progress_spin(at_progress *progress, int64_t at_least);
 static inline void at_progress_raise(at_progress *progress, int64_t value) {
     atomic_store_explicit(progress, value, memory_order_release);
 }

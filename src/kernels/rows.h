@@ -21,10 +21,11 @@
 #include "kernels/optimizers.h"
 #include "kernels/spectrum.h"
 
-/* One row of one step of a recurrent network: `hidden` units, all gates side by
- * side in the order of attn/operations.h. */
+/* One row of one step of a recurrent network, or some of its units: `units` of them from where the pointers
+ * point. All gates stand side by side in the order of attn/operations.h, each `hidden` numbers after the one
+ * before. */
 typedef struct at_cell {
-    int64_t hidden;
+    int64_t hidden, units;
     float *gates;             /* forward: u in, what backward needs out. Backward: the gradient of u out */
     float *recurrent;         /* forward: r in. Backward: its gradient out */
     float *state;             /* forward: h out, for the next product. Backward: what the step after sends */

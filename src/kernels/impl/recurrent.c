@@ -13,8 +13,8 @@ VEC_INLINE vec cell_one_minus(vec x) { return vec_sub(vec_set(1.0f), x); }
 /* ---- h = tanh(u + r) ---- */
 
 static void tanh_cell_forward(const at_cell *cell) {
-    for (int64_t c = 0; c < cell->hidden; c += VEC_WIDTH) {
-        int64_t left = cell->hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec h = vec_tanh(
             vec_add(vec_load_up_to(cell->gates + c, left), vec_load_up_to(cell->recurrent + c, left)));
         vec_store_up_to(cell->h + c, h, left);
@@ -23,8 +23,8 @@ static void tanh_cell_forward(const at_cell *cell) {
 }
 
 static void tanh_cell_backward(const at_cell *cell) {
-    for (int64_t c = 0; c < cell->hidden; c += VEC_WIDTH) {
-        int64_t left = cell->hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec h = vec_load_up_to(cell->h + c, left);
         vec dh = vec_add(vec_load_up_to(cell->dh + c, left), vec_load_up_to(cell->state + c, left));
         vec d = vec_mul(dh, cell_one_minus(vec_mul(h, h)));
@@ -39,8 +39,8 @@ static void gru_cell_forward(const at_cell *cell) {
     const int64_t hidden = cell->hidden;
     float *reset_gate = cell->gates, *update_gate = reset_gate + hidden, *new_gate = update_gate + hidden;
     const float *r = cell->recurrent;
-    for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
-        int64_t left = hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec reset = vec_sigmoid(vec_add(vec_load_up_to(reset_gate + c, left), vec_load_up_to(r + c, left)));
         vec update =
             vec_sigmoid(vec_add(vec_load_up_to(update_gate + c, left), vec_load_up_to(r + hidden + c, left)));
@@ -62,8 +62,8 @@ static void gru_cell_backward(const at_cell *cell) {
     const int64_t hidden = cell->hidden;
     float *reset_gate = cell->gates, *update_gate = reset_gate + hidden, *new_gate = update_gate + hidden;
     float *dr = cell->recurrent;
-    for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
-        int64_t left = hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec reset = vec_load_up_to(reset_gate + c, left), update = vec_load_up_to(update_gate + c, left);
         vec n = vec_load_up_to(new_gate + c, left), inner = vec_load_up_to(cell->kept + c, left);
         vec before = vec_load_up_to(cell->h_before + c, left);
@@ -90,8 +90,8 @@ static void lstm_cell_forward(const at_cell *cell) {
     const int64_t hidden = cell->hidden;
     float *gates = cell->gates;
     const float *r = cell->recurrent;
-    for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
-        int64_t left = hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec sum[4];
         UNROLL for (int g = 0; g < 4; g++) {
             sum[g] = vec_add(vec_load_up_to(gates + g * hidden + c, left),
@@ -114,8 +114,8 @@ static void lstm_cell_forward(const at_cell *cell) {
 static void lstm_cell_backward(const at_cell *cell) {
     const int64_t hidden = cell->hidden;
     float *gates = cell->gates;
-    for (int64_t c = 0; c < hidden; c += VEC_WIDTH) {
-        int64_t left = hidden - c;
+    for (int64_t c = 0; c < cell->units; c += VEC_WIDTH) {
+        int64_t left = cell->units - c;
         vec input = vec_load_up_to(gates + c, left), forget = vec_load_up_to(gates + hidden + c, left);
         vec candidate = vec_load_up_to(gates + 2 * hidden + c, left);
         vec output = vec_load_up_to(gates + 3 * hidden + c, left);
