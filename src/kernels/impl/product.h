@@ -250,6 +250,10 @@ typedef struct product_band {
 /* The same for a matrix A that is 0 outside of a band: a tile goes through the steps that some row of it
  * needs. A is read VEC_ROWS - 1 rows above and below the band, where it has to hold its 0. */
 static void product_in_band(int rows, int lanes, const product_operands *operands, product_band band) {
+    if (band.before >= rows - 1 && band.after >= operands->depth - 1) {
+        product(rows, lanes, operands);
+        return;
+    }
     product_operands p = *operands;
     for (int l = 0; l < lanes; l += VEC_COLUMNS * VEC_WIDTH) {
         int columns = (lanes - l) / VEC_WIDTH;
