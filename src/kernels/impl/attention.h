@@ -12,6 +12,7 @@ enum {
     NARROW_LANES = COLUMN_LANES < ATTENTION_NARROW ? COLUMN_LANES : ATTENTION_NARROW, /* in a narrow window */
     KEY_TILE = 128,      /* keys of a tile, forward and backward: flat around this */
     LONG_KEY_TILE = 176, /* the most of a last tile, forward: a short rest is not worth one of its own */
+    EDGE_LANES = ATTENTION_EDGE * VEC_WIDTH, /* keys of a strip where the reach ends, backward */
     BLOCK_NUMBERS = ATTENTION_BLOCK,
     QUERY_TILE = 64 /* queries of a tile, backward */
 };

@@ -114,22 +114,28 @@ typedef struct backward_tile {
     const at_sequence *sequence;
     const backward_scratch *scratch;
     int64_t head, kv;
-    int64_t i, j; /* first query; first key of the block */
-    int rows;
+    int64_t i, j;                        /* first query; first key of the block */
+    int row, rows;                       /* row: of the scratch memory, where the first query stands */
     int lane, lanes;                     /* lanes: whole vectors */
     int keys;                            /* of the lanes, those that are keys */
     const float *query, *d_output, *key; /* A operands; key: row of the first lane */
     int64_t query_row, d_output_row, key_row;
+    int finite_queries, finite_d_outputs; /* 0: some row is not finite, and some pair may be unseen */
 } backward_tile;
 
-/* The plain case: all see all, no dropout, no biases. */
-static __attribute__((noinline)) void weigh_plain(const backward_tile *t) {
+/* Row r of the tile in an array like weights and d_scores. */
+static inline float *tile_row(const backward_tile *t, float *array, int r) {
+    return array + (t->row + r) * t->scratch->tile_stride + t->lane;
+}
+
+/* The plain case: all see all, no dropout, no biases. Rows [row, row_end) of the tile. */
+static __attribute__((noinline)) void weigh_plain(const backward_tile *t, int row, int row_end) {
     const at_attention *call = t->call;
-    for (int r = 0; r < t->rows; r++) {
+    for (int r = row; r < row_end; r++) {
         const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
         const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
-        float *weights = t->scratch->weights + r * t->scratch->tile_stride + t->lane;
-        float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
+        float *weights = tile_row(t, t->scratch->weights, r);
+        float *d_scores = tile_row(t, t->scratch->d_scores, r);
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec p = vec_exp2(vec_sub(vec_load(weights + l), log_sum_exp));
             vec_store(weights + l, p);
@@ -165,7 +171,7 @@ static void add_distance_gradient(const backward_tile *t) {
     int count = t->rows + t->lanes - 1;
     memset(d_line, 0, (size_t)(t->rows + t->lanes) * sizeof(float));
     for (int r = 0; r < t->rows; r++) {
-        const float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
+        const float *d_scores = tile_row(t, t->scratch->d_scores, r);
         float *target = d_line + (t->rows - 1 - r);
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec_store(target + l, vec_add(vec_load(target + l), vec_load(d_scores + l)));
@@ -187,8 +193,8 @@ static void weigh_row(const backward_tile *t, int r) {
     const float *terms = query_rows(&call->row_terms, t->sequence, t->i + r, t->head);
     const vec log_sum_exp = vec_set(terms[0]), delta = vec_set(terms[1]);
     const vec nothing = vec_set(-INFINITY), zero = vec_set(0.0f);
-    float *weights = t->scratch->weights + r * t->scratch->tile_stride + t->lane;
-    float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
+    float *weights = tile_row(t, t->scratch->weights, r);
+    float *d_scores = tile_row(t, t->scratch->d_scores, r);
     at_row_key key = {0, 0};
     if (call->dropout_threshold) key = dropout_row(call, t->sequence, t->head, t->i + r);
     for (int l = t->keys; l < t->lanes; l++) weights[l] = -INFINITY;
@@ -223,14 +229,13 @@ static void weigh_general(const backward_tile *t) {
     float rest = call->scale / folded_scale(call); /* exactly 1 if it is folded into V^T */
     for (int r = 0; r < t->rows; r++) {
         weigh_row(t, r);
-        if (call->d_bias)
-            add_bias_gradient(call, t, r, t->scratch->d_scores + r * t->scratch->tile_stride + t->lane);
+        if (call->d_bias) add_bias_gradient(call, t, r, tile_row(t, t->scratch->d_scores, r));
     }
     if (call->d_distance) add_distance_gradient(t);
     if (rest == 1.0f && call->softcap <= 0.0f) return;
     for (int r = 0; r < t->rows; r++) {
-        float *d_scores = t->scratch->d_scores + r * t->scratch->tile_stride + t->lane;
-        const float *slope = t->scratch->cap_slope + r * t->scratch->tile_stride + t->lane;
+        float *d_scores = tile_row(t, t->scratch->d_scores, r);
+        const float *slope = tile_row(t, t->scratch->cap_slope, r);
         for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
             vec d = vec_load(d_scores + l), factor = vec_set(rest);
             if (call->softcap > 0.0f) {
@@ -305,12 +310,12 @@ static void add_key_product_guarded(const backward_tile *t, const key_sums *sums
 static void add_key_gradients(const backward_tile *t, int partly) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
-    key_sums both[2] = {{.weights = b->weights + t->lane,
+    key_sums both[2] = {{.weights = tile_row(t, b->weights, 0),
                          .rows = t->d_output,
                          .row = t->d_output_row,
                          .channels = call->d_v,
                          .target = b->d_value_t + t->lane},
-                        {.weights = b->d_scores + t->lane,
+                        {.weights = tile_row(t, b->d_scores, 0),
                          .rows = t->query,
                          .row = t->query_row,
                          .channels = call->d_k,
@@ -326,7 +331,7 @@ static void add_key_gradients(const backward_tile *t, int partly) {
             sums->lane = gradients[g]->row;
             sums->channel = 1;
         }
-        if (partly && !all_finite(t->rows, sums->channels, sums->rows, sums->row)) {
+        if (partly && !(g == 0 ? t->finite_d_outputs : t->finite_queries)) {
             add_key_product_guarded(t, sums);
         } else {
             add_key_product(t, sums, sums->rows, sums->row);
@@ -346,7 +351,7 @@ static void add_query_gradient_guarded(const backward_tile *t, product_operands 
         if (all_finite(1, call->d_k, key, t->key_row)) continue;
         memset(copy + (int64_t)l * width, 0, (size_t)width * sizeof(float));
         for (int r = 0; r < t->rows; r++) {
-            float d_score = t->scratch->d_scores[r * t->scratch->tile_stride + t->lane + l];
+            float d_score = tile_row(t, t->scratch->d_scores, r)[l];
             if (!may_see(call, t->sequence, t->head, t->i + r, t->j + t->lane + l)) continue;
             for (int c = 0; c < call->d_k; c++) d_query[r * call->d_query.row + c] += d_score * key[c];
         }
@@ -355,12 +360,14 @@ static void add_query_gradient_guarded(const backward_tile *t, product_operands 
     p->b_step = width;
 }
 
-/* dQ += dS K. */
+/* dQ += dS K: each tile of queries with the keys that it sees. */
 static void add_query_gradient(const backward_tile *t, int partly) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
     float *d_query = query_rows(&call->d_query, t->sequence, t->i, t->head);
-    product_operands p = {.a = b->d_scores + t->lane,
+    const int64_t distance = t->j + t->lane - t->i - t->sequence->shift; /* of the first key and query */
+    const product_band seen = {call->left + distance, call->right - distance};
+    product_operands p = {.a = tile_row(t, b->d_scores, 0),
                           .a_row = b->tile_stride,
                           .a_step = 1,
                           .b = t->key,
@@ -374,20 +381,52 @@ static void add_query_gradient(const backward_tile *t, int partly) {
         add_query_gradient_guarded(t, &p, d_query);
     }
     if (call->d_k == b->key_width) {
-        product(t->rows, b->key_width, &p);
+        product_in_band(t->rows, b->key_width, &p, seen);
         return;
     }
     p.c = b->d_queries;
     p.c_row = b->key_width;
     p.start = PRODUCT_SET;
-    product(t->rows, b->key_width, &p);
+    product_in_band(t->rows, b->key_width, &p, seen);
     for (int r = 0; r < t->rows; r++) {
         for (int c = 0; c < call->d_k; c++)
             d_query[r * call->d_query.row + c] += b->d_queries[r * b->key_width + c];
     }
 }
 
-/* Everything of a tile but dQ. Returns whether some pair may be unseen. */
+/* Scores become weights, and dP becomes dS. Returns whether some pair may be unseen. */
+static int weigh_tile(const backward_tile *t) {
+    const at_attention *call = t->call;
+    const backward_scratch *b = t->scratch;
+    score_tile s = {.call = call,
+                    .sequence = t->sequence,
+                    .head = t->head,
+                    .first_query = t->i,
+                    .first_key = t->j + t->lane,
+                    .keys_on_lanes = 1,
+                    .rows = t->rows,
+                    .lanes = t->lanes,
+                    .lanes_used = t->keys,
+                    .scores = tile_row(t, b->weights, 0),
+                    .stride = b->tile_stride,
+                    .line = b->line,
+                    .cap_slope = call->softcap > 0.0f ? tile_row(t, b->cap_slope, 0) : NULL};
+    if (call->weighting == ATTN_WEIGHTS_SOFTMAX && !scores_are_adjusted(call) && !call->dropout_threshold &&
+        !call->d_bias && !call->d_distance) {
+        int from, to;
+        covered_rows(&s, &from, &to);
+        apply_reach(&s);
+        for (int r = 0; r < from; r++) weigh_row(t, r);
+        weigh_plain(t, from, to);
+        for (int r = to; r < t->rows; r++) weigh_row(t, r);
+        return to - from < t->rows;
+    }
+    int partly = adjust_scores(&s);
+    weigh_general(t);
+    return partly;
+}
+
+/* Scores, weights and dS of a tile. Returns whether some pair may be unseen. */
 static int backward_scores(const backward_tile *t) {
     const at_attention *call = t->call;
     const backward_scratch *b = t->scratch;
@@ -405,7 +444,7 @@ static int backward_scores(const backward_tile *t) {
                                .a_step = 1,
                                .b = b->key_t + t->lane,
                                .b_step = b->lanes,
-                               .c = b->weights + t->lane,
+                               .c = tile_row(t, b->weights, 0),
                                .c_row = b->tile_stride,
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                                .start = PRODUCT_SET,
@@ -415,35 +454,68 @@ static int backward_scores(const backward_tile *t) {
                                   .a_step = 1,
                                   .b = b->value_t + t->lane,
                                   .b_step = b->lanes,
-                                  .c = b->d_scores + t->lane,
+                                  .c = tile_row(t, b->d_scores, 0),
                                   .c_row = b->tile_stride,
                                   .depth = call->d_v,
                                   .start = PRODUCT_SET,
                                   .ahead = ahead};
     product(t->rows, t->lanes, &scores);
     product(t->rows, t->lanes, &d_weights);
-    int covered =
-        reach_covers(call, t->sequence, t->i, t->i + t->rows, t->j + t->lane, t->j + t->lane + t->keys);
-    if (covered && call->weighting == ATTN_WEIGHTS_SOFTMAX && !scores_are_adjusted(call) &&
-        !call->dropout_threshold && !call->d_bias && !call->d_distance) {
-        weigh_plain(t);
-        return 0;
+    return weigh_tile(t);
+}
+
+/* dS = 0 for the queries above and below a strip of the tile that product_in_band reads. */
+static void clear_around(const backward_tile *t, const backward_tile *strip) {
+    const int end = strip->row + strip->rows;
+    const int first = strip->row < VEC_ROWS ? 0 : strip->row - (VEC_ROWS - 1);
+    const int last = (int)min64(end + VEC_ROWS - 1, t->rows);
+    for (int r = first; r < last; r++) {
+        if (r >= strip->row && r < end) continue;
+        memset(tile_row(strip, t->scratch->d_scores, r - strip->row), 0,
+               (size_t)strip->lanes * sizeof(float));
     }
-    score_tile s = {.call = call,
-                    .sequence = t->sequence,
-                    .head = t->head,
-                    .first_query = t->i,
-                    .first_key = t->j + t->lane,
-                    .keys_on_lanes = 1,
-                    .rows = t->rows,
-                    .lanes = t->lanes,
-                    .lanes_used = t->keys,
-                    .scores = b->weights + t->lane,
-                    .stride = b->tile_stride,
-                    .line = b->line,
-                    .cap_slope = call->softcap > 0.0f ? b->cap_slope + t->lane : NULL};
-    int partly = adjust_scores(&s);
-    weigh_general(t);
+}
+
+/* A tile that the end of the reach crosses goes in strips of a few keys, each with the queries that see some
+ * of them: pairs further off are never computed. Returns whether some pair may be unseen. */
+static int backward_strips(const backward_tile *t) {
+    const at_attention *call = t->call;
+    const int64_t i_end = t->i + t->rows;
+    int partly = 0;
+    for (int lane = 0; lane < t->lanes; lane += EDGE_LANES) {
+        backward_tile strip = *t;
+        strip.lane += lane;
+        strip.lanes = (int)min64(EDGE_LANES, t->lanes - lane);
+        strip.keys = (int)min64(EDGE_LANES, t->keys - lane);
+        int64_t key = t->j + strip.lane;
+        strip.i = min64(max64(first_seeing_query(call, t->sequence, key), t->i), i_end);
+        int64_t end = min64(end_of_seeing_queries(call, t->sequence, key + strip.keys - 1), i_end);
+        if (strip.i >= end) continue;
+        strip.row = (int)(strip.i - t->i);
+        strip.rows = (int)(end - strip.i);
+        strip.query += strip.row * t->query_row;
+        strip.d_output += strip.row * t->d_output_row;
+        int strip_partly = backward_scores(&strip);
+        add_key_gradients(&strip, strip_partly);
+        partly |= strip_partly;
+        clear_around(t, &strip);
+    }
+    return partly;
+}
+
+/* Everything of a tile but dQ. Returns whether some pair may be unseen. */
+static int backward_all_but_queries(backward_tile *t) {
+    const at_attention *call = t->call;
+    const int64_t key = t->j + t->lane;
+    const int covered = reach_covers(call, t->sequence, t->i, t->i + t->rows, key, key + t->keys);
+    t->finite_queries = t->finite_d_outputs = 1;
+    if (!covered || call->bias || call->distance || call->mask) {
+        t->finite_queries = all_finite(t->rows, call->d_k, t->query, t->query_row);
+        t->finite_d_outputs = all_finite(t->rows, call->d_v, t->d_output, t->d_output_row);
+    }
+    if (!covered) return backward_strips(t);
+    int partly = backward_scores(t);
+    add_key_gradients(t, partly);
     return partly;
 }
 
@@ -477,8 +549,7 @@ static void backward_tile_run(backward_tile *t, int64_t block_keys, int64_t step
         }
         t->key_row = b->key_width;
         t->key = b->keys + (int64_t)t->lane * t->key_row;
-        partly = backward_scores(t);
-        add_key_gradients(t, partly);
+        partly = backward_all_but_queries(t);
     }
     if (before) at_progress_wait(before, step);
     if (!skip && call->d_query.data && call->score != ATTN_SCORE_NONE) add_query_gradient(t, partly);

@@ -246,10 +246,10 @@ static void plain_weight_tile(attn_weighting weighting, float *scores, int rows,
 static int unseen_values_are_finite(const score_tile *t, const float *value, int64_t value_row) {
     const at_attention *call = t->call;
     if (call->bias || call->distance || call->mask) return all_finite(t->rows, call->d_v, value, value_row);
-    for (int r = 0; r < t->rows; r++) {
-        if (!reach_covers_row(t, r) && !all_finite(1, call->d_v, value + r * value_row, value_row)) return 0;
-    }
-    return 1;
+    int from, to;
+    covered_rows(t, &from, &to);
+    return all_finite(from, call->d_v, value, value_row) &&
+           all_finite(t->rows - to, call->d_v, value + to * value_row, value_row);
 }
 
 /* Where the sums over values go: channel c of query l is target[l * query + c * channel]. */

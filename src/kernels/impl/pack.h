@@ -86,17 +86,21 @@ static void pack_rows(int rows, int channels, const float *source, int64_t sourc
     }
 }
 
-/* Whether all numbers of a matrix are finite. */
+/* Whether all numbers of a matrix are finite. Four sums hide the latency of multiply-adds. */
 static int all_finite(int rows, int channels, const float *source, int64_t source_row) {
-    vec sum = vec_set(0.0f); /* x * 0 is 0 for a finite x and NaN for any other */
+    const vec zero = vec_set(0.0f); /* x * 0 is 0 for a finite x and NaN for any other */
+    vec sum[4] = {zero, zero, zero, zero};
     for (int r = 0; r < rows; r++) {
         const float *row = source + r * source_row;
         int c = 0;
-        for (; c + VEC_WIDTH <= channels; c += VEC_WIDTH)
-            sum = vec_fma(vec_load(row + c), vec_set(0.0f), sum);
-        if (c < channels) sum = vec_fma(vec_load_part(row + c, channels - c), vec_set(0.0f), sum);
+        for (; c + 4 * VEC_WIDTH <= channels; c += 4 * VEC_WIDTH) {
+            UNROLL for (int x = 0; x < 4; x++) sum[x] =
+                vec_fma(vec_load(row + c + x * VEC_WIDTH), zero, sum[x]);
+        }
+        for (; c + VEC_WIDTH <= channels; c += VEC_WIDTH) sum[0] = vec_fma(vec_load(row + c), zero, sum[0]);
+        if (c < channels) sum[1] = vec_fma(vec_load_part(row + c, channels - c), zero, sum[1]);
     }
-    return vec_all(vec_equal(sum, vec_set(0.0f)));
+    return vec_all(vec_equal(vec_add(vec_add(sum[0], sum[1]), vec_add(sum[2], sum[3])), zero));
 }
 
 #endif

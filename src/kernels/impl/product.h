@@ -269,4 +269,35 @@ static void product(int rows, int lanes, const product_operands *operands) {
     }
 }
 
+/* Of the steps of a product, row r needs those from r - before to r + after. */
+typedef struct product_band {
+    int64_t before, after;
+} product_band;
+
+/* The same for a matrix A that is 0 outside of a band: a tile goes through the steps that some row of it
+ * needs. A is read VEC_ROWS - 1 rows above and below the band, where it has to hold its 0. */
+static void product_in_band(int rows, int lanes, const product_operands *operands, product_band band) {
+    if (band.before >= rows - 1 && band.after >= operands->depth - 1) {
+        product(rows, lanes, operands);
+        return;
+    }
+    product_operands p = *operands;
+    for (int l = 0; l < lanes; l += VEC_COLUMNS * VEC_WIDTH) {
+        int columns = (lanes - l) / VEC_WIDTH;
+        if (columns > VEC_COLUMNS) columns = VEC_COLUMNS;
+        p.c = operands->c + l;
+        for (int r = 0, tile; r < rows; r += tile) {
+            tile = tile_rows(rows - r);
+            int64_t from = r - band.before, to = r + tile + band.after;
+            if (from < 0) from = 0;
+            if (to > operands->depth) to = operands->depth;
+            p.depth = to > from ? (int)(to - from) : 0;
+            p.a = operands->a + r * operands->a_row + from * operands->a_step;
+            p.b = operands->b + from * operands->b_step + l;
+            product_functions[columns - 1][tile - 1](&p, 1);
+            p.c += tile * operands->c_row;
+        }
+    }
+}
+
 #endif

@@ -170,8 +170,8 @@ static void build_line(const score_tile *t) {
     }
 }
 
-static void add_line(const score_tile *t, int row, int row_end) {
-    for (int r = row; r < row_end; r++) {
+static void add_line(const score_tile *t) {
+    for (int r = 0; r < t->rows; r++) {
         float *s = t->scores + r * t->stride;
         const float *line = t->line + (t->rows - 1 - r);
         for (int l = 0; l < t->lanes; l += VEC_WIDTH)
@@ -179,32 +179,47 @@ static void add_line(const score_tile *t, int row, int row_end) {
     }
 }
 
-/* Whether the reach lets all lanes of the tile see row r, or be seen by it. */
-static inline int reach_covers_row(const score_tile *t, int r) {
-    if (t->keys_on_lanes) {
-        int64_t i = t->first_query + r;
-        return reach_covers(t->call, t->sequence, i, i + 1, t->first_key, t->first_key + t->lanes_used);
-    }
-    int64_t j = t->first_key + r;
-    return reach_covers(t->call, t->sequence, t->first_query, t->first_query + t->lanes_used, j, j + 1);
+/* The rows [*from, *to) of the tile that the reach lets see, or be seen by, all of its lanes. */
+static inline void covered_rows(const score_tile *t, int *from, int *to) {
+    const at_attention *call = t->call;
+    const int64_t base = t->first_key - t->first_query - t->sequence->shift; /* distance of row 0, lane 0 */
+    const int64_t last = t->lanes_used - 1;
+    int64_t first = t->keys_on_lanes ? base + last - call->right : last - base - call->left;
+    int64_t end = t->keys_on_lanes ? base + call->left + 1 : call->right - base + 1;
+    *from = (int)min64(max64(first, 0), t->rows);
+    *to = (int)min64(max64(end, *from), t->rows);
 }
 
-/* Reach alone: only the rows that it cuts through, and a line of 0 and -inf. */
-static void apply_reach(const score_tile *t) {
+/* Rows [row, row_end), which the reach cuts through: a line of 0 and -inf. */
+static void cut_rows(const score_tile *whole, int row, int row_end) {
+    score_tile t = *whole;
+    t.rows = row_end - row;
+    t.scores += row * t.stride;
+    if (t.keys_on_lanes) {
+        t.first_query += row;
+    } else {
+        t.first_key += row;
+    }
     int64_t base =
-        t->first_key - t->first_query - t->sequence->shift - (t->keys_on_lanes ? 1 : -1) * (t->rows - 1);
+        t.first_key - t.first_query - t.sequence->shift - (t.keys_on_lanes ? 1 : -1) * (t.rows - 1);
     int64_t count =
-        t->rows + t->lanes - 1; /* entries 0 .. count-1 are the distances base .. in steps of 1 or -1 */
-    int64_t from = t->keys_on_lanes ? -t->call->left - base : base - t->call->right;
-    int64_t to = t->keys_on_lanes ? t->call->right - base + 1 : base + t->call->left + 1;
+        t.rows + t.lanes - 1; /* entries 0 .. count-1 are the distances base .. in steps of 1 or -1 */
+    int64_t from = t.keys_on_lanes ? -t.call->left - base : base - t.call->right;
+    int64_t to = t.keys_on_lanes ? t.call->right - base + 1 : base + t.call->left + 1;
     from = min64(max64(from, 0), count);
     to = min64(max64(to, from), count);
-    for (int64_t x = 0; x < from; x++) t->line[x] = -INFINITY;
-    for (int64_t x = from; x < to; x++) t->line[x] = 0.0f;
-    for (int64_t x = to; x < count; x++) t->line[x] = -INFINITY;
-    for (int r = 0; r < t->rows; r++) {
-        if (!reach_covers_row(t, r)) add_line(t, r, r + 1);
-    }
+    for (int64_t x = 0; x < from; x++) t.line[x] = -INFINITY;
+    for (int64_t x = from; x < to; x++) t.line[x] = 0.0f;
+    for (int64_t x = to; x < count; x++) t.line[x] = -INFINITY;
+    add_line(&t);
+}
+
+/* Reach alone: only the rows that it cuts through. */
+static void apply_reach(const score_tile *t) {
+    int from, to;
+    covered_rows(t, &from, &to);
+    if (from > 0) cut_rows(t, 0, from);
+    if (to < t->rows) cut_rows(t, to, t->rows);
 }
 
 VEC_INLINE vec add_bias(vec s, vec bias) {
@@ -307,7 +322,7 @@ static int adjust_scores(const score_tile *t) {
     if (call->bias) apply_bias(t);
     if (call->slopes || call->distance) {
         build_line(t);
-        add_line(t, 0, t->rows);
+        add_line(t);
     } else if (!covered) {
         apply_reach(t);
     }

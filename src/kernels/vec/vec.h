@@ -22,6 +22,8 @@
  *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values
  *                              meet: results are written in their place, and no lane is wasted. Above,
  *                              rows of values compete for the same cache sets
+ *     ATTENTION_EDGE           vectors of keys that the backward pass works on at once where the reach ends: one
+ *                              tile of the product at full speed, as fewer waste less
  *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less
  *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
@@ -77,6 +79,9 @@
 #endif
 #ifndef ATTENTION_IN_PLACE
 #define ATTENTION_IN_PLACE 0
+#endif
+#ifndef ATTENTION_EDGE
+#define ATTENTION_EDGE VEC_COLUMNS
 #endif
 #ifndef ATTENTION_NARROW_ROWS
 #define ATTENTION_NARROW_ROWS 64
