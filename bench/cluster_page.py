@@ -155,7 +155,7 @@ def place(p, cores):
 
 
 def table(points, cores):
-    lines = ["| model | rows a batch | ranks | where | rows/s | ms a step | model says | exchange | model says | MB sent |",
+    lines = ["| model | rows per batch | ranks | where | rows/s | ms per step | model | exchange | model | MB sent |",
              "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for p in sorted(points, key=lambda p: (p["model"] != "tagger", p["batch"], p["link"] > 0, -p["link"], p["ranks"])):
         share = [f"{100 * x / s:.0f} %" if p["ranks"] > 1 else "" for x, s in ((p["exchange"], p["seconds"]), (p["fitted_exchange"], p["fitted"]))]
@@ -175,17 +175,17 @@ def constants(transports, steps, together, wait):
     lines = ["| constant | value |", "| --- | --- |"]
     for name, step in steps.items():
         numbers = sum(n for n, _ in step.parameters)
-        lines.append(f"| {TITLES[name].lower()}: a rank's rows a second; update of all {numbers / 1e6:.1f} M parameters | "
+        lines.append(f"| {TITLES[name].lower()}: rows per second of a rank; update of all {numbers / 1e6:.1f} M parameters | "
                      f"{step.rate:,.0f}; " + (f"{1e3 * step.update:.1f} ms ({1e9 * step.update / numbers:.1f} ns each) |" if told_update(step)
-                                               else "not told apart from the rest by these runs |"))
+                                               else "not separable from the rest in these runs |"))
         if step.table[0]:
-            lines.append(f"| {TITLES[name].lower()}: numbers of the table that travel, for a batch of *rows* | {step.table[0]:,.0f} × *rows*^{step.table[1]:.2f}, "
+            lines.append(f"| {TITLES[name].lower()}: numbers of the embedding table that are sent, for a batch of *rows* | {step.table[0]:,.0f} × *rows*^{step.table[1]:.2f}, "
                          f"at most {step.tables / 1e6:.1f} M |")
     for how, title in (("shared", "shared memory"), ("tcp", "TCP")):
         t = transports[how]
         lines.append(f"| {title}: a phase; a message; a byte | {1e6 * t['start']:.0f} µs; {1e6 * t['message']:.1f} µs; {1e9 * t['byte']:.2f} ns"
                      + (", and its time on the link" if how == "tcp" else "") + " |")
-    lines.append(f"| two ranks on two cores: longer than alone by; wait for the slower one, of the time of its shards | {100 * (together - 1):.0f} %; {100 * wait:.0f} % |")
+    lines.append(f"| two ranks on two cores: slowdown against one rank; wait for the slower one, as a share of the time of its shards | {100 * (together - 1):.0f} %; {100 * wait:.0f} % |")
     return lines
 
 
@@ -211,18 +211,18 @@ def advice(measured, transports, steps):
     fast = [p["fast"] / p["seconds"] for p in pairs]
     rows = f" (the tagger: the time of {tagger.update * tagger.rate:,.0f} rows)" if told_update(tagger) else ""
     return [
-        f"- **Rows for every worker.** A worker (a thread, or a rank of one) has to have a shard, and shards have 128 rows or more: a batch "
-        f"of less than 128 rows for every worker leaves some without work. By default there are at most {model.MOST_SHARDS} shards; for more workers set "
+        f"- **Rows for every worker.** Every worker (a thread, or a rank of one thread) needs a shard, and shards have 128 rows or more: with a "
+        f"batch of less than 128 rows per worker some have no work. By default there are at most {model.MOST_SHARDS} shards; for more workers set "
         f"`training.shards` to their number. As every rank also updates the parameters itself{rows}, a batch of "
-        f"several times as many rows a rank is better, as far as the model still learns well from it.",
-        "- **Threads first, then ranks.** The threads of a rank share the update of the parameters and exchange nothing; ranks "
-        "repeat the one and pay for the other. So one rank a host (or a socket) with all its cores as threads, and as many ranks as there are hosts.",
+        f"several times as many rows per rank is faster, as long as the model still learns well from it.",
+        "- **Threads first, then ranks.** The threads of a rank share the update of the parameters and exchange nothing; every rank "
+        "repeats the update, and ranks exchange gradients. So use one rank per host (or socket) with all its cores as threads, and as many ranks as there are hosts.",
         f"- **What a slow link costs.** With two ranks and the default batch for each, a step over 1 Gb/s takes {slow[0]:.1f} × (tagger) and "
-        f"{slow[1]:.1f} × (language model) as long as in shared memory. With the default batch for every rank, ranks are at least half as fast as "
-        f"alone up to {half['tagger1']} (tagger) and {half['lm1']} (language model) of them at 1 Gb/s, "
-        f"{half['tagger10']} and {half['lm10']} at 10 Gb/s. Larger batches or `training.accumulate` make the exchange rarer.",
+        f"{slow[1]:.1f} × (language model) as long as in shared memory. With the default batch for every rank, each rank keeps at least half of its "
+        f"speed with up to {half['tagger1']} (tagger) and {half['lm1']} (language model) ranks at 1 Gb/s, "
+        f"and with up to {half['tagger10']} and {half['lm10']} at 10 Gb/s. With larger batches or `training.accumulate` there are fewer exchanges.",
         f"- **`--fast-sum`** took {min(fast):.2f} to {max(fast):.2f} × the time of ordered sums in the exchanges of two ranks that were measured here"
-        + (": it did not pay." if min(fast) > 0.95 else "; whether it pays depends on the MPI and its network: try it, and compare the rows/s."),
+        + (": it had no advantage." if min(fast) > 0.95 else "; whether it is faster depends on the MPI and its network: try it, and compare the rows/s."),
     ]
 
 
@@ -230,29 +230,30 @@ def section(measured, fitted):
     transports, steps, together, wait = fitted
     cores = measured["cores"]
     lines = [BEGIN, "",
-             "A step takes the time that a rank needs for its shards, plus what of the exchange is not hidden behind it, plus the update "
-             "of the parameters:", "",
+             "A step takes the time that a rank needs for its shards, plus the part of the exchange that does not overlap with it, plus "
+             "the update of the parameters:", "",
              "```", "t = ceil(shards / ranks) × rows / shards / rate + max(0, exchange - overlap) + update",
              "exchange = phases × (start + (ranks - 1) × message) + bytes × (byte + 1 / bandwidth)",
-             "bytes = (nodes + 1) × 4 × numbers × (ranks - 1) / ranks + what ranks tell each other", "```", "",
-             "Gradients travel in buckets of 2^18 numbers (more with more than 16 ranks). In a bucket ranks tell each other what they have "
-             "touched (of tables of embeddings: which rows, in a phase of its own), trade slices, and hand out the sums: three or "
-             "four phases, in each of which a rank sends a message to every other (on one host it waits for all, and reads their memory). *nodes* is 1 if the shards have about the same work and are a multiple of the ranks by a power "
-             "of two. Buckets travel during the backward pass of a rank's last shard (two thirds of its time), the one with "
-             "the table of embeddings after it. The losses are a phase more. Every rank updates the parameters itself.", "",
+             "bytes = (nodes + 1) × 4 × numbers × (ranks - 1) / ranks + control messages", "```", "",
+             "Gradients are sent in buckets of 2^18 numbers (more with more than 16 ranks). Each bucket takes three or four phases. The "
+             "ranks tell each other which parameters they have touched; for embedding tables a further phase tells which rows. Then "
+             "they exchange slices, and finally they send out the sums. In each phase a rank sends a message to every other one (on "
+             "one host it waits for all, and reads their memory). *nodes* is 1 if all shards have about the same work, and there are "
+             "1, 2, 4, 8, ... times as many shards as ranks. Buckets are sent during the backward pass of a rank's last shard, which "
+             "takes two thirds of that shard's time. Only the bucket with the embedding table is sent after it. The losses take one more phase. Every rank updates the parameters itself.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "
              f"ranks of one thread; {repetitions(measured)}; load average at the beginning: "
-             f"{measured['load']:.1f}. The tagger is the default of `attn train tag` for UD English EWT "
-             "without its splitter, the language model that of `attn train lm --unit subwords` for the English "
+             f"{measured['load']:.1f}. The tagger is the default model of `attn train tag` for UD English EWT, "
+             "without the splitter. The language model is the default of `attn train lm --unit subwords` for the English "
              "text of Multi30k. **Simulated**: the links of 1 and 10 Gb/s are virtual interfaces between two network namespaces of "
              "the same machine, limited by `tc tbf`, without the latency of a switch; and there was no machine with more than "
-             f"{cores} cores, so that *oversubscribed* ranks share cores, and **all that is drawn beyond two ranks is computed**.", "",
+             f"{cores} cores, so that *oversubscribed* ranks share cores, and **everything beyond two ranks in the picture is computed**.", "",
              "![Speed-up over ranks](cluster-step.svg)", "",
-             "For the picture 25 µs a phase are added to TCP (1 and 10 Gb/s), and 5 µs to what was measured in shared memory for a network of 100 Gb/s that "
-             "needs no copies by the kernel: assumed, like a core and a link for every rank and a switch that is never full. "
-             f"That some ranks of many are slower than others is counted as it was measured with two.", ""]
+             "The picture adds 25 µs per phase to TCP (1 and 10 Gb/s). For 100 Gb/s it assumes a network without copies by the kernel: "
+             "the values of shared memory and 5 µs more per phase. It also assumes a core and a link for every rank and a switch that is "
+             "never full. For the time that ranks wait for slower ones, it uses the value measured with two ranks.", ""]
     lines += advice(measured, transports, steps) + ["", "The constants, fitted to the measurements:", ""]
-    lines += constants(transports, steps, together, wait) + ["", "What was measured, and what the model says of it (errors: "
+    lines += constants(transports, steps, together, wait) + ["", "Measurements, and the values of the model (errors: "
               + "; ".join(f"{title}: {error_of(some)}" for title, some in groups(measured)) + "):", ""]
     return lines + table(measured["steps"], cores) + ["", END]
 

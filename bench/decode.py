@@ -58,10 +58,10 @@ def declare(library):
     for name, result, *arguments in (
         ("model_load", c_int, c_void_p, c_char_p, POINTER(c_void_p)),
         ("model_destroy", None, c_void_p),
-        ("model_reader_options", None, c_void_p, POINTER(ReaderOptions)),
+        ("model_reader_options_sized", None, c_void_p, POINTER(ReaderOptions), c_size_t),
         ("dataset_read", c_int, c_void_p, c_char_p, POINTER(ReaderOptions), POINTER(c_void_p)),
         ("dataset_destroy", None, c_void_p),
-        ("search_options_init", None, POINTER(SearchOptions)),
+        ("search_options_init_sized", None, POINTER(SearchOptions), c_size_t),
         ("predictor_create", c_int, c_void_p, c_void_p, POINTER(c_void_p)),
         ("predictor_destroy", None, c_void_p),
         ("predictor_error", c_char_p, c_void_p),
@@ -78,11 +78,6 @@ def declare(library):
         function.restype, function.argtypes = result, arguments
 
 
-def check_size(structure):
-    if structure.size != ctypes.sizeof(structure):
-        raise TypeError(f"{type(structure).__name__} is not the structure of the header")
-
-
 class Ours:
     def __init__(self, model, sources, threads):
         self.library = attn.library
@@ -91,8 +86,7 @@ class Ours:
         self.model, self.dataset, self.predictor = c_void_p(), c_void_p(), c_void_p()
         self.context.call("model_load", str(model).encode(), byref(self.model))
         reader = ReaderOptions()
-        self.library.attn_model_reader_options(self.model, byref(reader))
-        check_size(reader)
+        self.library.attn_model_reader_options_sized(self.model, byref(reader), ctypes.sizeof(reader))
         reader.labelled = 0
         self.context.call("dataset_read", str(sources).encode(), byref(reader), byref(self.dataset))
         status = self.library.attn_predictor_create(self.model, self.context.handle, byref(self.predictor))
@@ -101,8 +95,7 @@ class Ours:
 
     def search(self, beam):
         options, prediction = SearchOptions(), c_void_p()
-        self.library.attn_search_options_init(byref(options))
-        check_size(options)
+        self.library.attn_search_options_init_sized(byref(options), ctypes.sizeof(options))
         options.beam = beam
         status = self.library.attn_predictor_search(
             self.predictor, self.dataset, byref(options), byref(prediction))

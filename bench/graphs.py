@@ -575,7 +575,7 @@ def random_steps(arguments):
         data = arguments.data or Path(tempfile.gettempdir()) / "attn-random.npz"
         if not data.exists():
             sizes = ["--nodes", str(arguments.nodes), "--degree", str(arguments.degree)]
-            sizes += ["--columns", str(arguments.columns)]
+            sizes += ["--width", str(arguments.columns)]
             subprocess.run([sys.executable, "-B", __file__, "write", str(data), *sizes], check=True)
         ours = lambda: attn_side(arguments.attn, data=data)  # noqa: E731
     results = take_turns(__file__, jobs, arguments.rounds, lambda result: min(result["seconds"]), ours)
@@ -608,7 +608,7 @@ def parse():
     size = argparse.ArgumentParser(add_help=False)
     size.add_argument("--nodes", type=int, default=200_000)
     size.add_argument("--degree", type=int, default=16, help="edges that leave a node")
-    size.add_argument("--columns", type=int, default=64, help="features of a node")
+    size.add_argument("--width", type=int, default=64, help="features of a node")
     race = argparse.ArgumentParser(add_help=False)
     race.add_argument("--rounds", type=int, default=3)
     race.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of the graph")

@@ -1,6 +1,6 @@
 """Training on molecules: an epoch of graph attention in PyTorch Geometric; and RDKit's speed with SMILES.
 
-    python bench/molecules.py FOLDER [--layer TransformerConv] [--layers 3] [--columns 128] [--heads 8]
+    python bench/molecules.py FOLDER [--layer TransformerConv] [--layers 3] [--width 128] [--heads 8]
     python bench/molecules.py FOLDER --smiles
 
 FOLDER has tox21.csv (lipo.csv and bbbp.csv for --smiles), perhaps with .gz.
@@ -279,7 +279,7 @@ def parse():
         "--layer", choices=("TransformerConv", "GATv2Conv", "GATConv"), default="TransformerConv"
     )
     parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--columns", type=int, default=128)
+    parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--batch", type=int, default=64, help="molecules a step")
     parser.add_argument("--projection", action="store_true", help="a linear layer after the heads")

@@ -1,6 +1,6 @@
 /* onednn_gemm.c: oneDNN's matrix product as a rival, y = x W^T in f32.
  *
- * A shared object for bench/compare.py. It is what a tuned user of oneDNN 2
+ * A shared object for bench/compare.py. It is what a tuned user of oneDNN 3
  * writes: the matmul primitive is made once for the shape, the weight's format
  * is left to oneDNN (dnnl_format_tag_any) and W is reordered into it before
  * the clock starts; x (rows x in) and y (rows x out) are plain row-major
@@ -12,8 +12,8 @@
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
-#if DNNL_VERSION_MAJOR != 2
-#error "this is written for oneDNN 2, Debian 12's libdnnl-dev"
+#if DNNL_VERSION_MAJOR != 3
+#error "this is written for oneDNN 3, the newest for OpenMP from pip (tests/peers/requirements.txt)"
 #endif
 
 typedef struct onednn_gemm {
@@ -41,23 +41,26 @@ const dnnl_version_t *onednn_gemm_version(void) { return dnnl_version(); }
 
 static dnnl_status_t create_product(onednn_gemm *gemm, int64_t rows, int64_t in, int64_t out) {
     const dnnl_dims_t input_shape = {rows, in}, weight_shape = {in, out}, output_shape = {rows, out};
-    dnnl_memory_desc_t input, weight, output;
-    dnnl_matmul_desc_t matmul;
-    if (dnnl_memory_desc_init_by_tag(&input, 2, input_shape, dnnl_f32, dnnl_ab) != dnnl_success ||
-        dnnl_memory_desc_init_by_tag(&weight, 2, weight_shape, dnnl_f32, dnnl_format_tag_any) !=
-            dnnl_success ||
-        dnnl_memory_desc_init_by_tag(&output, 2, output_shape, dnnl_f32, dnnl_ab) != dnnl_success ||
-        dnnl_matmul_desc_init(&matmul, &input, &weight, NULL, &output) != dnnl_success ||
-        dnnl_primitive_desc_create(&gemm->description, &matmul, NULL, gemm->engine, NULL) != dnnl_success)
-        return dnnl_runtime_error;
-    return dnnl_primitive_create(&gemm->product, gemm->description);
+    dnnl_memory_desc_t input = NULL, weight = NULL, output = NULL;
+    dnnl_status_t status = dnnl_memory_desc_create_with_tag(&input, 2, input_shape, dnnl_f32, dnnl_ab);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_create_with_tag(&weight, 2, weight_shape, dnnl_f32, dnnl_format_tag_any);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_create_with_tag(&output, 2, output_shape, dnnl_f32, dnnl_ab);
+    if (status == dnnl_success)
+        status = dnnl_matmul_primitive_desc_create(&gemm->description, gemm->engine, input, weight, NULL,
+                                                   output, NULL);
+    if (input) dnnl_memory_desc_destroy(input);
+    if (weight) dnnl_memory_desc_destroy(weight);
+    if (output) dnnl_memory_desc_destroy(output);
+    return status == dnnl_success ? dnnl_primitive_create(&gemm->product, gemm->description) : status;
 }
 
 static dnnl_status_t create_memory(onednn_gemm *gemm, float *input, float *output) {
-    const dnnl_memory_desc_t *source = dnnl_primitive_desc_query_md(gemm->description, dnnl_query_src_md, 0);
-    const dnnl_memory_desc_t *weight =
+    const_dnnl_memory_desc_t source = dnnl_primitive_desc_query_md(gemm->description, dnnl_query_src_md, 0);
+    const_dnnl_memory_desc_t weight =
         dnnl_primitive_desc_query_md(gemm->description, dnnl_query_weights_md, 0);
-    const dnnl_memory_desc_t *target = dnnl_primitive_desc_query_md(gemm->description, dnnl_query_dst_md, 0);
+    const_dnnl_memory_desc_t target = dnnl_primitive_desc_query_md(gemm->description, dnnl_query_dst_md, 0);
     if (dnnl_memory_create(&gemm->input, source, gemm->engine, input) != dnnl_success ||
         dnnl_memory_create(&gemm->weight, weight, gemm->engine, DNNL_MEMORY_ALLOCATE) != dnnl_success)
         return dnnl_runtime_error;
@@ -67,17 +70,17 @@ static dnnl_status_t create_memory(onednn_gemm *gemm, float *input, float *outpu
 /* From W, out x in row-major (as a matrix of in x out: column-major), into oneDNN's order. */
 static dnnl_status_t reorder_weight(onednn_gemm *gemm, int64_t in, int64_t out, const float *weight) {
     const dnnl_dims_t shape = {in, out};
-    dnnl_memory_desc_t plain;
+    dnnl_memory_desc_t plain = NULL;
     dnnl_memory_t from = NULL;
     dnnl_primitive_desc_t description = NULL;
     dnnl_primitive_t reorder = NULL;
-    const dnnl_memory_desc_t *packed =
+    const_dnnl_memory_desc_t packed =
         dnnl_primitive_desc_query_md(gemm->description, dnnl_query_weights_md, 0);
-    dnnl_status_t status = dnnl_memory_desc_init_by_tag(&plain, 2, shape, dnnl_f32, dnnl_ba);
+    dnnl_status_t status = dnnl_memory_desc_create_with_tag(&plain, 2, shape, dnnl_f32, dnnl_ba);
     if (status == dnnl_success)
-        status = dnnl_memory_create(&from, &plain, gemm->engine, (void *)(uintptr_t)weight);
+        status = dnnl_memory_create(&from, plain, gemm->engine, (void *)(uintptr_t)weight);
     if (status == dnnl_success)
-        status = dnnl_reorder_primitive_desc_create(&description, &plain, gemm->engine, packed, gemm->engine,
+        status = dnnl_reorder_primitive_desc_create(&description, plain, gemm->engine, packed, gemm->engine,
                                                     NULL);
     if (status == dnnl_success) status = dnnl_primitive_create(&reorder, description);
     if (status == dnnl_success) {
@@ -88,6 +91,7 @@ static dnnl_status_t reorder_weight(onednn_gemm *gemm, int64_t in, int64_t out, 
     if (reorder) dnnl_primitive_destroy(reorder);
     if (description) dnnl_primitive_desc_destroy(description);
     if (from) dnnl_memory_destroy(from);
+    if (plain) dnnl_memory_desc_destroy(plain);
     return status;
 }
 

@@ -22,7 +22,7 @@ the section of its own. Where the time of whole programs goes is the last part o
 All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
 thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
 time over ours: above 1, libattn is faster. Fractions of the FMA peak are the best call's; causal counts the
-pairs that are seen, a forward pass 4 d and a backward pass 10 d operations a pair. Everything is f32, 8
+pairs that are seen, a forward pass 4 d and a backward pass 10 d operations per pair. Everything is f32, 8
 heads, batch 1.
 
 How the rivals are set up. PyTorch: `scaled_dot_product_attention` on batch x heads x n x d under
@@ -210,7 +210,7 @@ def training_section(rows):
         "the batch and masked, fused AdamW, eager and compiled, the better of the two. Two threads, best pass of several\n"
         "rounds; in parentheses the ratios of the rounds. Memory: the most that was resident above that after start\n"
         "(PyTorch: after import). Command: `bench/train.py`, part of `make bench`.\n\n"
-        "`encoder` 4 x d256, 4 heads, feed-forward 1024, 64 sentences a step; `encoder-512` the same with 8 x 512 tokens;\n"
+        "`encoder` 4 x d256, 4 heads, feed-forward 1024, 64 sentences per step; `encoder-512` the same with 8 x 512 tokens;\n"
         "`small` 2 x d64, 4 heads, 16 sentences; `lstm` two directions, 2 x 256; `cnn` 4 x d256, width 5.\n\n"
         + table(header, lines)
     )

@@ -107,7 +107,7 @@ def attn_backward(context, shape, query, key, value, d_output):
     context.forward(*views[:3], output, pattern, log_sum_exp=log_sum_exp)
     results = [empty_heads(shape.shape) for _ in range(3)]
     gradients = attn.AttentionGradients()
-    attn.library.attn_attention_gradients_init(ctypes.byref(gradients))
+    attn.initialize(gradients, "attention_gradients_init")
     gradients.query, gradients.key, gradients.value = map(attn.tensor, results)
     call = checked(
         attn.library.attn_attention_backward,
@@ -374,7 +374,7 @@ def attn_graph(context, layer, graph, arrays, both):
     options = attn.options()
     results = [attn.aligned(graph.shape) for _ in range(4 if both else 1)]
     gradients = attn.AttentionGradients()
-    attn.library.attn_attention_gradients_init(ctypes.byref(gradients))
+    attn.initialize(gradients, "attention_gradients_init")
     if both:
         gradients.query, gradients.key, gradients.value = map(attn.tensor, results[1:4])
     if vectors:

@@ -1,6 +1,6 @@
 """Draws the capital letters of fonts: 28 x 28 grey pictures, white on black, one family in one part of the data.
 
-    letters.py OUT < folders of fonts, one a line
+    letters.py OUT < folders of fonts, one per line
 
 Every letter is drawn eight times as large, so that capitals are 20 of 28 pixels high, centred by its ink, made smaller
 if it is wider than 26, and averaged down. A font counts if its 26 capitals are drawn, all different, with some ink in

@@ -33,10 +33,10 @@ processor_seconds() {
 }
 
 # train_seeds TASK METRIC "EVAL ARGUMENTS" ARGUMENTS...: "attn train ARGUMENTS -o ... --seed S" for every seed. The
-# dev figure is the one the model was chosen by; "attn eval MODEL EVAL ARGUMENTS" looks at the test data once, with
-# the chosen model.
+# dev figure is the one the model was chosen by; "attn eval MODEL EVAL ARGUMENTS" uses the test data once, with the
+# chosen model.
 train_seeds() {
-    local task=$1 metric=$2 seed folder began took used shown
+    local task=$1 metric=$2 seed folder began took used shown word
     local -a test
     read -r -a test <<<"$3"
     shift 3
@@ -56,10 +56,17 @@ train_seeds() {
         used=$(($(cat "$folder/after") - $(cat "$folder/before")))
         "$attn" eval "$folder/model.safetensors" "${test[@]}" --json >"$folder/test.json"
         "$attn" info "$folder/model.safetensors" --json >"$folder/info.json"
-        shown="attn train $* --seed $seed"
+        shown="attn train"
+        for word in "$@"; do
+            if [[ $word = *' '* ]]; then word="'$word'"; fi
+            shown+=" $word"
+        done
+        shown+=" --seed $seed"
         shown=${shown//$DATA\//}
+        shown=${shown//$results\//}
+        shown=${shown//$root\//}
         python3 "$root/bench/results/record.py" "$task" "$seed" "$metric" "$took" "$used" "$folder" \
-            "${shown//$results\//}" >"$folder.json.tmp"
+            "$shown" >"$folder.json.tmp"
         mv "$folder.json.tmp" "$folder.json"
     done
 }

@@ -10,11 +10,13 @@ from tables import minutes, percent, runs_of, seeds
 FOLDER, PAGE = sys.argv[1:]
 
 NOTES = [
-    "After two epochs `cnn` and `fc`, which are built to look at neighbours and have twice the parameters, are ahead: attention has to "
-    "learn where to look. After ten it has; the others were not trained that long here.",
-    "All encoders stand behind a 3 x 3 convolution over the patches (`image.stem`).",
-    "The development part of the digits is all right with any setting, so it cannot choose between them. Their test part was looked at "
-    "before with other defaults: 97.22 (patches of 4 pixels, one seed), 96.94 (96.11 to 96.94; one network), 96.11 (95.00 to 96.39; one "
+    "After two epochs `cnn` and `fc` are ahead: they use neighbours by design and have twice the parameters, while attention has to "
+    "learn where to attend. The row without \"two epochs\" shows that after ten epochs it has learned this; the others were not "
+    "trained that long here.",
+    "Before every encoder there is a 3 x 3 convolution over the patches (`image.stem`).",
+    "All predictions on the development part of the digits are right with any setting, so it cannot decide between settings. Their "
+    "test part was used before with other defaults: 97.22 (patches of 4 pixels, one seed), 96.94 (96.11 to 96.94; one network), "
+    "96.11 (95.00 to 96.39; one "
     "network, relative positions).",
 ]
 
@@ -41,12 +43,13 @@ def main():
     head = "| | dev | test | seeds | minutes | parameters |\n| --- | --- | --- | --- | --- | --- |"
     text = ["# Results: pictures\n\n<!-- written by bench/results/images_report.py; do not edit -->\n",
             f"`bench/results/images` makes both sets and trains everything here from scratch; CPU: {processor()}, 2 cores. Accuracy in "
-            "percent, the median over the seeds, in brackets the lowest and the highest; minutes of processor, median. The model of a run "
-            "is the best of its evaluations on the development part; the test part is looked at once, with that model.\n",
-            "scikit-learn's digits: 8 x 8 pixels, the last 360 rows test, the 200 before them dev, 1,237 to learn from; `attn train "
+            "percent, the median over the seeds, in brackets the lowest and the highest; minutes are processor minutes (median). "
+            "The model of a run is the best of its evaluations on the development part; the test part is used once, with that model.\n",
+            "scikit-learn's digits: 8 x 8 pixels, the last 360 rows for testing, the 200 before them for development, 1,237 for "
+            "training; `attn train "
             "classify --input image digits-train.npz --dev digits-dev.npz`. Letters: 26 capitals, 28 x 28 grey, drawn from Debian's fonts by "
             f"`bench/data/letters`, split by font family ({letters()}): the families of dev and test are unseen; `attn train classify "
-            "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 5 x 5 rows of the grid a layer "
+            "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 5 x 5 rows of the grid per layer "
             "(`encoder.width`), attention all of them.\n",
             head, row("digits", "digits"), row("letters (attention)", "letters"),
             row("letters, two epochs, attention", "letters-attention"), row("letters, two epochs, cnn", "letters-cnn"),

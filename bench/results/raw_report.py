@@ -12,9 +12,9 @@ NAMES = [
 ]
 NOTE = {
     "gsd": "The file marks neither spaces nor paragraphs: words and sentences are joined without spaces, and the whole file is one "
-           "paragraph. The test data was looked at a second time: a splitter with a wider feed-forward and stem was slower (0.50 of the "
-           "speed on gold words, 0.46 with two threads) and worse on dev (words 91.75), and had on test words 92.47 (92.33 to 92.49) and "
-           "UPOS 86.74 (86.50 to 86.88).",
+           "paragraph. The test data was used twice: a splitter with a wider feed-forward and stem was slower (0.50 of the speed on "
+           "gold words, 0.46 with two threads) and worse on dev (words 91.75); on test it had words 92.47 (92.33 to 92.49) and UPOS "
+           "86.74 (86.50 to 86.88).",
 }
 
 
@@ -39,7 +39,8 @@ def table(title, others, seeds, runs):
     rows = [("words, F1", "raw", "word_f1"), ("sentences, F1", "raw", "sentence_f1"), ("UPOS, F1 on aligned words", "raw", "tag_f1"),
             ("UPOS, accuracy on gold words", "gold", "accuracy")]
     lines = [f"## {title}", "", f"Seeds {', '.join(seeds)}; {max(run['seconds'] for run in runs) / 60:.1f} minutes for the slowest "
-             f"of them, beside other work; {runs[0]['info']['parameters']:,} parameters and {runs[0]['info']['splitter_parameters']:,} of the splitter, "
+             f"of them, beside other work; {runs[0]['info']['parameters']:,} parameters and "
+             f"{runs[0]['info']['splitter_parameters']:,} of the splitter, "
              f"{runs[0]['info']['bytes'] / 1e6:.1f} MB. As published, {others}.", "",
              "| | dev | test |", "| --- | --- | --- |"]
     for name, kind, metric in rows:
@@ -59,17 +60,17 @@ def speed(folder):
     for threads in sorted({key[0] for key in best}):
         gold, raw = best[threads, "gold"], best[threads, "raw"]
         lines.append(f"| {threads} | {words / gold:,.0f} | {words / raw:,.0f} | {gold / raw:.2f} |")
-    return lines + ["", f"`attn predict` of the training file ({words:,} words), starting and loading included; the best of the rounds, "
-                    "which take turns."]
+    return lines + ["", f"`attn predict` of the training file ({words:,} words), including start and loading; the best of several rounds, in turns."]
 
 
 def main():
     folder, page = sys.argv[1:]
     lines = ["# Results from raw text", "", "<!-- written by bench/results/raw_report.py; do not edit -->", "",
              "Taggers trained with `attn train tag TRAIN --dev DEV --seed S` and no other flags, evaluated from raw text with `attn eval "
-             "--raw` (the CoNLL 2018 definition) and on gold words. The same model does both. The model is chosen by the tagger's score "
-             "on dev; the test data is looked at once, unless a note below says otherwise. Figures are percents, the median over the seeds, in brackets the lowest and the "
-             "highest.", "", f"Machine: {processor()}, 2 cores. Again: `DATA=FOLDER bench/results/raw`.", ""]
+             "--raw` (the CoNLL 2018 definition) and on gold words. The same model does both. The model is chosen by the tagger's "
+             "accuracy on dev; the test data is used once, unless a note below says otherwise. Figures are percents, the median "
+             "over the seeds, in brackets the lowest and the "
+             "highest.", "", f"Machine: {processor()}, 2 cores. To repeat: `DATA=FOLDER bench/results/raw`.", ""]
     for name, title, others in NAMES:
         where = os.path.join(folder, name)
         if not os.path.isdir(where):

@@ -14,10 +14,6 @@ TASKS = [
      "UDPipe 1: 94.4; BiLSTM on words alone: 92.1"),
     ("gsd-words", "UD Chinese GSD 1.4, word segmentation", "word F1", "UDPipe 1: 90.3"),
     ("gsd-upos", "UD Chinese GSD 1.4, UPOS, gold words", "accuracy", "UDPipe 1: 92.2"),
-    ("sst2", "SST-2 (test: its development file)", "accuracy",
-     "CNN from random vectors: 82.7; linear on n-grams: 81.4"),
-    ("hotels", "ChnSentiCorp hotels (rows mod 10: 8 dev, 9 test)", "accuracy",
-     "logistic regression on character bigrams: 89.1"),
     ("multi30k", "Multi30k English to German, test2016 (dev in mixed case, greedy)", "BLEU 13a, lower case",
      "tiny Transformer: 41.0 (subwords)"),
     ("captions", "Multi30k English captions, characters (test: val)", "bits per byte", ""),
@@ -31,20 +27,14 @@ PAIRED = [
 ]
 
 NOTES = [
-    "The test data of SST-2 and of the hotels was looked at a second time: with one network, before `output.members` 4 "
-    "became the default of classification (chosen on held-out training rows and on dev), the medians were 82.11 (81.88 "
-    "to 82.80) and 89.18 (88.92 to 90.21).",
-    "The rows held out of SST-2 are phrases whose sentences are in the training rows: their score is far above that of "
-    "whole new sentences. Defaults were chosen on 1,200 whole sentences of the training file, with all phrases of theirs "
-    "left out of training.",
-    "CMUdict, SIGMORPHON, Multi30k and the captions (but for seed 3, on two idle threads: 2.5 minutes) were trained with "
-    "`ATTN_THREADS=1`, two to four runs at a time, so that their minutes are upper limits. What a run gives does not depend on the number of threads.",
-    "Seed 1 of SIGMORPHON is, but for ady and arm, from a build some commits before the others, with the same configuration. "
-    "Seed 1 of Multi30k was trained with 18 epochs and a dropout of 0.1 given, before they became the defaults; loss and BLEU of "
-    "the first epoch of a run by default are the same to the last digit.",
-    "The test data of CMUdict and of Multi30k was looked at a second time: with the defaults before (dropout 0.15, CMUdict: "
-    "batches of 500, 8 epochs; Multi30k: 15 epochs), which the development data showed to be worse, CMUdict had 31.47 (30.59 to "
-    "31.47) and 7.54 (7.35 to 7.60), Multi30k, seed 1, 38.68.",
+    "CMUdict, SIGMORPHON, Multi30k and the captions were trained with `ATTN_THREADS=1`, two to four runs at a time, so their "
+    "minutes are upper limits (except seed 3 of the captions, which took 2.5 minutes on two idle threads). Results do not depend on the number of threads.",
+    "Seed 1 of Multi30k was trained "
+    "with 18 epochs and a dropout of 0.1 before they became the defaults; the loss and BLEU after its first epoch are those "
+    "of a run with the defaults in every digit.",
+    "The test data of CMUdict and of Multi30k was used twice. The first time was with earlier defaults (dropout 0.15, CMUdict: "
+    "batches of 500, 8 epochs; Multi30k: 15 epochs), which are worse on the development data: CMUdict had 31.47 (30.59 to 31.47) "
+    "and 7.54 (7.35 to 7.60), Multi30k, seed 1, 38.68.",
 ]
 
 
@@ -88,7 +78,7 @@ def commands(task, runs):
     command = runs[0]["command"].rsplit(" --seed", 1)[0]
     return (f"- `bench/results/{task}`: `{command} --seed S`, S = {seeds}; {runs[0]['parameters']:,} parameters, "
             f"{runs[0]['bytes'] / 1e6:.1f} MB; steps: " + ", ".join(str(run["steps"]) for run in runs)
-            + ("; minutes of processor: " + ", ".join(f"{run['processor'] / 60:.1f}" for run in runs)
+            + ("; processor minutes: " + ", ".join(f"{run['processor'] / 60:.1f}" for run in runs)
                if all("processor" in run for run in runs) else ""))
 
 
@@ -127,15 +117,16 @@ def describe_sigmorphon(folder):
 
 # What the tables of the comparison say; to be looked at again when they change.
 READINGS = {
-    "ewt": "No encoder is better than the others by more than the seeds differ. `fc` sees five words a layer and attention all "
-           "of them, and they are as good: what tells a tag stands near the word, and the input has most of it already "
-           "(n-grams of its letters, the convolution over three words before the encoder).",
-    "sst2": "Here the LSTM is better, by more than the seeds differ, and attention is last. The likely reason: the data are 7,000 "
-            "sentences and their phrases, and what counts is the order in which words turn each other round (\"not\", \"but\"), "
-            "which an LSTM follows by its make and attention has to learn. One network a run (`output.members` 1). `attn train classify --encoder rnn` is one flag away.",
-    "cmudict": "No encoder is better than the others by more than 0.5 points, and seeds differ by as much; on dev the order is another. The decoder, which is "
-               "attention in all rows, finds the letters of a sound; what the encoder adds is a letter's neighbourhood, which the "
-               "input's n-grams and any of the four give it.",
+    "ewt": "The encoders differ less than the seeds. `fc` sees five words per layer and attention all of them, with the same "
+           "accuracy: a tag depends on near words, and the input already has most of this information (n-grams of letters, and "
+           "the convolution over three words before the encoder).",
+    "sst2": "The LSTM is best, by more than the difference between seeds, and attention is last. The likely reason: the data "
+            "are 7,000 sentences and their phrases, and the order in which words (\"not\", \"but\") change the meaning of "
+            "others matters. An LSTM processes words in order; attention has to learn the order. Every run has one network "
+            "(`output.members` 1).",
+    "cmudict": "The encoders differ by at most 0.5 points, as much as the seeds, and have another order on dev. The decoder, "
+               "which has attention in all four, finds the letters of a sound. The encoder adds the neighbours of a letter, "
+               "which the n-grams of the input and any of the four encoders provide.",
 }
 
 
@@ -158,11 +149,11 @@ def describe_compare(folder):
             lines.append(f"| {one['encoder']} | {percent(dev)} | {percent(test)} | {one['parameters']:,} | "
                          f"{one['tokens_per_second']:,.0f} | {one['minutes']:.1f} | "
                          f"{one['peak_memory_bytes'] / 1e6:.0f} MB |")
-        lines += ["", READINGS[name], "", f"![{title}: test scores of the four encoders](compare-{name}.svg)"]
+        lines += ["", READINGS[name], "", f"![{title}: test metrics of the four encoders](compare-{name}.svg)"]
     return ["", "## The encoders compared", "",
-            "The same data, steps and width for each encoder, three seeds; [compare.md](compare.md) says what is the same. Budgets "
-            "are short, so scores are below those above. The runs had one thread each and stood beside other work: tokens a second "
-            "and minutes are worse than on an idle machine, and not equally so for all."]\
+            "The same data, steps and width for each encoder, three seeds; [compare.md](compare.md) says what is the same. Training "
+            "is short, so the metrics are worse than those above. The runs had one thread each, beside other work: tokens per "
+            "second and minutes are worse than on an idle machine, and not by the same factor for all."]\
         + lines if lines else []
 
 
@@ -174,12 +165,12 @@ def describe_decoding(folder):
         found = json.load(file)
     lines = ["", "## Speed of search", "",
              f"`bench/results/decoding`: the translation model ({found['layers']} + {found['decoder_layers']} layers of "
-             f"{found['columns']} columns, inner {found['inner']}, {found['symbols']:,} symbols) says the "
-             f"{found['sentences']:,} sentences of test2016, {found['threads']} threads, in sentences a second, against the "
-             f"same network in PyTorch {found['torch']} with a key/value cache and batches of {found['batch']}. Sentences "
-             "that are done stay in PyTorch's batch until all are, as is usual, or leave it. Best of the rounds, "
-             "which take turns; attn's part includes cutting text into subwords and joining them.", "",
-             "| beam | attn | PyTorch, they stay | | PyTorch, they leave | | answers the same | products, of the FMA peak |",
+             f"{found['columns']} columns, inner {found['inner']}, {found['symbols']:,} symbols) translates the "
+             f"{found['sentences']:,} sentences of test2016, {found['threads']} threads. Figures are sentences per second, compared with the "
+             f"same network in PyTorch {found['torch']} with a key/value cache and batches of {found['batch']}. In PyTorch, "
+             f"finished sentences either stay in the batch until all are finished, as is usual, or leave it. Best of several "
+             f"rounds, in which the programs take turns; the time of attn includes splitting text into subwords and joining them.", "",
+             "| beam | attn | PyTorch, finished stay | | PyTorch, finished leave | | same translations | products, of the FMA peak |",
              "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for race in found["races"]:
         rate = race["sentences_per_second"]
@@ -187,9 +178,9 @@ def describe_decoding(folder):
                      f"**{rate['attn'] / rate['torch_whole']:.1f}x** | {rate['torch']:.0f} | "
                      f"**{rate['attn'] / rate['torch']:.1f}x** | {100 * race['same']:.1f} % | "
                      f"{100 * race['peak_fraction']:.0f} % |")
-    return lines + ["", "`attn predict` of that file, starting and loading included: " + ", ".join(
+    return lines + ["", "`attn predict` of that file, including start and loading: " + ", ".join(
         f"{race['program_seconds']:.2f} s with beam {race['beam']}" for race in found["races"])
-        + f". Load of the machine meanwhile: {max(race['load'] for race in found['races']):.1f}."]
+        + f". Load of the machine during the measurement: {max(race['load'] for race in found['races']):.1f}."]
 
 
 def main():
@@ -222,15 +213,17 @@ def main():
     lines = [
         "# Results", "",
         "<!-- written by bench/results/report.py; do not edit -->", "",
-        "What `attn train` reaches from scratch, with the default encoder (self-attention), no outside vectors and no",
-        "flags but the files, the unit and the seed. The model is chosen by the development data; the test data",
-        "is looked at once, with that model. Figures are the median over the seeds, in brackets the lowest and the highest;",
-        "minutes are those of the slowest seed, the whole command, on two threads unless a note below says otherwise. The seeds of",
-        "a row stand under Commands: where there are fewer than three, the runs are not finished.", "",
-        f"Machine: {processor()}, {os.cpu_count()} cores. Again: `make results DATA=FOLDER`, which skips what is",
+        "Results of `attn train` from scratch, with the default encoder (self-attention), without pretrained vectors, and with no",
+        "other flags than the files, the unit and the seed. The model is chosen on the development data; the test data is used",
+        "once, with that model. Figures are the median over the seeds, in brackets the lowest and the highest; minutes are those of",
+        "the slowest seed, for the whole command, on two threads unless a note below says otherwise. Commands, below, lists the seeds",
+        "of each row.", "",
+        f"Machine: {processor()}, {os.cpu_count()} cores. To repeat: `make results DATA=FOLDER`, which skips what is",
         "already under `build/results`.", "",
-        "Other pages: [raw text](results-raw.md), [graphs](results-graphs.md), [molecules](results-molecules.md), [speech](results-speech.md) with",
-        "windows of attention against all of it, [pictures](results-images.md).", "",
+        "Other pages: [classification](results-classification.md), [raw text](results-raw.md), [graphs](results-graphs.md), "
+        "[molecules](results-molecules.md), [speech](results-speech.md) with",
+        "windowed and full attention, [pictures](results-images.md), [taggers](results-taggers.md), [letters to sounds from few",
+        "examples](results-fewshot.md).", "",
         "| data | measure | dev | test | minutes | others, as published |", "| --- | --- | --- | --- | --- | --- |",
         *rows, *languages, "", *["- " + note for note in NOTES], "", "## Commands", "", *details,
     ]
@@ -241,8 +234,8 @@ def main():
             run = json.load(file)
         lines += ["", "## Speed", "",
                   f"`bench/results/speed`: the English part-of-speech model tags {run['words']:,} words in "
-                  f"{run['seconds']:.1f} s, {run['rate']:,} words a second: `attn predict` from a text file to a file, two "
-                  "threads, starting and loading included, best of three."]
+                  f"{run['seconds']:.1f} s, {run['rate']:,} words per second: `attn predict` from a text file to a file, two "
+                  "threads, including start and loading, best of three."]
     lines += describe_decoding(folder)
     with open(page, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

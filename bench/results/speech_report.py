@@ -22,12 +22,12 @@ ENCODERS = [("phones-fc", "fc"), ("phones-rnn", "rnn (LSTM, both ways)"), ("phon
             ("phones-window-full", "attention, full")]
 
 NOTES = [
-    "With ten minutes to learn from, what is near counts: attention over all of a recording has to learn that by itself and does "
-    "worst, a window helps most, and the LSTM, which goes from neighbour to neighbour, is best. Attention with a window is what streams "
-    "can have, and the default.",
+    "With ten minutes of training data, near frames matter most. Attention over the whole recording has to learn this and is worst; "
+    "with a window it is much better; the LSTM, which goes from frame to frame, is best. Attention with a window works on streams, "
+    "and is the default.",
     "Full attention reads long recordings in pieces of 3,000 rows (`speech.longest`): its time and memory are those of such pieces.",
-    "The development part of the phones is 17 utterances: differences of a point mean little. Their test part was looked at twice "
-    "for the default: with two layers and a window of 25 it was 50.11 (dev 50.30).",
+    "The development part of the phones is 17 utterances: differences of a point mean little. Their test part was used twice for "
+    "the default: with two layers and a window of 25, accuracy was 50.11 (dev 50.30).",
 ]
 
 
@@ -70,10 +70,10 @@ def draw(rows, path):
 def main():
     lines = ["# Results: speech", "", "<!-- written by bench/results/speech_report.py; do not edit -->", "",
              f"`DATA=FOLDER bench/results/speech` trains everything here from scratch; CPU: {processor()}, 2 cores. The model of a run is the "
-             "best of its evaluations on the development part; the test part is looked at once, with that model. Figures are the median "
+             "best of its evaluations on the development part; the test part is used once, with that model. Figures are the median "
              "over the seeds, in brackets the lowest and the highest; minutes are processor minutes of a run (median). FSDD: takes 0 to 4 are the "
-             "official test, takes 5 to 9 the development part. AudioMNIST: takes 0, 10, 20 train, 30 dev, 40 test. speechocean762: the "
-             "adults, the split of its files, no speaker in two parts.", "",
+             "official test, takes 5 to 9 the development part. AudioMNIST: takes 0, 10, 20 train, 30 dev, 40 test. speechocean762: "
+             "the adults, with the split of its files; no speaker is in two parts.", "",
              "| data | measure | dev | test | seeds | minutes | parameters |", "| --- | --- | --- | --- | --- | --- | --- |"]
     for name, title, metric, _ in TASKS:
         runs = runs_of(FOLDER, name)
@@ -86,8 +86,8 @@ def main():
     lines += [f"- {title}: {command}" for _, title, _, command in TASKS]
     lines += ["", "## Phones: encoders and windows", "",
               "One network each (`output.members` 1), the rest as by default. A frame is 10 ms: a window of 15 sees 150 ms to each side in one "
-              "layer, and there are three. The last two columns: labels for every frame of one "
-              "recording of ten minutes, one thread, and the largest memory of the process.", "",
+              "layer, and there are three. The last two columns are for predicting a label for every frame of a recording of ten "
+              "minutes with one thread: time, and peak memory of the process.", "",
               "| encoder | dev | test | seeds | training, minutes | 10 minutes of speech, seconds | memory, MiB |",
               "| --- | --- | --- | --- | --- | --- | --- |"]
     measured = costs()
