@@ -21,6 +21,7 @@ neon = $(BUILD_ROOT)/neon
 emulated = $(BUILD_ROOT)/emulated
 fuzz = $(BUILD_ROOT)/fuzz
 coverage = $(BUILD_ROOT)/coverage
+abi = $(BUILD_ROOT)/abi
 arm_packages = $(BUILD_ROOT)/arm-packages
 
 # configure,FOLDER,OPTIONS: errors and warnings come on the other stream.
@@ -36,7 +37,7 @@ run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error --paralle
 # ThreadSanitizer needs a fixed memory layout on kernels that randomise a lot of it.
 fixed_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: all core demo test test-full test-peers fuzz coverage bench results install format clean help dependencies-%
+.PHONY: all core demo test test-full test-peers fuzz coverage abi bench results install format clean help dependencies-%
 .DEFAULT_GOAL := all
 
 all: ## build the library and the program (build/release)
@@ -110,6 +111,15 @@ coverage: dependencies-coverage
 	LLVM_PROFILE_FILE=$(abspath $(coverage))/profiles/%4m.profraw $(call run_tests,$(coverage),-LE full)
 	@tools/coverage $(coverage)
 
+# Built with -g; kernels for instruction sets are no part of the interface.
+abi: ## compare exported symbols and struct layouts with the last release, by libabigail (minutes)
+abi: abi-compare
+
+abi-%: dependencies-abi
+	@$(call configure,$(abi),-DCMAKE_BUILD_TYPE=Fuzz -DATTN_COMPILER_HAS_AVX2=OFF -DATTN_COMPILER_HAS_AVX512=OFF)
+	@$(call compile,$(abi)) --target attn_shared
+	@tools/abi $(abi) $*
+
 bench: ## measure against PyTorch, ONNX Runtime and oneDNN; writes docs/bench.md
 bench: dependencies-bench all
 	@BUILD=$(release) bench/run
@@ -128,7 +138,7 @@ format: dependencies-format
 	@git ls-files --cached --others --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove the build folders of this Makefile
-	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(emulated) $(fuzz) $(coverage) \
+	@rm -rf $(release) $(core) $(sanitize) $(thread) $(clang) $(neon) $(emulated) $(fuzz) $(coverage) $(abi) \
 	    $(arm_packages)
 
 help: ## this list

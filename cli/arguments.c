@@ -1,6 +1,4 @@
-/* arguments.c: reads a command's arguments and prints its help from one table
- * (see arguments.h).
- */
+/* arguments.c: reads a command's arguments by its table of flags (see arguments.h). */
 #include "arguments.h"
 
 #include <errno.h>
@@ -10,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "text.h"
 
 enum { NAME_LIMIT = 40, FLAG_LIMIT = 64 };
@@ -86,7 +85,9 @@ argument_flag argument_letter(argument_flag flag, char letter) {
 }
 
 /* Edits (insert, remove, replace, swap neighbours) that turn one name into the
- * other; both shorter than NAME_LIMIT. */
+ * other; both shorter than NAME_LIMIT. Two letters that change places are one
+ * typing mistake, and two edits of attn_edit_distance, which also needs a
+ * context: here there is none yet. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t table[NAME_LIMIT + 1][NAME_LIMIT + 1];
     size_t rows = strlen(a), columns = strlen(b);
@@ -245,6 +246,21 @@ static const argument_flag *find_flag(const argument_list *list, const char *nam
     return NULL;
 }
 
+/* The flag that had this name in version 0.1, where it was renamed: the old name works for one more version.
+ */
+static const argument_flag *find_renamed(const argument_list *list, const char *name, size_t length) {
+    static const char *const renamed[][2] = {{"columns", "width"}};
+    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
+        if (strlen(renamed[i][0]) != length || strncmp(renamed[i][0], name, length) != 0) continue;
+        const argument_flag *flag = find_flag(list, renamed[i][1], strlen(renamed[i][1]));
+        if (flag != NULL)
+            fprintf(stderr, "attn %s: --%s is now called --%s; the next version will not know the old name\n",
+                    list->command, renamed[i][0], renamed[i][1]);
+        return flag;
+    }
+    return NULL;
+}
+
 static void unknown_flag(const argument_list *list, const char *name, size_t length) {
     const char *names[FLAG_LIMIT];
     char given[NAME_LIMIT], meant[NAME_LIMIT + 3];
@@ -277,6 +293,7 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
     const char *equals = is_short ? NULL : strchr(name, '=');
     size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
     const argument_flag *flag = is_short ? find_letter(list, arguments[*at]) : find_flag(list, name, length);
+    if (flag == NULL && !is_short) flag = find_renamed(list, name, length);
     if (flag == NULL) {
         unknown_flag(list, name, length);
         return false;
@@ -299,74 +316,6 @@ static bool read_flag(const argument_list *list, int count, char **arguments, in
     return true;
 }
 
-enum { HELP_EDGE = 80, WIDEST_TITLE = 30 };
-
-/* Width of "--name VALUE" in the help; prints it too if `print`. */
-static int flag_title(const argument_flag *flag, bool print) {
-    char title[256];
-    size_t room = sizeof title;
-    if (flag->letter != '\0')
-        snprintf(title, room, "-%c, --%s", flag->letter, flag->name);
-    else
-        snprintf(title, room, "--%s", flag->name);
-    if (flag->kind == ARGUMENT_CHOICE && flag->value == NULL) {
-        for (int i = 0; flag->choices[i] != NULL; i++) {
-            size_t used = strlen(title);
-            snprintf(title + used, room - used, "%c%s", i == 0 ? ' ' : '|', flag->choices[i]);
-        }
-    } else if (flag->kind != ARGUMENT_SWITCH) {
-        size_t used = strlen(title);
-        snprintf(title + used, room - used, " %s", flag->value);
-    }
-    if (print) fputs(title, stdout);
-    return (int)strlen(title);
-}
-
-/* Words from cell `column` on, where the line is already; a line that is full goes on below in that cell. */
-static void print_wrapped(const char *text, int column) {
-    int at = column;
-    for (text += strspn(text, " \n"); *text != '\0'; text += strspn(text, " \n")) {
-        char word[256];
-        size_t length = strcspn(text, " \n");
-        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), text);
-        int cells = text_width(word);
-        if (at > column && at + 1 + cells > HELP_EDGE) {
-            printf("\n%*s", column, "");
-            at = column;
-        }
-        printf("%s%s", at > column ? " " : "", word);
-        at += (at > column) + cells;
-        text += length;
-    }
-    putchar('\n');
-}
-
-static void print_help(const argument_list *list) {
-    printf("attn %s %s\n\n%s\nflags\n", list->command, list->usage, list->about);
-    int width = (int)strlen("--help");
-    for (size_t i = 0; i < list->flag_count; i++) {
-        int title = flag_title(&list->flags[i], false);
-        if (title > width && title <= WIDEST_TITLE) width = title;
-    }
-    for (size_t i = 0; i < list->flag_count; i++) {
-        const argument_flag *flag = &list->flags[i];
-        char help[512];
-        fputs("  ", stdout);
-        int title = flag_title(flag, true);
-        if (title > width) /* its help stands below it */
-            printf("\n%*s", width + 4, "");
-        else
-            printf("%*s", width - title + 2, "");
-        if (flag->initial != NULL)
-            snprintf(help, sizeof help, "%s (default %s)", flag->help, flag->initial);
-        else
-            snprintf(help, sizeof help, "%s", flag->help);
-        print_wrapped(help, width + 4);
-    }
-    printf("  %-*s  %s\n\n%s\n%s", width, "--help", "this text",
-           strchr(list->examples, '\n')[1] == '\0' ? "example" : "examples", list->examples);
-}
-
 static bool asks_for_help(const char *argument) {
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
@@ -381,7 +330,7 @@ argument_result arguments_read(argument_list *list, int count, char **arguments)
     for (int i = 0; i < count; i++) {
         const char *argument = arguments[i];
         if (!flags_over && asks_for_help(argument)) {
-            print_help(list);
+            help_print(list, i + 1 < count ? arguments[i + 1] : "");
             return ARGUMENTS_HELPED;
         }
         if (!flags_over && strcmp(argument, "--") == 0) {

@@ -41,7 +41,7 @@ typedef struct argument_flag {
     const char *help;
     int64_t lowest, highest;
     double minimum, maximum;
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* ends with NULL; TEXT: NULL, or words that the value often is */
     bool all;                   /* SIZE: "all" is one, too */
     size_t limit; /* TEXT: 0, or so many values go to target.text[0], [1], ...: what follows and is no flag */
     bool repeated; /* then: only one value follows the flag, which may be given again */
@@ -73,6 +73,11 @@ typedef struct argument_list {
     const char *usage;   /* the usage after "attn bench": "[attention|gemm|all] [flags]" */
     const char *about;   /* what the command does: lines, each ended */
     const char *examples;
+    /* Names of the flags that --help lists, the most useful first, with a space between two; the others are
+     * in
+     * "--help all". NULL: all, in the order of the table. */
+    const char *first;
+    const char *const *words; /* what the first argument can be, NULL after the last; NULL: a file */
     const argument_flag *flags;
     size_t flag_count;
 
@@ -83,7 +88,7 @@ typedef struct argument_list {
 } argument_list;
 
 typedef enum argument_result {
-    ARGUMENTS_READ,   /* go on */
+    ARGUMENTS_READ,   /* continue */
     ARGUMENTS_HELPED, /* --help was printed: EXIT_DONE */
     ARGUMENTS_WRONG   /* the mistake was printed: EXIT_MISUSED */
 } argument_result;

@@ -1,6 +1,11 @@
 /* bench.c: the command `attn bench`: the limits of this machine, and in the
  * same run how near to them the operators come.
  */
+#if defined(__linux__)
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#include <sys/mman.h>
+#endif
+
 #include "bench.h"
 
 #include <math.h>
@@ -29,9 +34,21 @@ attn_context *bench_context(const bench *run, int threads) {
     return NULL;
 }
 
+/* Large blocks stand on huge pages, as those of a context do in training. */
+static float *aligned_memory(size_t bytes) {
+    const size_t huge_page = (size_t)2 << 20;
+    if (bytes < huge_page) return aligned_alloc(64, (bytes + 63) / 64 * 64);
+    bytes = (bytes + huge_page - 1) / huge_page * huge_page;
+    float *memory = aligned_alloc(huge_page, bytes);
+#if defined(MADV_HUGEPAGE)
+    if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
 float *bench_numbers(int64_t count, int64_t seed) {
     size_t bytes = ((size_t)count * sizeof(float) + 63) / 64 * 64;
-    float *numbers = aligned_alloc(64, bytes);
+    float *numbers = aligned_memory(bytes);
     if (numbers == NULL) {
         fprintf(stderr, "attn bench: out of memory (%zu MiB wanted)\n", bytes >> 20);
         return NULL;
@@ -66,59 +83,59 @@ static void read_cpu_name(char *name, size_t size) {
     fclose(file);
 }
 
-/* Opens a lane for `threads` threads and measures the machine's limits with
+/* Opens a setup for `threads` threads and measures the machine's limits with
  * them. */
-static bool open_lane(bench *run, int threads, bool bandwidth) {
-    bench_lane *lane = &run->lanes[run->lane_count];
+static bool open_setup(bench *run, int threads, bool bandwidth) {
+    bench_setup *setup = &run->setups[run->setup_count];
     double gflops = 0, gigabytes = 0;
-    lane->context = bench_context(run, threads);
-    if (lane->context == NULL) return false;
-    run->lane_count++;
-    lane->probe = bench_probe_create(lane->context);
-    if (lane->probe == NULL) return false;
-    lane->threads = attn_context_threads(lane->context);
+    setup->context = bench_context(run, threads);
+    if (setup->context == NULL) return false;
+    run->setup_count++;
+    setup->probe = bench_probe_create(setup->context);
+    if (setup->probe == NULL) return false;
+    setup->threads = attn_context_threads(setup->context);
     double seconds = fmin(0.5, 2 * run->seconds);
-    if (!bench_ok(lane->context, attn_machine_fma_peak(lane->context, seconds, &gflops))) return false;
+    if (!bench_ok(setup->context, attn_machine_fma_peak(setup->context, seconds, &gflops))) return false;
     if (bandwidth &&
-        !bench_ok(lane->context, attn_machine_copy_bandwidth(lane->context, seconds, &gigabytes))) {
+        !bench_ok(setup->context, attn_machine_copy_bandwidth(setup->context, seconds, &gigabytes))) {
         return false;
     }
-    lane->peak = 1e9 * gflops;
-    lane->bandwidth = 1e9 * gigabytes;
+    setup->peak = 1e9 * gflops;
+    setup->bandwidth = 1e9 * gigabytes;
     return true;
 }
 
-/* One lane with the threads asked for, or one with a single thread and one
+/* One setup with the threads asked for, or one with a single thread and one
  * with all. */
-static bool open_lanes(bench *run, int64_t threads, bool bandwidth) {
-    if (threads > 0 || run->quick) return open_lane(run, (int)threads, bandwidth);
+static bool open_setups(bench *run, int64_t threads, bool bandwidth) {
+    if (threads > 0 || run->quick) return open_setup(run, (int)threads, bandwidth);
     attn_context *all = bench_context(run, 0);
     if (all == NULL) return false;
     int most = attn_context_threads(all);
     attn_context_destroy(all);
-    return open_lane(run, 1, bandwidth) && (most == 1 || open_lane(run, most, bandwidth));
+    return open_setup(run, 1, bandwidth) && (most == 1 || open_setup(run, most, bandwidth));
 }
 
-static void close_lanes(bench *run) {
-    for (int lane = 0; lane < run->lane_count; lane++) {
-        bench_probe_destroy(run->lanes[lane].probe);
-        attn_context_destroy(run->lanes[lane].context);
+static void close_setups(bench *run) {
+    for (int setup = 0; setup < run->setup_count; setup++) {
+        bench_probe_destroy(run->setups[setup].probe);
+        attn_context_destroy(run->setups[setup].context);
     }
 }
 
 static void print_machine(const bench *run) {
     if (run->json || run->quiet) return;
     text_print(stdout, run->cpu);
-    printf(", %s, attn %s\n", attn_context_isa(run->lanes[0].context), attn_version());
-    for (int lane = 0; lane < run->lane_count; lane++) {
-        const bench_lane *with = &run->lanes[lane];
+    printf(", %s, attn %s\n", attn_context_isa(run->setups[0].context), attn_version());
+    for (int setup = 0; setup < run->setup_count; setup++) {
+        const bench_setup *with = &run->setups[setup];
         printf("%3d thread%s  %8.1f GFLOP/s FMA peak", with->threads, with->threads == 1 ? " " : "s",
                1e-9 * with->peak);
         if (with->bandwidth > 0) printf(", %6.1f GB/s copied (read + written)", 1e-9 * with->bandwidth);
         putchar('\n');
     }
     printf("Best of many runs each. A fraction is of the FMA peak at that moment; ? marks a\n"
-           "measurement that other programs disturbed. Hidden pairs do not count as work.\n");
+           "measurement that other programs disturbed. Masked pairs do not count as work.\n");
     fflush(stdout);
 }
 
@@ -142,12 +159,12 @@ static int run_subject(bench *run, const char *subject, int64_t threads) {
          tasks = strcmp(subject, "tasks") == 0, /* minutes: not of all */
         weights = strcmp(subject, "weights") == 0;
     read_cpu_name(run->cpu, sizeof run->cpu);
-    bool done = open_lanes(run, threads, attention || graph);
+    bool done = open_setups(run, threads, attention || graph);
     if (done) print_machine(run);
     done = done && (!attention || bench_attention(run)) &&
            (!graph || (bench_graph(run) && bench_graph_step(run))) && (!gemm || bench_gemm(run)) &&
            (!train || bench_train(run)) && (!tasks || bench_tasks(run)) && (!weights || bench_weights(run));
-    close_lanes(run);
+    close_setups(run);
     return done ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -173,14 +190,15 @@ int command_bench(int count, char **arguments) {
     bench run = {.isa = NULL};
     int64_t threads = 0;
     int only = 0;
-    const char *subject[1] = {"all"};
+    const char *subject[1] = {"all"}, *words[SUBJECT_COUNT + 1] = {NULL};
+    memcpy(words, subjects, sizeof subjects);
     const argument_flag flags[] = {
         argument_switch("quick", &run.quick, "fewer shapes, on all threads only (15 seconds)"),
         argument_switch("full", &run.full, "every n to 8192, d 32 to 256, head layouts (half an hour)"),
         argument_integer("threads", &threads, "N", NULL, 1, 1024,
                          "this number of threads only (default: 1, and all)"),
         argument_text("isa", &run.isa, "NAME",
-                      "scalar, avx2, avx512, avx512x2 or neon (default: the best there is)"),
+                      "scalar, avx2, avx512, avx512x2 or neon (default: the best supported)"),
         argument_number("seconds", &run.seconds, "S", "0.15", 0.0001, 60, "time for each shape"),
         argument_choice("only", &only, "PART", "all", series,
                         "grid, window, one-head, ragged, decode, short or memory; of\n"
@@ -189,10 +207,11 @@ int command_bench(int count, char **arguments) {
         argument_integer("longest", &run.longest, "N", "8192", 1, 1 << 24,
                          "leave out attention with more than N keys"),
         argument_integer("nodes", &run.nodes, "N", "100000", 1, 1 << 24,
-                         "nodes of the random graph, a tenth of the hub's, half of the step's"),
-        argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "draws the numbers that are multiplied"),
-        argument_integer("steps", &run.steps, "N", "4000", 1, 1 << 24, "of training, for the tasks"),
-        argument_switch("json", &run.json, "one JSON object a line"),
+                         "nodes of the random graph; the hub has ten times as many neighbours, a training "
+                         "step twice as many nodes"),
+        argument_integer("seed", &run.seed, "N", "1", 0, INT64_MAX, "seed of the random numbers"),
+        argument_integer("steps", &run.steps, "N", "4000", 1, 1 << 24, "training steps of `tasks`"),
+        argument_switch("json", &run.json, "one JSON object per line"),
         argument_switch("quiet", &run.quiet, "tables only, no heading"),
     };
     argument_list list = {
@@ -203,9 +222,10 @@ int command_bench(int count, char **arguments) {
                  "decoding, short sequences, graphs, additive scores, the matrix products of\n"
                  "linear layers, and whole training steps. Takes a few minutes. `tasks`, which\n"
                  "is not part of all, trains small networks to sort, reverse and copy: minutes.\n"
-                 "`weights`, likewise, says what it costs to see all attention weights.\n",
+                 "`weights`, also not part of all, measures the cost of returning the weights.\n",
         .examples = "  attn bench attention --threads 1\n"
                     "  attn bench --json > bench.jsonl\n",
+        .words = words,
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],
         .positional = subject,

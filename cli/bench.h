@@ -1,7 +1,7 @@
 /* bench.h: what the parts of `attn bench` share: the machine and its limits,
  * a result, and its two forms: a row of a table and a line of JSON.
  *
- * Every shape is measured on one or two lanes (a context with one thread, and
+ * Every shape is measured on one or two setups (a context with one thread, and
  * one with all), one after another, so that a row compares like with like.
  */
 #ifndef CLI_BENCH_H
@@ -15,7 +15,7 @@
 
 #include "measure.h"
 
-enum { BENCH_LANES = 2 };
+enum { BENCH_SETUPS = 2 };
 
 /* Measures beside each result what the machine can do then (bench_probe.c). */
 typedef struct bench_probe bench_probe;
@@ -25,20 +25,20 @@ bench_probe *bench_probe_create(attn_context *context);
 void bench_probe_destroy(bench_probe *probe);
 
 /* A number of threads, and what the machine can do at most with it. */
-typedef struct bench_lane {
+typedef struct bench_setup {
     attn_context *context;
     int threads;
-    double peak;      /* f32 operations a second, when the lane was opened */
-    double bandwidth; /* bytes a second, read and written by a copy; 0: not measured */
+    double peak;      /* f32 operations per second, when the setup was opened */
+    double bandwidth; /* bytes per second, read and written by a copy; 0: not measured */
     bench_probe *probe;
-} bench_lane;
+} bench_setup;
 
 typedef struct bench {
     bool json;
     bool full;
     bool quick; /* a few shapes on all threads */
     bool quiet;
-    double seconds;   /* for one shape on one lane */
+    double seconds;   /* for one shape on one setup */
     const char *only; /* the one series that is wanted; "all": every one */
     int64_t longest;  /* shapes with more keys than this are left out */
     int64_t nodes;    /* of the random graph */
@@ -46,19 +46,19 @@ typedef struct bench {
     int64_t steps;   /* of training, for the tasks */
     const char *isa; /* as asked for; NULL: the best */
     char cpu[128];
-    bench_lane lanes[BENCH_LANES];
-    int lane_count;
+    bench_setup setups[BENCH_SETUPS];
+    int setup_count;
 } bench;
 
-/* What the lanes' columns of a table show. */
+/* What the setups' columns of a table show. */
 typedef enum bench_columns {
     BENCH_SPEED,     /* ms, GFLOP/s, fraction of the FMA peak */
     BENCH_BANDWIDTH, /* ms, GB/s, fraction of the copy bandwidth */
     BENCH_NAIVE,     /* ms, ms of the naive path, how many times faster */
     BENCH_MEMORY,    /* ms, KiB of working memory, KiB a thread */
     BENCH_GRAPH,     /* as BENCH_BANDWIDTH; JSON has the working memory, too */
-    BENCH_TRAIN,     /* ms, rows a second, fraction of the FMA peak; JSON has the peak memory, too */
-    BENCH_GRAPH_STEP /* ms, rows a second, MB: the most that the process ever had */
+    BENCH_TRAIN,     /* ms, rows per second, fraction of the FMA peak; JSON has the peak memory, too */
+    BENCH_GRAPH_STEP /* ms, rows per second, MB: the most that the process ever had */
 } bench_columns;
 
 typedef struct bench_result {
@@ -77,16 +77,16 @@ typedef struct bench_result {
     double work;                               /* operations of a call */
     timing time;
     double bytes;  /* BENCH_BANDWIDTH: that a call has to read; BENCH_GRAPH: and to write */
-    double copied; /* BENCH_BANDWIDTH, BENCH_GRAPH: bytes a second, the best copy of this run */
+    double copied; /* BENCH_BANDWIDTH, BENCH_GRAPH: bytes per second, the best copy of this run */
     timing naive;  /* BENCH_NAIVE */
     size_t memory; /* BENCH_MEMORY, BENCH_GRAPH, BENCH_TRAIN, BENCH_GRAPH_STEP: bytes */
 } bench_result;
 
 /* Begins a table: a title, the names of the columns that describe a shape, and
- * for each lane its three. Prints nothing for JSON. */
+ * for each setup its three. Prints nothing for JSON. */
 void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns);
 
-/* Prints a row (for JSON, a line a lane). results has lane_count entries. */
+/* Prints a row (for JSON, a line per setup). results has setup_count entries. */
 void bench_print_row(const bench *run, const bench_result *results, bench_columns columns);
 
 /* True if status is ATTN_OK; otherwise prints the context's error. */
@@ -96,12 +96,12 @@ bool bench_ok(const attn_context *context, attn_status status);
  * NULL, with the error printed, if there is none. */
 attn_context *bench_context(const bench *run, int threads);
 
-/* Measures a call, which says its errors to `context`, beside the FMA peak of a lane. */
-bool bench_measure(const bench *run, const bench_lane *lane, attn_context *context, measured_call call,
+/* Measures a call, which says its errors to `context`, beside the FMA peak of a setup. */
+bool bench_measure(const bench *run, const bench_setup *setup, attn_context *context, measured_call call,
                    void *argument, timing *result);
 
-/* The FMA peak that a result is a fraction of: taken beside it, or else the lane's. */
-double bench_peak(const bench_lane *lane, const bench_result *result);
+/* The FMA peak that a result is a fraction of: taken beside it, or else the setup's. */
+double bench_peak(const bench_setup *setup, const bench_result *result);
 
 /* `count` floats on a cache line, evenly drawn from -1 .. 1 by `seed`; NULL,
  * with the error printed, if there is no memory. free() releases them. */
@@ -132,7 +132,7 @@ enum { BENCH_SENTENCES = 64, BENCH_SHORTEST = 5, BENCH_LONGEST = 60 };
 
 typedef struct attention_case {
     attention_shape shape;
-    attn_context *context; /* of the lane that is measured now */
+    attn_context *context; /* of the setup that is measured now */
     attn_pattern pattern;
     int64_t offsets[BENCH_SENTENCES + 1];
     float *memory;

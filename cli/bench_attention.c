@@ -115,21 +115,21 @@ bench_result attention_case_result(const attention_shape *shape, bool backward) 
     return result;
 }
 
-/* Measures one shape on every lane and prints its row. */
+/* Measures one shape on every setup and prints its row. */
 static bool measure_shape(const bench *run, const attention_shape *shape, bool backward, const char *series) {
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     attention_case with;
     if (shape->keys > run->longest || !bench_wants(run, series)) return true;
     if (!attention_case_create(run, shape, backward, &with)) return false;
     bool done = true;
-    for (int lane = 0; lane < run->lane_count && done; lane++) {
-        with.context = run->lanes[lane].context;
-        results[lane] = attention_case_result(shape, backward);
-        results[lane].series = series;
+    for (int setup = 0; setup < run->setup_count && done; setup++) {
+        with.context = run->setups[setup].context;
+        results[setup] = attention_case_result(shape, backward);
+        results[setup].series = series;
         attn_status status = backward ? attention_case_forward(&with) : ATTN_OK; /* its outputs are inputs */
         done = bench_ok(with.context, status) &&
-               bench_measure(run, &run->lanes[lane], with.context,
-                             backward ? backward_call : attention_case_forward, &with, &results[lane].time);
+               bench_measure(run, &run->setups[setup], with.context,
+                             backward ? backward_call : attention_case_forward, &with, &results[setup].time);
     }
     attention_case_destroy(&with);
     if (done) bench_print_row(run, results, BENCH_SPEED);

@@ -43,9 +43,9 @@ static const gemm_direction directions[] = {
     {"d_weight", "Linear layers (GEMM), gradient of the weight", d_weight_call, 1},
 };
 
-/* Packs the weight for the lane's context, measures, and frees it again. */
-static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *with,
-                         const gemm_direction *direction, bench_result *result) {
+/* Packs the weight for the setup's context, measures, and frees it again. */
+static bool measure_setup(const bench *run, const bench_setup *setup, gemm_case *with,
+                          const gemm_direction *direction, bench_result *result) {
     size_t bytes = 0;
     if (!bench_ok(with->context, attn_weight_packed_size(with->context, with->weight.shape[0],
                                                          with->weight.shape[1], &bytes))) {
@@ -55,14 +55,14 @@ static bool measure_lane(const bench *run, const bench_lane *lane, gemm_case *wi
     if (memory == NULL) return false;
     bool done = bench_ok(with->context, attn_weight_pack(with->context, &with->weight, direction->transposed,
                                                          memory, bytes, &with->packed)) &&
-                bench_measure(run, lane, with->context, direction->call, with, &result->time);
+                bench_measure(run, setup, with->context, direction->call, with, &result->time);
     free(memory);
     return done;
 }
 
 static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n,
                           const gemm_direction *direction) {
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     gemm_case with;
     float *numbers = bench_numbers(2 * m * k + m * n + 2 * n * k, run->seed);
     if (numbers == NULL) return false;
@@ -74,7 +74,7 @@ static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n,
     with.weight = attn_tensor_matrix(next += m * n, n, k);
     with.d_weight = attn_tensor_matrix(next += n * k, n, k);
     bool done = true;
-    for (int lane = 0; lane < run->lane_count && done; lane++) {
+    for (int setup = 0; setup < run->setup_count && done; setup++) {
         bench_result result = {.operation = "gemm",
                                .direction = direction->name,
                                .series = "gemm",
@@ -83,9 +83,9 @@ static bool measure_shape(const bench *run, int64_t m, int64_t k, int64_t n,
                                .n = n,
                                .k = k,
                                .work = 2.0 * (double)m * (double)n * (double)k};
-        with.context = run->lanes[lane].context;
-        results[lane] = result;
-        done = measure_lane(run, &run->lanes[lane], &with, direction, &results[lane]);
+        with.context = run->setups[setup].context;
+        results[setup] = result;
+        done = measure_setup(run, &run->setups[setup], &with, direction, &results[setup]);
     }
     free(numbers);
     if (done) bench_print_row(run, results, BENCH_SPEED);

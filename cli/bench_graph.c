@@ -87,7 +87,7 @@ static bool create_graph(const bench *run, graph_case *made) {
         state = state * 6364136223846793005u + 1442695040888963407u; /* as bench_numbers */
         columns[e] = shape->random ? (int64_t)((state >> 33) % (uint64_t)shape->columns) : e % shape->columns;
     }
-    attn_context *context = run->lanes[0].context;
+    attn_context *context = run->setups[0].context;
     double start = measure_clock();
     bool done = bench_ok(
         context, attn_graph_create(context, shape->rows, shape->columns, offsets, columns, &made->graph));
@@ -205,33 +205,33 @@ static bench_result describe(const graph_case *with, graph_direction direction) 
     return result;
 }
 
-/* Measures on one lane, in a context of its own, so that its working memory is
+/* Measures on one setup, in a context of its own, so that its working memory is
  * that of this call. The copy is measured again right beside it. */
-static bool measure_lane(const bench *run, const bench_lane *lane, graph_case *with,
-                         graph_direction direction, bench_result *result) {
+static bool measure_setup(const bench *run, const bench_setup *setup, graph_case *with,
+                          graph_direction direction, bench_result *result) {
     double gigabytes = 0;
-    with->context = lane->context;
-    if (direction == BACKWARD && !bench_ok(lane->context, forward_call(with))) return false;
-    with->context = bench_context(run, lane->threads);
+    with->context = setup->context;
+    if (direction == BACKWARD && !bench_ok(setup->context, forward_call(with))) return false;
+    with->context = bench_context(run, setup->threads);
     if (with->context == NULL) return false;
     size_t before = attn_context_memory(with->context);
-    bool done = bench_measure(run, lane, with->context, calls[direction], with, &result->time);
+    bool done = bench_measure(run, setup, with->context, calls[direction], with, &result->time);
     result->memory = attn_context_memory(with->context) - before;
     attn_context_destroy(with->context);
     if (done && result->edges > 0) {
-        done = bench_ok(lane->context,
-                        attn_machine_copy_bandwidth(lane->context, fmin(0.1, run->seconds), &gigabytes));
+        done = bench_ok(setup->context,
+                        attn_machine_copy_bandwidth(setup->context, fmin(0.1, run->seconds), &gigabytes));
     }
-    result->copied = fmax(lane->bandwidth, 1e9 * gigabytes);
+    result->copied = fmax(setup->bandwidth, 1e9 * gigabytes);
     return done;
 }
 
-/* One row of a table: the case on every lane. */
+/* One row of a table: the case on every setup. */
 static bool measure_row(const bench *run, graph_case *with, graph_direction direction) {
-    bench_result results[BENCH_LANES];
-    for (int lane = 0; lane < run->lane_count; lane++) {
-        results[lane] = describe(with, direction);
-        if (!measure_lane(run, &run->lanes[lane], with, direction, &results[lane])) return false;
+    bench_result results[BENCH_SETUPS];
+    for (int setup = 0; setup < run->setup_count; setup++) {
+        results[setup] = describe(with, direction);
+        if (!measure_setup(run, &run->setups[setup], with, direction, &results[setup])) return false;
     }
     bench_print_row(run, results, with->shape.degree > 0 ? BENCH_GRAPH : BENCH_SPEED);
     return true;
@@ -274,7 +274,7 @@ bool bench_graph(const bench *run) {
         {"additive", ATTN_SCORE_ADDITIVE, 512, 512, 0, false, 1, 64},
         {"additive", ATTN_SCORE_ADDITIVE, 512, 512, 0, false, 8, 64},
     };
-    return measure_shapes(run, "Graph, 16 random neighbours a node", label, random, 2) &&
+    return measure_shapes(run, "Graph, 16 random neighbours per node", label, random, 2) &&
            measure_shapes(run, "Graph, one node that sees all others", label, hub, 2) &&
            measure_shapes(run, "Additive score", "pattern heads    d   keys", additive, 2);
 }

@@ -140,9 +140,9 @@ static size_t peak_memory(void) {
 #endif
 }
 
-static bool measure_lane(const bench *run, const bench_lane *lane, bench_result *result) {
+static bool measure_setup(const bench *run, const bench_setup *setup, bench_result *result) {
     step_case with;
-    attn_context *context = bench_context(run, lane->threads);
+    attn_context *context = bench_context(run, setup->threads);
     if (context == NULL) return false;
     bool done = create_case(run, context, &with);
     if (done) {
@@ -169,13 +169,13 @@ static bool measure_lane(const bench *run, const bench_lane *lane, bench_result 
 }
 
 bool bench_graph_step(const bench *run) {
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     if (!bench_wants(run, "step")) return true;
     memset(results, 0, sizeof results);
     bench_print_table(run, "Graph, a training step of two GAT layers", "network          nodes",
                       BENCH_GRAPH_STEP);
-    for (int lane = 0; lane < run->lane_count; lane++) {
-        if (!measure_lane(run, &run->lanes[lane], &results[lane])) return false;
+    for (int setup = 0; setup < run->setup_count; setup++) {
+        if (!measure_setup(run, &run->setups[setup], &results[setup])) return false;
     }
     bench_print_row(run, results, BENCH_GRAPH_STEP);
     return true;

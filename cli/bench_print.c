@@ -8,7 +8,7 @@
 #include "bench.h"
 #include "text.h"
 
-enum { LABEL_WIDTH = 25 }; /* and 27 cells a lane: two lanes fit in 80 */
+enum { LABEL_WIDTH = 25 }; /* and 27 cells a setup: two setups fit in 80 */
 
 static const char *const column_names[][3] = {
     [BENCH_SPEED] = {"ms", "GFLOP/s", "of peak"}, [BENCH_BANDWIDTH] = {"ms", "GB/s", "of copy"},
@@ -20,14 +20,14 @@ static const char *const column_names[][3] = {
 void bench_print_table(const bench *run, const char *title, const char *label, bench_columns columns) {
     if (run->json) return;
     printf("\n%s\n%*s", title, LABEL_WIDTH, "");
-    for (int lane = 0; lane < run->lane_count; lane++) {
+    for (int setup = 0; setup < run->setup_count; setup++) {
         char threads[32];
-        int count = run->lanes[lane].threads;
+        int count = run->setups[setup].threads;
         snprintf(threads, sizeof threads, "%d thread%s", count, count == 1 ? "" : "s");
         printf(" │ %24s", threads);
     }
     printf("\n%-*s", LABEL_WIDTH, label);
-    for (int lane = 0; lane < run->lane_count; lane++) {
+    for (int setup = 0; setup < run->setup_count; setup++) {
         const char *const *names = column_names[columns];
         printf(" │ %8s %7s %7s", names[0], names[1], names[2]);
     }
@@ -63,7 +63,7 @@ static bool was_disturbed(const bench_result *result) {
     return result->time.rounds > 0 && result->time.discarded == result->time.rounds;
 }
 
-static void print_cells(const bench_lane *lane, const bench_result *result, bench_columns columns) {
+static void print_cells(const bench_setup *setup, const bench_result *result, bench_columns columns) {
     double seconds = result->time.best;
     printf(" │ %8.*f ", seconds < 1e-3 ? 4 : seconds < 0.1 ? 3 : 1, 1e3 * seconds);
     switch (columns) {
@@ -71,7 +71,7 @@ static void print_cells(const bench_lane *lane, const bench_result *result, benc
     case BENCH_TRAIN:
         printf("%7.*f %5.1f%c%%", columns == BENCH_TRAIN ? 0 : 1,
                columns == BENCH_TRAIN ? (double)result->rows / seconds : 1e-9 * result->work / seconds,
-               100 * result->work / seconds / bench_peak(lane, result), was_disturbed(result) ? '?' : ' ');
+               100 * result->work / seconds / bench_peak(setup, result), was_disturbed(result) ? '?' : ' ');
         break;
     case BENCH_BANDWIDTH:
     case BENCH_GRAPH:
@@ -83,7 +83,7 @@ static void print_cells(const bench_lane *lane, const bench_result *result, benc
         break;
     case BENCH_NAIVE: printf("%7.4f %5.2f ×", 1e3 * result->naive.best, result->naive.best / seconds); break;
     case BENCH_MEMORY:
-        printf("%7.0f %7.0f", (double)result->memory / 1024, (double)result->memory / 1024 / lane->threads);
+        printf("%7.0f %7.0f", (double)result->memory / 1024, (double)result->memory / 1024 / setup->threads);
         break;
     }
 }
@@ -112,7 +112,7 @@ static void print_json_sizes(const bench_result *result) {
     }
 }
 
-static void print_json(const bench *run, const bench_lane *lane, const bench_result *result,
+static void print_json(const bench *run, const bench_setup *setup, const bench_result *result,
                        bench_columns columns) {
     const timing *time = &result->time;
     putchar('{');
@@ -127,9 +127,9 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
         printf("\"window\":%" PRId64 ",", result->window);
     if (result->edges > 0) printf("\"edges\":%" PRId64 ",", result->edges);
     printf("\"threads\":%d,\"ms\":%.6g,\"median_ms\":%.6g,\"worst_ms\":%.6g,\"repetitions\":%" PRId64 ",",
-           lane->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
+           setup->threads, 1e3 * time->best, 1e3 * time->median, 1e3 * time->worst, time->repetitions);
     printf("\"gflops\":%.6g,\"peak_gflops\":%.6g,\"peak_fraction\":%.4f,", 1e-9 * result->work / time->best,
-           1e-9 * bench_peak(lane, result), result->work / time->best / bench_peak(lane, result));
+           1e-9 * bench_peak(setup, result), result->work / time->best / bench_peak(setup, result));
     if (time->rounds > 0) printf("\"rounds\":%d,\"discarded\":%d,", time->rounds, time->discarded);
     if (columns == BENCH_GRAPH) {
         printf("\"bytes\":%.0f,\"graph_ms\":%.6g,", result->bytes, 1e3 * result->graph_seconds);
@@ -152,7 +152,7 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
         (result->score != NULL && columns != BENCH_GRAPH_STEP)) {
         printf("\"extra_memory_bytes\":%zu,", result->memory);
     }
-    print_json_text("isa", attn_context_isa(lane->context));
+    print_json_text("isa", attn_context_isa(setup->context));
     printf("\"cpu\":");
     text_print_json(stdout, run->cpu);
     puts("}");
@@ -160,11 +160,11 @@ static void print_json(const bench *run, const bench_lane *lane, const bench_res
 
 void bench_print_row(const bench *run, const bench_result *results, bench_columns columns) {
     if (!run->json) print_label(&results[0]);
-    for (int lane = 0; lane < run->lane_count; lane++) {
+    for (int setup = 0; setup < run->setup_count; setup++) {
         if (run->json) {
-            print_json(run, &run->lanes[lane], &results[lane], columns);
+            print_json(run, &run->setups[setup], &results[setup], columns);
         } else {
-            print_cells(&run->lanes[lane], &results[lane], columns);
+            print_cells(&run->setups[setup], &results[setup], columns);
         }
     }
     if (!run->json) putchar('\n');

@@ -62,12 +62,12 @@ static measured_moment moment_of(void *argument) {
     return (measured_moment){1e9 * gflops, 1 / best};
 }
 
-bool bench_measure(const bench *run, const bench_lane *lane, attn_context *context, measured_call call,
+bool bench_measure(const bench *run, const bench_setup *setup, attn_context *context, measured_call call,
                    void *argument, timing *result) {
-    return bench_ok(context, measure_beside(call, argument, moment_of, lane->probe, &lane->probe->pace,
+    return bench_ok(context, measure_beside(call, argument, moment_of, setup->probe, &setup->probe->pace,
                                             run->seconds, result));
 }
 
-double bench_peak(const bench_lane *lane, const bench_result *result) {
-    return result->time.limit > 0 ? result->time.limit : lane->peak;
+double bench_peak(const bench_setup *setup, const bench_result *result) {
+    return result->time.limit > 0 ? result->time.limit : setup->peak;
 }

@@ -30,20 +30,20 @@ static attn_status decode_call(void *argument) {
 
 /* Memory is shared with whatever else runs, so the copy is measured again
  * right beside the decoding, and the better of the two counts. */
-static bool measure_decode_lane(const bench *run, const bench_lane *lane, decode_case *with,
-                                bench_result *result) {
+static bool measure_decode_setup(const bench *run, const bench_setup *setup, decode_case *with,
+                                 bench_result *result) {
     double gigabytes = 0;
-    for (int i = 0; i < DECODE_CACHES; i++) with->caches[i].context = lane->context;
-    if (!bench_ok(lane->context, measure(decode_call, with, run->seconds, &result->time)) ||
-        !bench_ok(lane->context, attn_machine_copy_bandwidth(lane->context, run->seconds, &gigabytes)))
+    for (int i = 0; i < DECODE_CACHES; i++) with->caches[i].context = setup->context;
+    if (!bench_ok(setup->context, measure(decode_call, with, run->seconds, &result->time)) ||
+        !bench_ok(setup->context, attn_machine_copy_bandwidth(setup->context, run->seconds, &gigabytes)))
         return false;
-    result->copied = fmax(lane->bandwidth, 1e9 * gigabytes);
+    result->copied = fmax(setup->bandwidth, 1e9 * gigabytes);
     return true;
 }
 
 static bool measure_decode(const bench *run) {
     attention_shape shape = {.queries = 1, .keys = 8192, .d = 64, .heads = 8, .kv_heads = 8, .window = -1};
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     decode_case with = {.next = 0};
     int made = 0;
     bool done = true;
@@ -52,11 +52,11 @@ static bool measure_decode(const bench *run) {
     for (; made < DECODE_CACHES && done; made++) {
         done = attention_case_create(run, &shape, false, &with.caches[made]);
     }
-    for (int lane = 0; lane < run->lane_count && done; lane++) {
-        results[lane] = attention_case_result(&shape, false);
-        results[lane].series = "decode";
-        results[lane].bytes = 2 * 4 * (double)(shape.keys * shape.kv_heads * shape.d);
-        done = measure_decode_lane(run, &run->lanes[lane], &with, &results[lane]);
+    for (int setup = 0; setup < run->setup_count && done; setup++) {
+        results[setup] = attention_case_result(&shape, false);
+        results[setup].series = "decode";
+        results[setup].bytes = 2 * 4 * (double)(shape.keys * shape.kv_heads * shape.d);
+        done = measure_decode_setup(run, &run->setups[setup], &with, &results[setup]);
     }
     for (int i = 0; i < made; i++) attention_case_destroy(&with.caches[i]);
     if (done) bench_print_row(run, results, BENCH_BANDWIDTH);
@@ -174,19 +174,19 @@ static bool measure_both(const bench *run, naive_case *naive, bench_result *resu
 
 static bool measure_short(const bench *run, int64_t n) {
     attention_shape shape = {.queries = n, .keys = n, .d = 64, .heads = 8, .kv_heads = 8, .window = -1};
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     attention_case fused;
     if (n > run->longest) return true;
     if (!attention_case_create(run, &shape, false, &fused)) return false;
     bool done = true;
-    for (int lane = 0; lane < run->lane_count && done; lane++) {
+    for (int setup = 0; setup < run->setup_count && done; setup++) {
         naive_case naive;
-        fused.context = run->lanes[lane].context;
-        results[lane] = attention_case_result(&shape, false);
-        results[lane].series = "short";
+        fused.context = run->setups[setup].context;
+        results[setup] = attention_case_result(&shape, false);
+        results[setup].series = "short";
         done = naive_create(&naive, &fused);
         if (!done) break;
-        done = measure_both(run, &naive, &results[lane]);
+        done = measure_both(run, &naive, &results[setup]);
         naive_destroy(&naive);
     }
     attention_case_destroy(&fused);
@@ -197,23 +197,23 @@ static bool measure_short(const bench *run, int64_t n) {
 /* Working memory that a fresh context holds after a long sequence. */
 static bool measure_memory(const bench *run) {
     attention_shape shape = {.queries = 8192, .keys = 8192, .d = 64, .heads = 8, .kv_heads = 8, .window = -1};
-    bench_result results[BENCH_LANES];
+    bench_result results[BENCH_SETUPS];
     attention_case with;
     if (shape.keys > run->longest || !bench_wants(run, "memory")) return true;
     if (!attention_case_create(run, &shape, false, &with)) return false;
     bench_print_table(run, "Working memory of a forward pass", label, BENCH_MEMORY);
     bool done = true;
-    for (int lane = 0; lane < run->lane_count && done; lane++) {
-        with.context = bench_context(run, run->lanes[lane].threads);
+    for (int setup = 0; setup < run->setup_count && done; setup++) {
+        with.context = bench_context(run, run->setups[setup].threads);
         if (with.context == NULL) {
             done = false;
             break;
         }
-        results[lane] = attention_case_result(&shape, false);
-        results[lane].series = "memory";
+        results[setup] = attention_case_result(&shape, false);
+        results[setup].series = "memory";
         size_t before = attn_context_memory(with.context);
-        done = bench_ok(with.context, measure(attention_case_forward, &with, 0, &results[lane].time));
-        results[lane].memory = attn_context_memory(with.context) - before;
+        done = bench_ok(with.context, measure(attention_case_forward, &with, 0, &results[setup].time));
+        results[setup].memory = attn_context_memory(with.context) - before;
         attn_context_destroy(with.context);
     }
     attention_case_destroy(&with);

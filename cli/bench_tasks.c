@@ -1,7 +1,7 @@
 /* bench_tasks.c: sort, reverse and copy, learned by an encoder of self-attention.
  *
  * Sequences of 1 to 20 of 26 symbols; row i of the result has to name symbol i
- * of the answer. One sequence in 16, chosen by a hash of it, is never trained
+ * of the prediction. One sequence in 16, chosen by a hash of it, is never trained
  * on; of those 10,000 are drawn at the end, and one counts as right if all its
  * symbols are.
  */
@@ -152,15 +152,15 @@ static bool test(task_network *n, task_kind task, uint64_t *state, int64_t *righ
 }
 
 bool bench_tasks(const bench *run) {
-    const bench_lane *lane = &run->lanes[run->lane_count - 1]; /* the one with most threads */
+    const bench_setup *setup = &run->setups[run->setup_count - 1]; /* the one with most threads */
     const int64_t steps = run->steps;
-    if (!run->json) printf("\nTasks learned from examples: 26 symbols, 1 to 20 of them\n");
+    if (!run->json) printf("\nTasks learned from examples: sequences of 1 to 20 symbols, of 26\n");
     for (int task = SORT; task < TASKS; task++) {
         task_network n;
         uint64_t state = (uint64_t)run->seed;
         double loss = 0, start = measure_clock();
         int64_t right, asked;
-        if (!create_network(run, steps, lane->context, &n)) return false;
+        if (!create_network(run, steps, setup->context, &n)) return false;
         bool done = train(&n, (task_kind)task, steps, &state, &loss);
         double seconds = measure_clock() - start;
         done = done && test(&n, (task_kind)task, &state, &right, &asked);
@@ -171,7 +171,7 @@ bool bench_tasks(const bench *run) {
                    "\"loss\":%.4g,"
                    "\"tests\":%lld,\"right\":%lld,\"exact\":%.6g,\"threads\":%d,\"isa\":\"%s\"}\n",
                    task_names[task], (long long)steps, seconds, loss, (long long)asked, (long long)right,
-                   (double)right / (double)asked, lane->threads, attn_context_isa(lane->context));
+                   (double)right / (double)asked, setup->threads, attn_context_isa(setup->context));
         } else {
             printf("%-8s %5lld steps  %6.1f s  loss %.4f   %lld of %lld unseen sequences right: %.2f %%\n",
                    task_names[task], (long long)steps, seconds, loss, (long long)right, (long long)asked,

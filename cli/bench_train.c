@@ -227,16 +227,16 @@ static void reset_peak(void) {
     fclose(file);
 }
 
-static bool measure_lane(const bench *run, const bench_lane *lane, const train_shape *shape,
-                         bench_result *result) {
+static bool measure_setup(const bench *run, const bench_setup *setup, const train_shape *shape,
+                          bench_result *result) {
     train_case with;
-    attn_context *context = bench_context(run, lane->threads);
+    attn_context *context = bench_context(run, setup->threads);
     if (context == NULL) return false;
     reset_peak();
     size_t before = resident("VmRSS:");
     bool done = create_case(run, shape, context, &with);
     if (done) {
-        done = bench_measure(run, lane, context, train_pass, &with, &result->time);
+        done = bench_measure(run, setup, context, train_pass, &with, &result->time);
         size_t peak = resident("VmHWM:");
         result->memory = peak > before ? peak - before : 0;
         result->series = shape->series;
@@ -261,10 +261,10 @@ bool bench_train(const bench *run) {
                               BENCH_TRAIN);
         }
         titled = true;
-        bench_result results[BENCH_LANES];
+        bench_result results[BENCH_SETUPS];
         memset(results, 0, sizeof results);
-        for (int lane = 0; lane < run->lane_count; lane++) {
-            if (!measure_lane(run, &run->lanes[lane], &shapes[s], &results[lane])) return false;
+        for (int setup = 0; setup < run->setup_count; setup++) {
+            if (!measure_setup(run, &run->setups[setup], &shapes[s], &results[setup])) return false;
         }
         bench_print_row(run, results, BENCH_TRAIN);
     }

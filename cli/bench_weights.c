@@ -73,16 +73,16 @@ static attn_status pass_with(void *argument) {
 }
 
 /* Both in turns, the best of each. */
-static bool measure_lane(const bench *run, const bench_lane *lane, const weights_shape *shape) {
+static bool measure_setup(const bench *run, const bench_setup *setup, const weights_shape *shape) {
     enum { TURNS = 5 };
     weights_case with;
     double best[2] = {INFINITY, INFINITY};
-    bool done = create_case(run, lane->context, shape, &with);
+    bool done = create_case(run, setup->context, shape, &with);
     for (int turn = 0; turn < TURNS && done; turn++) {
         timing time;
-        done = bench_ok(lane->context, measure(pass_without, &with, run->seconds, &time));
+        done = bench_ok(setup->context, measure(pass_without, &with, run->seconds, &time));
         best[0] = fmin(best[0], time.best);
-        done = done && bench_ok(lane->context, measure(pass_with, &with, run->seconds, &time));
+        done = done && bench_ok(setup->context, measure(pass_with, &with, run->seconds, &time));
         best[1] = fmin(best[1], time.best);
     }
     destroy_case(&with);
@@ -90,10 +90,10 @@ static bool measure_lane(const bench *run, const bench_lane *lane, const weights
     if (run->json)
         printf("{\"operation\":\"weights\",\"rows\":%" PRId64 ",\"columns\":%" PRId64 ",\"layers\":%" PRId64
                ",\"heads\":%" PRId64 ",\"threads\":%d,\"seconds\":%.9g,\"with_weights\":%.9g}\n",
-               shape->rows, shape->columns, shape->layers, shape->heads, lane->threads, best[0], best[1]);
+               shape->rows, shape->columns, shape->layers, shape->heads, setup->threads, best[0], best[1]);
     else
         printf("%6" PRId64 "  %6" PRId64 "  %5" PRId64 " %5" PRId64 "  %7d  %10.3f  %10.3f  %+7.1f %%\n",
-               shape->rows, shape->columns, shape->layers, shape->heads, lane->threads, 1e3 * best[0],
+               shape->rows, shape->columns, shape->layers, shape->heads, setup->threads, 1e3 * best[0],
                1e3 * best[1], 100 * (best[1] / best[0] - 1));
     fflush(stdout);
     return true;
@@ -107,8 +107,8 @@ bool bench_weights(const bench *run) {
                "  rows columns layers heads  threads  without ms     with ms     more\n");
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         if (shapes[s].rows > run->longest) continue;
-        for (int lane = 0; lane < run->lane_count; lane++)
-            if (!measure_lane(run, &run->lanes[lane], &shapes[s])) return false;
+        for (int setup = 0; setup < run->setup_count; setup++)
+            if (!measure_setup(run, &run->setups[setup], &shapes[s])) return false;
     }
     return true;
 }

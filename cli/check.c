@@ -1,4 +1,4 @@
-/* check.c: the command `attn check`: what is in a file of examples, and which lines are wrong. */
+/* check.c: the command `attn check`: describe a file of examples, and list bad lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,18 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "messages.h"
 #include "opening.h"
 #include "progress.h"
 #include "terminal.h"
 
-enum { SETTINGS = 16, OWN_FLAGS = 5, TASKS = 16 };
+enum { SETTINGS = 16, OWN_FLAGS = 8, TASKS = 16 };
 
 typedef struct check_arguments {
     const char *positional[2]; /* the second: the file of targets, or NULL */
     int task;                  /* 0: any */
-    bool skip_bad, json;
+    const char *dev[OPENING_FILES + 1], *test[OPENING_FILES + 1]; /* what else is looked for in it */
+    bool skip_bad, json, anyway;
     int64_t limit, memory;
     const char *name[SETTINGS],
         *value[SETTINGS]; /* values of the configuration that say how files are read */
@@ -27,8 +29,9 @@ typedef struct checked {
     const check_arguments *given;
     attn_context *context;
     attn_config *config;
-    attn_dataset *dataset;
-    char *unlabelled; /* why nothing can be learned from it; NULL: it can */
+    attn_dataset *dataset, *dev, *test; /* the last two: NULL, or what else is looked for in it */
+    char *unlabelled;                   /* why nothing can be learned from it; NULL: it can */
+    attn_examination *found;            /* NULL: nothing is to be learned from it */
 } checked;
 
 /* ---- reading ---- */
@@ -92,12 +95,47 @@ static attn_status read_one(checked *of, attn_reader_options *options) {
     attn_status status = opening_read(of->context, &path, 1, options, &of->dataset);
     if (status != ATTN_INVALID_ARGUMENT || !options->labelled || value_of(of->given, "reader.column"))
         return status;
-    const char *error = attn_context_error(of->context);
+    const char *error = messages_with_flags(attn_context_error(of->context));
     of->unlabelled = malloc(strlen(error) + 1);
     if (of->unlabelled == NULL) return status;
     strcpy(of->unlabelled, error);
     options->labelled = 0;
     return opening_read(of->context, &path, 1, options, &of->dataset);
+}
+
+static int count_files(const char *const *paths) {
+    int count = 0;
+    while (paths[count] != NULL) count++;
+    return count;
+}
+
+/* Two files without a task are sources and targets. */
+static attn_status read_set(const checked *of, const char *const *paths, const attn_reader_options *options,
+                            attn_dataset **dataset) {
+    if (count_files(paths) == 2 && of->given->positional[1] != NULL && attn_reader_files(options) < 2)
+        return attn_dataset_read_parallel(of->context, paths[0], paths[1], options, dataset);
+    return opening_read(of->context, paths, count_files(paths), options, dataset);
+}
+
+/* --dev and --test, as the file itself was read. EXIT_DONE, or it has said why not. */
+static int read_others(checked *of, const attn_reader_options *given) {
+    attn_reader_options options = *given;
+    options.split = options.split_column = NULL;
+    attn_status status = ATTN_OK;
+    if (of->given->dev[0] != NULL) status = read_set(of, of->given->dev, &options, &of->dev);
+    if (status == ATTN_OK && of->given->test[0] != NULL)
+        status = read_set(of, of->given->test, &options, &of->test);
+    return status == ATTN_OK ? EXIT_DONE : opening_fail("check", of->context);
+}
+
+/* Standard input, if it is among the files. */
+static int take_input(const check_arguments *given) {
+    const char *all[2 + 2 * OPENING_FILES];
+    int count = 0;
+    for (int i = 0; i < 2 && given->positional[i] != NULL; i++) all[count++] = given->positional[i];
+    for (int i = 0; given->dev[i] != NULL; i++) all[count++] = given->dev[i];
+    for (int i = 0; given->test[i] != NULL; i++) all[count++] = given->test[i];
+    return opening_take_input("check", all, count);
 }
 
 /* EXIT_DONE, or it has said why not. */
@@ -107,7 +145,7 @@ static int read_files(checked *of) {
     int code = choose_options(of, &options);
     if (code != EXIT_DONE) return code;
     bool parallel = given->positional[1] != NULL;
-    code = opening_take_input("check", given->positional, parallel ? 2 : 1);
+    code = take_input(given);
     if (code != EXIT_DONE) return code;
     progress_of_reading shown = {.told = false};
     progress_begin_reading(&shown, "reading");
@@ -120,18 +158,33 @@ static int read_files(checked *of) {
                                                           given->positional[1], &options, &of->dataset);
     progress_end_reading(&shown);
     if (status != ATTN_OK) {
-        const char *reason = of->unlabelled != NULL ? of->unlabelled : attn_context_error(of->context);
-        arguments_complain("check", "", reason, "", NULL);
+        if (of->unlabelled != NULL)
+            arguments_complain("check", "", of->unlabelled, "", NULL);
+        else
+            opening_fail("check", of->context);
         return parallel && attn_reader_files(&options) < 2 ? EXIT_MISUSED : EXIT_FAILED;
     }
     attn_format format = attn_dataset_format(of->dataset);
-    if (options.format == ATTN_FORMAT_AUTO || options.format == format) return EXIT_DONE;
-    fprintf(stderr, "attn check: two files are read as %s: --format is to be that, or left out\n",
+    if (options.format == ATTN_FORMAT_AUTO || options.format == format) return read_others(of, &options);
+    fprintf(stderr, "attn check: two files are read as %s: set --format to that, or leave it out\n",
             attn_input_format(options.input, (int)format));
     return EXIT_MISUSED;
 }
 
 /* ---- the command ---- */
+
+/* Whether it can be learned from, for the task or, without one, for what it looks like. */
+static int examine(checked *of) {
+    attn_examine_options options;
+    attn_examine_options_init(&options);
+    options.dev = of->dev;
+    options.test = of->test;
+    options.guess = of->given->task == 0;
+    options.unlabelled = of->unlabelled != NULL;
+    return attn_examine(of->config, of->dataset, &options, &of->found) == ATTN_OK
+               ? EXIT_DONE
+               : opening_fail("check", of->context);
+}
 
 static int print(const checked *of) {
     const check_arguments *given = of->given;
@@ -144,10 +197,15 @@ static int print(const checked *of) {
     options.names[1] = given->positional[1] != NULL ? opening_name(given->positional[1]) : NULL;
     options.unlabelled = of->unlabelled;
     options.task = given->task > 0 ? attn_task_name(given->task - 1) : NULL;
+    options.examination = of->found;
     if (attn_dataset_describe(of->dataset, &options, &text) != ATTN_OK)
         return opening_fail("check", of->context);
-    fputs(text, stdout);
+    const char *findings = strstr(text, given->json ? "\"findings\":[" : "\nThe data looks wrong:\n");
+    size_t before = findings != NULL ? (size_t)(findings - text) : strlen(text);
+    fwrite(text, 1, before, stdout); /* what stands there is the user's data */
+    fputs(messages_with_flags(text + before), stdout);
     attn_text_release(of->context, text);
+    if (attn_examination_findings(of->found) > 0 && !given->anyway) return EXIT_FAILED;
     return attn_dataset_skipped(of->dataset) > 0 && !given->skip_bad ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -155,9 +213,13 @@ static int check(attn_context *context, const check_arguments *given) {
     checked of = {.given = given, .context = context};
     int code =
         attn_config_create(context, &of.config) == ATTN_OK ? read_files(&of) : opening_fail("check", context);
+    if (code == EXIT_DONE) code = examine(&of);
     if (code == EXIT_DONE) code = print(&of);
     free(of.unlabelled);
+    attn_examination_destroy(of.found);
     attn_dataset_destroy(of.dataset);
+    attn_dataset_destroy(of.dev);
+    attn_dataset_destroy(of.test);
     attn_config_destroy(of.config);
     return code;
 }
@@ -180,24 +242,35 @@ int command_check(int count, char **arguments) {
     const char *tasks[TASKS + 2] = {"any"};
     for (int i = 0; i < TASKS && attn_task_name(i) != NULL; i++) tasks[1 + i] = attn_task_name(i);
     argument_flag flags[OWN_FLAGS + SETTINGS] = {
-        argument_choice("task", &given.task, NULL, "any", tasks, "what the file is to be good for"),
-        argument_switch("skip-bad", &given.skip_bad, "wrong lines are no failure, only left out"),
-        argument_switch("json", &given.json, "everything as one JSON object"),
+        argument_choice("task", &given.task, NULL, "any", tasks, "the task that the file is for"),
+        argument_texts("dev", given.dev, OPENING_FILES, "FILE",
+                       "development data: count its examples that are also in FILE"),
+        argument_texts("test", given.test, OPENING_FILES, "FILE", "the same for test data"),
+        argument_switch("skip-bad", &given.skip_bad, "leave bad lines out, and exit with status 0"),
+        argument_switch("anyway", &given.anyway, "exit with status 0 even if the data looks wrong"),
+        argument_switch("json", &given.json, "print one JSON object"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
     };
     argument_list list = {
         .command = "check",
         .usage = "FILE [TARGETS] [flags]",
-        .about = "Says what is in a file of examples: how many and how long, the classes and how\n"
-                 "often each occurs, what is missing or empty, what occurs twice or contradicts\n"
-                 "itself, and which lines are wrong (the status is 1 then). Pairs of texts stand\n"
-                 "in one file, source TAB target, or in two that belong together line by line.\n",
+        .about = "Describes a file of examples: their number and lengths, the classes and their\n"
+                 "frequencies, missing and empty values, duplicates and contradictions, and bad\n"
+                 "lines (the status is then 1). Pairs of texts are in one file, source TAB target,\n"
+                 "or in two files, line by line.\n\n"
+                 "The status is also 1 if the data looks wrong: columns that seem swapped (nearly\n"
+                 "every label occurs once), a single class, fewer than ten examples, labels that\n"
+                 "differ only in spaces or case. train and compare stop then, unless --anyway is\n"
+                 "given. With --dev and --test it prints how many of their examples are also in\n"
+                 "FILE, exactly or except for case, spaces and punctuation.\n",
         .examples = "  attn check train.conllu\n"
                     "  attn check train.conllu --column FEATS:Number\n"
                     "  attn check reviews.csv --column stars --text-column review\n"
+                    "  attn check train.tsv --dev dev.tsv --test test.tsv\n"
                     "  attn check train.en train.de\n"
                     "  attn check words.tsv --task seq2seq\n",
+        .first = "task dev test json skip-bad anyway input format column text-column",
         .flags = flags,
         .flag_count = OWN_FLAGS + (size_t)add_reader_flags(&given, flags + OWN_FLAGS),
         .positional = given.positional,

@@ -1,6 +1,7 @@
 /* compare.c: attn compare: the same data and budget with each encoder, and one table of what comes of it. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,7 +77,7 @@ static bool read_encoders(comparison *what, const char *list) {
 
 static int check_use(comparison *what, const compare_arguments *given, const argument_list *list) {
     const char *problem = training_flags_problem(&what->training, list);
-    if (problem == NULL && what->training.train.path[0] == NULL) problem = "which file to learn from?";
+    if (problem == NULL && what->training.train.path[0] == NULL) problem = "no training file given";
     const char *encoders = given->encoders;
     if (problem == NULL && encoders == NULL) encoders = attn_input_encoders(training_input(&what->training));
     if (problem == NULL && read_encoders(what, encoders)) return EXIT_DONE;
@@ -107,7 +108,7 @@ static int check_svg(const comparison *what, const char *path) {
 /* The folder for models: the one given, or a new one, whose name is in *made. */
 static int make_folder(comparison *what, const char *keep, char **made) {
     if (keep != NULL && strcmp(keep, "-") == 0) {
-        fputs("attn compare: --keep is a folder, not standard output (-)\n", stderr);
+        fputs("attn compare: --keep must be a folder, not standard output (-)\n", stderr);
         return EXIT_MISUSED;
     }
     if (keep != NULL) {
@@ -140,7 +141,7 @@ static int make_folder(comparison *what, const char *keep, char **made) {
 static void tell(const comparison *what, const compare_run *run, bool terminal) {
     const compare_figures *figures = &run->figures;
     const char *name = what->encoder[run->encoder];
-    char rate[32], time[32];
+    char rate[32], time[32], macro[32] = "";
     if (terminal) fputs("\r\033[K\033[A\r\033[K", stderr); /* the bar, and the line above it */
     if (!figures->done) {
         char before[128];
@@ -151,8 +152,9 @@ static void tell(const comparison *what, const compare_run *run, bool terminal) 
     if (what->training.quiet) return;
     progress_count(figures->rate, rate);
     progress_duration(figures->seconds, time);
-    fprintf(stderr, "%-9s  seed %lld  %s: dev %.4f, test %.4f  %s tokens/s  %s\n", name, (long long)run->seed,
-            figures->metric, figures->dev, figures->test, rate, time);
+    if (!isnan(figures->test_macro)) snprintf(macro, sizeof macro, " (macro_f1 %.4f)", figures->test_macro);
+    fprintf(stderr, "%-9s  seed %lld  %s: dev %.4f, test %.4f%s  %s tokens/s  %s\n", name,
+            (long long)run->seed, figures->metric, figures->dev, figures->test, macro, rate, time);
 }
 
 /* All runs; whether each came to its end. */
@@ -169,7 +171,7 @@ static bool run_all(comparison *what) {
         whole = whole && run->figures.done;
     }
     if (!compare_interrupted()) return whole;
-    fputs("attn compare: interrupted: the runs before it are all there is\n", stderr);
+    fputs("attn compare: interrupted: the table has only the finished runs\n", stderr);
     return false;
 }
 
@@ -179,16 +181,28 @@ static int show(const comparison *what, const compare_arguments *given) {
         compare_print_json(what);
     else if (any)
         compare_print_table(what);
+    if (!given->json && any) compare_print_differences(what);
     if (given->svg != NULL && any && !compare_write_svg(what, given->svg))
         return complain("cannot write ", given->svg);
     return EXIT_DONE;
 }
 
+/* Without a list, what an encoder adds is seen best beside a model that has none, where there can be one. */
+static int add_none(comparison *what) {
+    bool taken;
+    int code = compare_takes(what, "none", &taken);
+    if (code != EXIT_DONE || !taken || what->encoders == COMPARE_ENCODERS) return code;
+    for (int i = what->encoders++; i > 0; i--) what->encoder[i] = what->encoder[i - 1];
+    what->encoder[0] = "none";
+    return code;
+}
+
 static int compare(comparison *what, const compare_arguments *given) {
     char *made = NULL;
-    int64_t count = what->encoders * what->seeds;
     int code = given->svg != NULL ? check_svg(what, given->svg) : EXIT_DONE;
     if (code == EXIT_DONE) code = training_take_input(&what->training); /* once for all runs */
+    if (code == EXIT_DONE && given->encoders == NULL) code = add_none(what);
+    int64_t count = what->encoders * what->seeds;
     if (code == EXIT_DONE) code = compare_check(what);
     if (code == EXIT_DONE) code = make_folder(what, given->keep, &made);
     if (code != EXIT_DONE) return code;
@@ -216,31 +230,36 @@ int command_compare(int count, char **arguments) {
     enum { OWN_FLAGS = 7 };
     comparison what = {.training.command = "compare"};
     char all_help[300];
-    snprintf(all_help, sizeof all_help, "which (default %s; where rows stand in no order %s)",
-             attn_input_encoders(NULL), attn_input_encoders(attn_input_name(attn_input_count() - 1)));
+    snprintf(
+        all_help, sizeof all_help,
+        "encoders to compare (default %s; if rows have no order %s; with one prediction per text also none)",
+        attn_input_encoders(NULL), attn_input_encoders(attn_input_name(attn_input_count() - 1)));
     compare_arguments given = {.encoders = NULL};
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
         argument_texts("test", what.training.test.path, TRAINING_MOST_FILES, "FILE",
-                       "test data, one file or several: each best model is tested once (default: what the "
-                       "data itself keeps for testing)"),
+                       "test data, one file or several: each best model is tested once (default: the test "
+                       "part of the data)"),
         argument_text("encoders", &given.encoders, "LIST", all_help),
-        argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs of each encoder, with seeds 1 to N"),
-        argument_text("svg", &given.svg, "FILE", "also a picture: scores and minutes"),
-        argument_switch("json", &given.json, "everything as one JSON object"),
+        argument_integer("seeds", &what.seeds, "N", "3", 1, 1000, "runs per encoder, with seeds 1 to N"),
+        argument_text("svg", &given.svg, "FILE", "write a chart of metrics and minutes"),
+        argument_switch("json", &given.json, "print one JSON object"),
         argument_text("keep", &given.keep, "FOLDER", "keep the models there, as ENCODER-SEED.safetensors"),
-        argument_switch("force", &given.force, "replace models that are there already"),
+        argument_switch("force", &given.force, "replace existing models"),
     };
     int added = training_flags_add(&what.training, flags + OWN_FLAGS);
     argument_list list = {
         .command = "compare",
         .usage = "TASK FILE [FILE...] [--dev FILE] [--test FILE] [flags]",
-        .about = "Trains with each encoder and several seeds on the same data, with the same width\n"
-                 "and the same number of steps, or, with --time, for the same time. The best model\n"
-                 "of a run is chosen by the development data and tested once. One table: scores\n"
-                 "(median, lowest and highest), parameters, speed, minutes a run, peak memory.\n"
-                 "No run ends early, unless --patience says so.\n",
+        .about = "Trains each encoder with several seeds on the same data, with the same width and\n"
+                 "the same number of steps, or, with --time, for the same time. The development\n"
+                 "data chooses the best model of a run, which is tested once. Prints one table:\n"
+                 "metrics (median, lowest and highest), parameters, speed, minutes per run, peak\n"
+                 "memory. No run ends early, unless --patience is given.\n",
         .examples = "  attn compare tag train.conllu --test test.conllu --svg compare.svg\n"
                     "  attn compare classify train.tsv --test test.tsv --encoders rnn,attention\n",
+        .first = "test dev encoders time seeds svg steps epochs input unit column layers width json keep "
+                 "threads",
+        .words = training_task_names(),
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = what.training.positional,

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <attn/report.h>
+
 #include "training_flags.h"
 
 enum { COMPARE_ENCODERS = 8 }; /* at most */
@@ -13,12 +15,15 @@ enum { COMPARE_ENCODERS = 8 }; /* at most */
 /* What a run tells; it goes through a pipe as it is. */
 typedef struct compare_figures {
     bool done;
-    char metric[128]; /* what its best model was chosen by */
-    double dev, test; /* of that model */
+    char metric[128];             /* what its best model was chosen by */
+    double dev, test;             /* of that model */
+    double dev_macro, test_macro; /* macro F1, where it was chosen by accuracy; else NaN */
     int64_t parameters, layers, columns, steps, best_step;
-    double rate;     /* tokens a second of training */
+    double rate;     /* tokens per second of training */
     double seconds;  /* of training and choosing */
     char error[600]; /* where not done; empty: it was not run, or not to its end */
+    bool sampled;    /* the test metric has samples */
+    double samples[ATTN_RESAMPLES];
 } compare_figures;
 
 typedef struct compare_run {
@@ -44,6 +49,9 @@ typedef struct comparison {
 void compare_catch_interrupts(void);
 bool compare_interrupted(void);
 
+/* Whether an encoder goes with the flags: an exit status, and it has said what is wrong with others. */
+int compare_takes(comparison *what, const char *encoder, bool *taken);
+
 /* Whether flags and files are good, before hours go by: an exit status, and it has said what is wrong. */
 int compare_check(comparison *what);
 
@@ -65,6 +73,8 @@ typedef struct compare_spread {
 typedef enum compare_value {
     COMPARE_DEV,
     COMPARE_TEST,
+    COMPARE_DEV_MACRO,
+    COMPARE_TEST_MACRO,
     COMPARE_PARAMETERS,
     COMPARE_RATE,
     COMPARE_MINUTES,
@@ -78,13 +88,29 @@ compare_spread compare_spread_of(const comparison *what, int encoder, compare_va
 compare_spread compare_spread_all(const comparison *what, compare_value value);
 /* A run that was done, for what all have in common; NULL: none was. */
 const compare_run *compare_any(const comparison *what);
-/* "tag, 3 seeds, 2 layers of 192 columns, 3168–3174 steps a run" */
+/* "tag, 3 seeds, 2 layers of 192 columns, 3168–3174 steps per run" */
 void compare_describe(const comparison *what, char *text, size_t room);
 /* "0.25", "12.3" into `text` (at least 32 bytes). */
 void compare_minutes(double minutes, char *text);
 
 void compare_print_table(const comparison *what);
 void compare_print_json(const comparison *what);
+
+/* ---- compare_differences.c ---- */
+
+/* Which differences on the test data are more than chance: each encoder against the best one. */
+typedef struct compare_difference {
+    bool known;   /* else it is the best one, or there are no samples */
+    double value; /* its mean over the seeds less that of the best one */
+    attn_difference sampled;
+} compare_difference;
+
+/* The encoder with the best median on the test data; -1: there is none. */
+int compare_best(const comparison *what);
+compare_difference compare_difference_of(const comparison *what, int encoder);
+bool compare_significant(const compare_difference *difference);
+/* A line each encoder but the best, and how it was computed; nothing where there is nothing to compare. */
+void compare_print_differences(const comparison *what);
 
 /* ---- compare_svg.c ---- */
 

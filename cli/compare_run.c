@@ -14,6 +14,7 @@
 #include <attn/attn.h>
 
 #include "compare.h"
+#include "messages.h"
 #include "opening.h"
 #include "progress.h"
 
@@ -55,7 +56,8 @@ static int watch(void *user, const attn_training_state *state) {
     if (seen->bar && state->event == ATTN_TRAINING_STEP) progress_watch(&seen->shown, state);
     if (state->event != ATTN_TRAINING_DONE) return 0;
     snprintf(figures->metric, sizeof figures->metric, "%s", state->metric);
-    figures->dev = state->best_score;
+    figures->dev = state->best_value;
+    figures->dev_macro = state->best_macro_f1;
     figures->parameters = state->parameters;
     figures->steps = state->step;
     figures->best_step = state->best_step;
@@ -74,7 +76,7 @@ static attn_status train(attn_context *context, attn_config *config, const compa
     options.main_only = 1; /* encoders are compared, not splitters */
     options.output = output;
     options.vectors = training->vectors;
-    options.save_seconds = 1e9; /* nobody goes on from a run */
+    options.save_seconds = 1e9; /* nobody continues from a run */
     options.force = 1;          /* the command has looked before it began */
     options.watch = watch;
     options.user = seen;
@@ -105,6 +107,15 @@ static attn_status read_test(attn_context *context, attn_config *config, const t
     return ATTN_OK;
 }
 
+/* Macro F1 of what the metric is the accuracy of. */
+static double macro_of(const attn_report *report, const compare_figures *figures) {
+    char name[sizeof figures->metric + sizeof "macro_f1"];
+    size_t length = strlen(figures->metric), accuracy = strlen("accuracy");
+    if (isnan(figures->dev_macro) || length < accuracy) return NAN;
+    snprintf(name, sizeof name, "%.*smacro_f1", (int)(length - accuracy), figures->metric);
+    return attn_report_metric(report, name);
+}
+
 static attn_status test(attn_context *context, attn_config *config, const comparison *what,
                         const char *output, compare_figures *figures) {
     attn_dataset *dataset = NULL, *whole = NULL;
@@ -115,7 +126,13 @@ static attn_status test(attn_context *context, attn_config *config, const compar
     if (status == ATTN_OK) status = attn_model_load(context, output, &model);
     if (status == ATTN_OK) status = attn_predictor_create(model, context, &predictor);
     if (status == ATTN_OK) status = attn_report_create(predictor, dataset, &report);
-    if (status == ATTN_OK) figures->test = attn_report_metric(report, figures->metric);
+    if (status == ATTN_OK) {
+        figures->test = attn_report_metric(report, figures->metric);
+        figures->test_macro = macro_of(report, figures);
+        const double *samples = attn_report_resamples(report, figures->metric);
+        figures->sampled = samples != NULL;
+        if (figures->sampled) memcpy(figures->samples, samples, sizeof figures->samples);
+    }
     attn_report_destroy(report);
     attn_predictor_destroy(predictor);
     attn_model_destroy(model);
@@ -138,7 +155,7 @@ static int begin(training_flags *training, const char *encoder, attn_context **c
     }
     int code = opening_memory(training->command, *context, training->memory);
     if (code != EXIT_DONE) return code;
-    /* The same number of steps for all, unless patience is asked for. */
+    /* The same number of steps for all, unless patience is requested. */
     if (attn_config_create(*context, config) != ATTN_OK ||
         attn_config_set(*config, "training.patience", "0") != ATTN_OK)
         return opening_fail(training->command, *context);
@@ -151,6 +168,36 @@ static void end(attn_context *context, attn_config *config) {
     attn_context_destroy(context);
 }
 
+/* That the files can be read, and learned from. */
+static int check_data(attn_context *context, attn_config *config, const training_flags *training) {
+    const training_files *files[] = {&training->train, &training->dev, &training->test};
+    attn_dataset *sets[3] = {NULL};
+    int code = EXIT_DONE;
+    for (int i = 0; i < 3 && code == EXIT_DONE; i++) {
+        if (files[i]->path[0] != NULL &&
+            training_read(context, config, training, files[i], &sets[i]) != ATTN_OK)
+            code = opening_fail(training->command, context);
+        if (code == EXIT_DONE && i == 0 && training->test.path[0] == NULL &&
+            attn_dataset_part_size(sets[0], ATTN_PART_TEST) == 0) {
+            fprintf(stderr, "attn %s: no test data given: --test FILE\n", training->command);
+            code = EXIT_MISUSED;
+        }
+    }
+    if (code == EXIT_DONE) code = training_examine(context, config, training, sets[0], sets[1], sets[2]);
+    for (int i = 0; i < 3; i++) attn_dataset_destroy(sets[i]);
+    return code;
+}
+
+int compare_takes(comparison *what, const char *encoder, bool *taken) {
+    attn_context *context;
+    attn_config *config;
+    attn_reader_options options;
+    int code = begin(&what->training, encoder, &context, &config);
+    *taken = code == EXIT_DONE && attn_config_reader(config, &options) == ATTN_OK;
+    end(context, config);
+    return code;
+}
+
 /* Whether the values of a configuration go together; and, if `read`, the files. */
 static int check_encoder(training_flags *training, const char *encoder, bool read) {
     attn_context *context;
@@ -159,24 +206,12 @@ static int check_encoder(training_flags *training, const char *encoder, bool rea
     int code = begin(training, encoder, &context, &config);
     if (code == EXIT_DONE && *attn_config_get(config, "encoder.mix") != '\0') {
         arguments_complain(training->command, "encoder.mix is ", attn_config_get(config, "encoder.mix"),
-                           ": it would take the place of every encoder", NULL);
+                           ": it would replace every encoder", NULL);
         code = EXIT_MISUSED;
     }
     if (code == EXIT_DONE && attn_config_reader(config, &options) != ATTN_OK)
         code = opening_fail(training->command, context);
-    const training_files *files[] = {&training->train, &training->dev, &training->test};
-    for (int i = 0; i < 3 && code == EXIT_DONE && read; i++) {
-        attn_dataset *dataset = NULL;
-        if (files[i]->path[0] != NULL &&
-            training_read(context, config, training, files[i], &dataset) != ATTN_OK)
-            code = opening_fail(training->command, context);
-        if (code == EXIT_DONE && i == 0 && training->test.path[0] == NULL &&
-            attn_dataset_part_size(dataset, ATTN_PART_TEST) == 0) {
-            fprintf(stderr, "attn %s: what are the models tested on? --test FILE\n", training->command);
-            code = EXIT_MISUSED;
-        }
-        attn_dataset_destroy(dataset);
-    }
+    if (code == EXIT_DONE && read) code = check_data(context, config, training);
     end(context, config);
     return code;
 }
@@ -216,7 +251,7 @@ static int run_training(comparison *what, const compare_run *run, bool bar, comp
     }
     const char *reason = context == NULL ? "out of memory" : attn_context_error(context);
     if (status != ATTN_OK)
-        snprintf(figures->error, sizeof figures->error, "%s", reason);
+        snprintf(figures->error, sizeof figures->error, "%s", messages_with_flags(reason));
     else if (!isfinite(figures->dev) || !isfinite(figures->test))
         snprintf(figures->error, sizeof figures->error, "%s is not a number", figures->metric);
     else
@@ -322,7 +357,7 @@ static void remove_rest(const comparison *what, const compare_run *run) {
 bool compare_is_there(const comparison *what, const compare_run *run) {
     char *name = file_name(what, run, ".safetensors");
     bool there = name != NULL && access(name, F_OK) == 0;
-    if (there) arguments_complain("compare", "", name, " is there already: --force replaces it", NULL);
+    if (there) arguments_complain("compare", "", name, " exists already: --force replaces it", NULL);
     free(name);
     return there;
 }
@@ -346,7 +381,7 @@ void compare_train(comparison *what, compare_run *run, bool bar) {
                      WTERMSIG(ended), strsignal(WTERMSIG(ended)),
                      WTERMSIG(ended) == SIGKILL ? "; was there enough memory?" : "");
         else
-            snprintf(figures->error, sizeof figures->error, "its process told nothing");
+            snprintf(figures->error, sizeof figures->error, "its process reported nothing");
     }
     remove_rest(what, run);
     char *model = what->keep ? NULL : file_name(what, run, ".safetensors");

@@ -1,4 +1,4 @@
-/* compare_svg.c: a comparison as a picture: test scores, a dot each seed, and beside them what they cost. */
+/* compare_svg.c: a comparison as a picture: test metrics, a dot each seed, and beside them what they cost. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 enum {
     WIDTH = 860,
     NAME_END = 116,
-    SCORES_BEGIN = 136,
-    SCORES_END = 500,
+    METRICS_BEGIN = 136,
+    METRICS_END = 500,
     MEDIAN_END = 572,
     COSTS_BEGIN = 622,
     COSTS_END = 784,
@@ -96,11 +96,11 @@ static void draw_axis(FILE *file, const axis *along, double bottom) {
     }
 }
 
-static void draw_scores(FILE *file, const comparison *what, const axis *along, int encoder, double y) {
+static void draw_metrics(FILE *file, const comparison *what, const axis *along, int encoder, double y) {
     compare_spread test = compare_spread_of(what, encoder, COMPARE_TEST);
     char median[64];
     if (test.count == 0) {
-        print_label(file, SCORES_BEGIN, y + 4, "note", "no run came to its end");
+        print_label(file, METRICS_BEGIN, y + 4, "note", "no run finished");
         return;
     }
     fprintf(file,
@@ -161,8 +161,8 @@ static void draw_frame(FILE *file, const comparison *what, compare_value cost, i
     compare_describe(what, description, sizeof description);
     print_label(file, 24, 56, "about", description);
     snprintf(text, sizeof text, "test %s%s", metric,
-             attn_metric_rises(metric) == 0 ? " (less is better)" : "");
-    print_label(file, SCORES_BEGIN, HEADING, "head", text);
+             attn_metric_rises(metric) == 0 ? " (lower is better)" : "");
+    print_label(file, METRICS_BEGIN, HEADING, "head", text);
     print_label(file, MEDIAN_END, HEADING, "headend", what->seeds > 1 ? "median" : "");
     print_label(file, COSTS_BEGIN, HEADING, "head",
                 cost == COMPARE_RATE ? "tokens/s in training" : "minutes a run");
@@ -173,14 +173,14 @@ static void draw(FILE *file, const comparison *what) {
     compare_value cost = what->training.time != NULL ? COMPARE_RATE : COMPARE_MINUTES;
     double bottom = TOP + ROW * what->encoders;
     compare_spread all = compare_spread_all(what, COMPARE_TEST);
-    axis scores = make_axis(all.lowest, all.highest, SCORES_BEGIN, SCORES_END, 5);
+    axis metrics = make_axis(all.lowest, all.highest, METRICS_BEGIN, METRICS_END, 5);
     draw_frame(file, what, cost, (int)bottom + FOOT);
-    draw_axis(file, &scores, bottom);
+    draw_axis(file, &metrics, bottom);
     fprintf(file, "<path d=\"M%d %d V%.1f\" class=\"grid\"/>\n", COSTS_BEGIN, TOP - 6, bottom);
     for (int i = 0; i < what->encoders; i++) {
         double y = TOP + ROW * (i + 0.5);
         print_label(file, NAME_END, y + 5, "name", what->encoder[i]);
-        draw_scores(file, what, &scores, i, y);
+        draw_metrics(file, what, &metrics, i, y);
         draw_costs(file, what, cost, i, y);
     }
     fputs("</svg>\n", file);

@@ -17,6 +17,8 @@ double compare_value_of(const compare_run *run, compare_value value) {
     switch (value) {
     case COMPARE_DEV: return figures->dev;
     case COMPARE_TEST: return figures->test;
+    case COMPARE_DEV_MACRO: return figures->dev_macro;
+    case COMPARE_TEST_MACRO: return figures->test_macro;
     case COMPARE_PARAMETERS: return (double)figures->parameters;
     case COMPARE_RATE: return figures->rate;
     case COMPARE_MINUTES: return figures->seconds / 60;
@@ -79,7 +81,7 @@ void compare_describe(const comparison *what, char *text, size_t room) {
              steps.highest);
     if (what->training.time != NULL) snprintf(given, sizeof given, "%.30s each, ", what->training.time);
     snprintf(text, room,
-             "%.20s, %" PRId64 " seed%s, %" PRId64 " layer%s of %" PRId64 " columns, %s%s steps a run",
+             "%.20s, %" PRId64 " seed%s, %" PRId64 " layer%s of %" PRId64 " columns, %s%s steps per run",
              what->training.positional[TRAINING_TASK], what->seeds, what->seeds == 1 ? "" : "s", any->layers,
              any->layers == 1 ? "" : "s", any->columns, given, range);
 }
@@ -90,8 +92,12 @@ void compare_minutes(double minutes, char *text) {
 
 /* ---- the table ---- */
 
-enum { CELL = 192, COLUMNS = 7 };
+enum { CELL = 192, COLUMNS = 8, METRICS = 4 }; /* the first of them, with the encoder */
 typedef char table_row[COLUMNS][CELL];
+
+static bool has_macro(const comparison *what) {
+    return !isnan(compare_spread_all(what, COMPARE_TEST_MACRO).median);
+}
 
 static void print_spread(char *cell, compare_spread spread) {
     if (spread.count == 0)
@@ -104,11 +110,12 @@ static void print_spread(char *cell, compare_spread spread) {
 
 static void fill_heading(table_row row, const char *metric, bool several) {
     const char *range = several ? ", median (range)" : "";
-    static const char *const names[COLUMNS] = {"encoder",  "",        "",           "parameters",
-                                               "tokens/s", "minutes", "peak memory"};
+    static const char *const names[COLUMNS] = {"encoder",    "",         "",        "",
+                                               "parameters", "tokens/s", "minutes", "peak memory"};
     for (int i = 0; i < COLUMNS; i++) snprintf(row[i], CELL, "%s", names[i]);
     snprintf(row[1], CELL, "dev %s%s", metric, range);
     snprintf(row[2], CELL, "test %s%s", metric, range);
+    snprintf(row[3], CELL, "test macro_f1%s", range);
 }
 
 static void fill_row(table_row row, const comparison *what, int encoder) {
@@ -121,16 +128,17 @@ static void fill_row(table_row row, const comparison *what, int encoder) {
     if (dev.count == 0) return;
     print_spread(row[1], dev);
     print_spread(row[2], compare_spread_of(what, encoder, COMPARE_TEST));
-    progress_count(compare_spread_of(what, encoder, COMPARE_PARAMETERS).median, row[3]);
-    progress_count(compare_spread_of(what, encoder, COMPARE_RATE).median, row[4]);
-    compare_minutes(compare_spread_of(what, encoder, COMPARE_MINUTES).median, row[5]);
-    snprintf(row[6], CELL, "%.0f MB", compare_spread_of(what, encoder, COMPARE_MEMORY).highest / 1e6);
+    print_spread(row[3], compare_spread_of(what, encoder, COMPARE_TEST_MACRO));
+    progress_count(compare_spread_of(what, encoder, COMPARE_PARAMETERS).median, row[4]);
+    progress_count(compare_spread_of(what, encoder, COMPARE_RATE).median, row[5]);
+    compare_minutes(compare_spread_of(what, encoder, COMPARE_MINUTES).median, row[6]);
+    snprintf(row[7], CELL, "%.0f MB", compare_spread_of(what, encoder, COMPARE_MEMORY).highest / 1e6);
 }
 
 /* Markdown that reads well as it is. */
 void compare_print_table(const comparison *what) {
     table_row rows[1 + COMPARE_ENCODERS];
-    int widths[COLUMNS] = {0};
+    int widths[COLUMNS] = {0}, left_out = has_macro(what) ? COLUMNS : METRICS - 1;
     char description[256];
     fill_heading(rows[0], compare_any(what)->figures.metric, what->seeds > 1);
     for (int i = 0; i < what->encoders; i++) fill_row(rows[1 + i], what, i);
@@ -145,14 +153,16 @@ void compare_print_table(const comparison *what) {
     fputs("\n\n", stdout);
     for (int r = 0; r <= what->encoders; r++) {
         for (int c = 0; c < COLUMNS; c++) {
+            if (c == left_out) continue;
             fputs("| ", stdout);
-            (c < 3 ? text_print_left : text_print_right)(stdout, rows[r][c], widths[c]);
+            (c < METRICS ? text_print_left : text_print_right)(stdout, rows[r][c], widths[c]);
             fputs(c < COLUMNS - 1 ? " " : " |\n", stdout);
         }
         for (int c = 0; r == 0 && c < COLUMNS; c++) {
-            fputs(c < 3 ? "| -" : "| ", stdout);
+            if (c == left_out) continue;
+            fputs(c < METRICS ? "| -" : "| ", stdout);
             for (int i = 1; i < widths[c]; i++) fputc('-', stdout);
-            fputs(c < 3 ? " " : ": ", stdout);
+            fputs(c < METRICS ? " " : ": ", stdout);
         }
         if (r == 0) fputs("|\n", stdout);
     }
@@ -185,6 +195,10 @@ static void print_json_run(const compare_run *run) {
     } else {
         print_number("dev", figures->dev);
         print_number("test", figures->test);
+        if (!isnan(figures->test_macro)) {
+            print_number("dev_macro_f1", figures->dev_macro);
+            print_number("test_macro_f1", figures->test_macro);
+        }
         printf(", \"parameters\": %" PRId64 ", \"steps\": %" PRId64 ", \"best_step\": %" PRId64,
                figures->parameters, figures->steps, figures->best_step);
         print_number("tokens_per_second", figures->rate);
@@ -192,6 +206,18 @@ static void print_json_run(const compare_run *run) {
         printf(", \"peak_memory_bytes\": %" PRId64, run->memory);
     }
     fputc('}', stdout);
+}
+
+static void print_json_difference(const comparison *what, int encoder) {
+    compare_difference difference = compare_difference_of(what, encoder);
+    if (!difference.known) return;
+    fputs(", \"against_best\": {\"best\": ", stdout);
+    text_print_json(stdout, what->encoder[compare_best(what)]);
+    print_number("difference", difference.value);
+    print_number("low", difference.sampled.low);
+    print_number("high", difference.sampled.high);
+    print_number("p", difference.sampled.p);
+    printf(", \"significant\": %s}", compare_significant(&difference) ? "true" : "false");
 }
 
 void compare_print_json(const comparison *what) {
@@ -212,10 +238,15 @@ void compare_print_json(const comparison *what) {
         printf("%s\n  {\"encoder\": \"%s\"", i > 0 ? "," : "", what->encoder[i]);
         print_json_spread("dev", compare_spread_of(what, i, COMPARE_DEV));
         print_json_spread("test", compare_spread_of(what, i, COMPARE_TEST));
+        if (has_macro(what)) {
+            print_json_spread("dev_macro_f1", compare_spread_of(what, i, COMPARE_DEV_MACRO));
+            print_json_spread("test_macro_f1", compare_spread_of(what, i, COMPARE_TEST_MACRO));
+        }
         print_number("parameters", compare_spread_of(what, i, COMPARE_PARAMETERS).median);
         print_number("tokens_per_second", compare_spread_of(what, i, COMPARE_RATE).median);
         print_number("minutes", compare_spread_of(what, i, COMPARE_MINUTES).median);
         print_number("peak_memory_bytes", compare_spread_of(what, i, COMPARE_MEMORY).highest);
+        print_json_difference(what, i);
         fputs(",\n   \"runs\": [", stdout);
         for (int64_t s = 0; s < what->seeds; s++) {
             if (s > 0) fputs(",\n            ", stdout);

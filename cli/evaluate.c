@@ -1,4 +1,4 @@
-/* evaluate.c: the command `attn eval`: how right a model is on labelled data. */
+/* evaluate.c: the command `attn eval`: evaluate a model on labelled data. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,18 +9,20 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "evaluate_entities.h"
 #include "evaluate_raw.h"
 #include "opening.h"
 #include "progress.h"
 #include "ranks.h"
+#include "rare.h"
 #include "text.h"
 
 enum {
-    CLASSES_SHOWN = 30,    /* in the table of classes, unless all are asked for */
+    CLASSES_SHOWN = 30,    /* in the table of classes, unless all are requested */
     MATRIX_CLASSES = 12,   /* rows and columns of the confusion matrix */
     LABEL_CELLS = 24,      /* longer labels are cut in tables; --json has them whole */
     CONFUSIONS_SHOWN = 10, /* pairs that are taken for each other */
-    DETAILED_OUTPUTS = 4   /* of more, classes and mistakes are shown if they are asked for */
+    DETAILED_OUTPUTS = 4   /* of more, classes and mistakes are shown if they are requested */
 };
 
 enum { MODEL, FILE_ONE, FILE_TWO, POSITIONALS };
@@ -44,15 +46,15 @@ static int by_support(const void *left, const void *right) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The classes that occur in truth or answers, largest first; NULL without memory. */
+/* The classes that occur in truth or predictions, largest first; NULL without memory. */
 static ranked_class *rank_classes(const attn_report *report, int output, int64_t *count) {
     int64_t all = attn_report_classes(report, output);
     ranked_class *ranked = malloc((size_t)(all > 0 ? all : 1) * sizeof *ranked);
     *count = 0;
     for (int64_t c = 0; ranked != NULL && c < all; c++) {
-        attn_class_scores scores = attn_report_class_scores(report, output, c);
-        if (scores.support == 0 && scores.predicted == 0) continue;
-        ranked[(*count)++] = (ranked_class){c, scores.support, scores.predicted};
+        attn_class_metrics metrics = attn_report_class_metrics(report, output, c);
+        if (metrics.support == 0 && metrics.predicted == 0) continue;
+        ranked[(*count)++] = (ranked_class){c, metrics.support, metrics.predicted};
     }
     if (ranked != NULL) qsort(ranked, (size_t)*count, sizeof *ranked, by_support);
     return ranked;
@@ -95,10 +97,10 @@ static void print_classes(const attn_report *report, int output, const ranked_cl
     text_print_left(stdout, "label", width);
     printf("  %9s %9s %9s  %9s %9s %9s\n", "support", "predicted", "right", "precision", "recall", "F1");
     for (int64_t i = 0; i < shown; i++) {
-        attn_class_scores scores = attn_report_class_scores(report, output, ranked[i].number);
+        attn_class_metrics metrics = attn_report_class_metrics(report, output, ranked[i].number);
         print_label(attn_report_class(report, output, ranked[i].number), width);
-        printf("  %9" PRId64 " %9" PRId64 " %9" PRId64 "  %9.4f %9.4f %9.4f\n", scores.support,
-               scores.predicted, scores.right, scores.precision, scores.recall, scores.f1);
+        printf("  %9" PRId64 " %9" PRId64 " %9" PRId64 "  %9.4f %9.4f %9.4f\n", metrics.support,
+               metrics.predicted, metrics.right, metrics.precision, metrics.recall, metrics.f1);
     }
     if (shown < count) printf("... and %" PRId64 " more: --per-class shows all\n", count - shown);
 }
@@ -109,7 +111,8 @@ static void print_matrix(const attn_report *report, int output, const ranked_cla
     int width = widest(report, output, ranked, shown), narrow = 1;
     for (int64_t i = 0; i < shown; i++)
         if (text_width(attn_report_class(report, output, ranked[i].number)) >= CELL) narrow = 0;
-    printf("\nconfusion: a row is what it is, a column what it was called%s\n", narrow ? "" : ", by number");
+    printf("\nconfusion matrix: rows are true labels, columns predicted labels%s\n",
+           narrow ? "" : ", by number");
     printf("%*s", width + 5, "");
     for (int64_t i = 0; i < shown; i++) {
         char number[24];
@@ -151,7 +154,7 @@ static void print_mistakes(const attn_report *report, int output, const ranked_c
     mistake list[CONFUSIONS_SHOWN] = {{0}};
     int used = 0;
     for (int64_t i = 0; i < count; i++) {
-        attn_class_scores of = attn_report_class_scores(report, output, ranked[i].number);
+        attn_class_metrics of = attn_report_class_metrics(report, output, ranked[i].number);
         for (int64_t j = 0; of.support > of.right && j < count; j++) {
             if (i == j || ranked[j].predicted == 0) continue;
             int64_t times = attn_report_confusion(report, output, ranked[i].number, ranked[j].number);
@@ -164,7 +167,7 @@ static void print_mistakes(const attn_report *report, int output, const ranked_c
         int one = text_width(attn_report_class(report, output, list[i].truth));
         if (one > width) width = one < LABEL_CELLS ? one : LABEL_CELLS;
     }
-    printf("\nmost frequent mistakes: what it is, and what it was called\n");
+    printf("\nmost frequent mistakes: true label, predicted label\n");
     for (int i = 0; i < used; i++) {
         printf("%8" PRId64 "  ", list[i].times);
         print_label(attn_report_class(report, output, list[i].truth), width);
@@ -175,11 +178,19 @@ static void print_mistakes(const attn_report *report, int output, const ranked_c
     }
 }
 
+/* The 95 % interval of a metric after its value; whether it has one. */
+static bool print_interval(const attn_report *report, const char *name) {
+    double low, high;
+    if (!attn_report_interval(report, name, &low, &high)) return false;
+    printf("  (%.4f–%.4f)", low, high);
+    return true;
+}
+
 /* The metrics of one output: those with its prefix, or, of the first, without any. */
 static void print_metrics(const attn_report *report, const attn_model *model, int output) {
     const char *prefix = output > 0 ? attn_model_output_name(model, output) : "";
     size_t length = strlen(prefix);
-    bool classes = attn_report_classes(report, output) > 0;
+    bool classes = attn_report_classes(report, output) > 0, intervals = false;
     for (int i = 0; i < attn_report_metrics(report); i++) {
         const char *name = attn_report_metric_name(report, i), *dot = strrchr(name, '.');
         if (output == 0 ? dot != NULL : strncmp(name, prefix, length) != 0 || dot != name + length) continue;
@@ -187,6 +198,7 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
         double value = attn_report_metric(report, name);
         if (!attn_report_metric_counts(report, i)) {
             printf("%-20s %*.4f", shown, classes ? 0 : 10, value);
+            if (print_interval(report, name)) intervals = true;
             const char *positive = attn_report_class(report, output, attn_report_positive(report, output));
             if (strcmp(shown, "roc_auc") == 0 && positive != NULL) {
                 fputs(" (positive: ", stdout);
@@ -194,13 +206,16 @@ static void print_metrics(const attn_report *report, const attn_model *model, in
                             text_width(positive) < LABEL_CELLS ? text_width(positive) : LABEL_CELLS);
                 fputc(')', stdout);
             }
+            if (strcmp(shown, "calibration_error") == 0) fputs(" (15 bins of equal size)", stdout);
             fputc('\n', stdout);
         } else if (!classes) {
             printf("%-20s %10.0f\n", shown, value);
         } else if (value > 0) {
-            printf("%-20s %.0f (the model has not learned them)\n", shown, value);
+            printf("%-20s %.0f (unknown to the model)\n", shown, value);
         }
     }
+    if (intervals)
+        printf("(in brackets: 95 %% intervals, by %d bootstrap samples of the test data)\n", ATTN_RESAMPLES);
 }
 
 /* A metric of an output, or of their mean: "-" where there is none, or nothing was compared. */
@@ -219,7 +234,7 @@ static void print_outputs(const attn_report *report, const attn_model *model) {
     static const char *const names[] = {
         "accuracy",    "exact",  "macro_f1",           "micro_f1", "log_loss",
         "roc_auc",     "pr_auc", "mean_squared_error", "rmse",     "mean_absolute_error",
-        "correlation", "r2"};
+        "correlation", "r2",     "entity_f1"};
     enum { NAMES = sizeof names / sizeof names[0] };
     int outputs = attn_model_outputs(model), width = (int)strlen("column"), of[NAMES];
     for (int n = 0; n < NAMES; n++) attn_report_mean(report, names[n], &of[n]);
@@ -285,6 +300,7 @@ static bool print_report(const attn_report *report, const attn_model *model, con
             fputc('\n', stdout);
         }
         print_metrics(report, model, output);
+        evaluate_print_entities(report, output);
         if (attn_report_classes(report, output) == 0) continue;
         int64_t count = 0;
         ranked_class *ranked = rank_classes(report, output, &count);
@@ -294,6 +310,7 @@ static bool print_report(const attn_report *report, const attn_model *model, con
             if (given->confusion || count <= MATRIX_CLASSES) print_matrix(report, output, ranked, count);
             print_mistakes(report, output, ranked, count);
         }
+        rare_print(stdout, report, output, attn_model_config(model));
         free(ranked);
     }
     return true;
@@ -366,7 +383,8 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
         if (whole && given->parts > 1)
             printf("\"shard\": \"%" PRId64 "/%" PRId64 "\", ", given->part + 1, given->parts);
         if (whole && part != NULL) printf("\"split\": \"%s\", ", part);
-        if (whole) puts(json + 1); /* the object goes on after its brace */
+        if (whole && !given->raw) rare_print_json(stdout, report, model);
+        if (whole) puts(json + 1); /* the object continues after its brace */
     } else if (code == EXIT_DONE && given->raw) {
         print_title(dataset, given);
         evaluate_print_raw(report, model);
@@ -374,6 +392,10 @@ static int report_on(attn_predictor *predictor, const attn_model *model, const a
         whole = print_report(report, model, dataset, given);
     }
     if (!whole) fputs("attn eval: out of memory\n", stderr);
+    const opening_lengths lengths = {attn_predictor_answered(predictor), attn_predictor_in_pieces(predictor),
+                                     attn_predictor_cut(predictor)};
+    if (code == EXIT_DONE && ranks_rank() == 0) /* all ranks have all examples */
+        opening_tell_longer("eval", model, &lengths);
     attn_report_destroy(report);
     return whole ? code : EXIT_FAILED;
 }
@@ -389,8 +411,8 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
     attn_reader_options options;
     attn_model_reader_options(model, &options);
     if (all == 0 && options.split != NULL && strcmp(options.split, "file") == 0 && wanted == NULL) {
-        fputs("attn eval: the model was trained with --split-file: give it here, too, or --split all to take "
-              "all of the data\n",
+        fputs("attn eval: the model was trained with --split-file: use it here too, or --split all for all "
+              "of the data\n",
               stderr);
         return EXIT_MISUSED;
     }
@@ -400,7 +422,7 @@ static int take_part(attn_context *context, const attn_model *model, const eval_
     bool everything = wanted != NULL && strcmp(wanted, "all") == 0;
     if (!everything && (part < ATTN_PART_TRAIN || (wanted != NULL && all == 0))) {
         fprintf(stderr, "attn eval: --split is train, val, test or all%s\n",
-                all == 0 ? "; this data does not say what is for training and what for testing" : "");
+                all == 0 ? "; this data has no split into training and test data" : "");
         return EXIT_MISUSED;
     }
     if (!everything && all > 0 && wanted == NULL && sizes[ATTN_PART_TEST] == 0 && !given->json)
@@ -470,16 +492,17 @@ static int evaluate(attn_context *context, attn_model *model, eval_arguments *gi
     return code;
 }
 
-static const char about[] = "Compares a model's answers with the labels of a file: accuracy, precision,\n"
-                            "recall and F1 of every class, what is taken for what; errors and correlation\n"
-                            "of numbers; words of a segmentation.\n\n"
-                            "  seq2seq   pairs (source TAB target), or sources and targets in two files,\n"
-                            "            line by line: answers that are exactly right; error rates, that\n"
-                            "            is edit distance over length; BLEU and chrF. Lines with the same\n"
-                            "            source are several right answers\n"
-                            "  lm        running text: bits a byte, perplexity a unit and its logarithm\n"
-                            "  tag --raw CoNLL-U as the text that it was made from: F1 of sentences, words\n"
-                            "            and tags, as the CoNLL 2018 shared task has it\n";
+static const char about[] =
+    "Evaluates a model on labelled data: accuracy, precision, recall and F1 of every\n"
+    "class, the confusion matrix; errors and correlation of numbers; words of a\n"
+    "segmentation; entities, if labels are B-X, I-X and O.\n\n"
+    "  seq2seq   pairs (source TAB target), or sources and targets in two files,\n"
+    "            line by line: exact matches; error rates, that is edit distance\n"
+    "            divided by length; BLEU and chrF. Lines with the same source are\n"
+    "            several references\n"
+    "  lm        running text: bits per byte, perplexity per unit and its logarithm\n"
+    "  tag --raw CoNLL-U as raw text: F1 of sentences, words and tags, as in the\n"
+    "            CoNLL 2018 shared task\n";
 
 static const char examples[] = "  attn eval pos.safetensors test.conllu\n"
                                "  attn eval pos.safetensors test.conllu --raw\n"
@@ -491,24 +514,28 @@ static int eval_command(int count, char **arguments) {
     enum { OWN_FLAGS = 16 };
     eval_arguments given = {.parts = 1};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
-        argument_switch("json", &given.json, "everything as one JSON object"),
-        argument_switch("per-class", &given.per_class, "all classes in the table, not the 30 largest"),
-        argument_switch("confusion", &given.confusion, "the confusion matrix of more than 12 classes, too"),
-        argument_switch("raw", &given.raw, "from raw text: sentences, words and tags that the model finds"),
-        argument_text("format", &given.format, "F", "of the file (default: from its name and content)"),
-        argument_text("column", &given.column, "C", "the column of answers, if not as in training"),
-        argument_text("text-column", &given.text_column, "C", "the same for the texts"),
+        argument_switch("json", &given.json, "print one JSON object"),
+        argument_switch("per-class", &given.per_class, "list all classes, not only the 30 most frequent"),
+        argument_switch("confusion", &given.confusion,
+                        "print the confusion matrix also for more than 12 classes"),
+        argument_switch("raw", &given.raw,
+                        "from raw text: evaluate the sentences, words and tags that the model finds"),
+        argument_text("format", &given.format, "F",
+                      "format of the file (default: from its name and content)"),
+        argument_text("column", &given.column, "C", "the column of the targets, if not as in training"),
+        argument_text("text-column", &given.text_column, "C", "the column of the texts, likewise"),
         argument_text("split", &given.split, "PART",
-                      "data that is split: train, val, test or all (default: test)"),
+                      "which part of split data: train, val, test or all (default: test)"),
         argument_text("split-column", &given.split_column, "C",
-                      "the column that says it, if not as in training"),
-        argument_text("split-file", &given.split_file, "FILE", "a file that says it, a word per example"),
+                      "the column with train, val or test, if not as in training"),
+        argument_text("split-file", &given.split_file, "FILE",
+                      "a file with train, val or test for each example"),
         argument_switch("skip-bad", &given.skip_bad, "leave out lines that cannot be read"),
         argument_text("shard", &given.shard, "I/N", RANKS_SHARD_HELP),
         argument_switch("scatter", &given.scatter, RANKS_SCATTER_HELP),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
-        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
+        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "number of threads; 0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);
     argument_list list = {
@@ -516,6 +543,7 @@ static int eval_command(int count, char **arguments) {
         .usage = "MODEL FILE [FILE] [flags]",
         .about = about,
         .examples = examples,
+        .first = "json raw per-class confusion split column text-column format beam threads",
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),
         .positional = given.positional,

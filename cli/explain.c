@@ -22,8 +22,8 @@ static int explain_nothing(const explain_request *given) {
         arguments_complain(
             "explain", given->steps ? "no text given: attn explain --steps " : "no text given: attn explain ",
             given->positional[MODEL], " TEXT", NULL);
-    fputs("attn explain shows what the answer of a model looks at, or one attention step by\n"
-          "step: five words with every number of their attention.\n\n"
+    fputs("attn explain draws the attention of a prediction, or shows one attention step by\n"
+          "step: five words with every number.\n\n"
           "  attn explain MODEL \"text\"\n"
           "  attn explain MODEL file -o looks.html\n"
           "  attn explain --steps\n"
@@ -96,7 +96,7 @@ static int check_files(const explain_request *given) {
             }
         if (format < 0) {
             arguments_complain("explain", "-o ", path,
-                               ": its ending says what it is: .svg, .png, .html, .tsv or .json", NULL);
+                               ": its ending selects the format: .svg, .png, .html, .tsv or .json", NULL);
             return EXIT_MISUSED;
         }
         if (given->steps && (format != ATTN_DRAWING_HTML || i > 0))
@@ -119,8 +119,7 @@ static bool draws(const explain_request *given) {
 static int check_idle(const explain_request *given) {
     if (given->steps && (given->grid || given->matrix || given->top > 0 || given->label != NULL ||
                          given->view != ATTN_VIEW_WEIGHTS))
-        return misused(
-            "--steps are those of one attention: leave out --view, --top, --label, --grid and --matrix");
+        return misused("--steps shows one attention: leave out --view, --top, --label, --grid and --matrix");
     if ((given->grid || given->dark) && !given->steps && !draws(given))
         return misused("--grid and --dark are for drawings: -o x.svg or x.png");
     if (given->grid && given->head > 0) return misused("--grid draws all heads: leave out --head");
@@ -132,14 +131,14 @@ static int check_request(const explain_request *given, const step_options *built
     if ((built_in->scale > 0 || built_in->causal || built_in->window >= 0) && (!given->steps || model))
         return misused("--scale, --causal and --window belong to --steps without a model");
     if (!given->positions && (given->columns > 0 || given->length > 0))
-        return misused("--columns and --length belong to --positions");
+        return misused("--width and --length need --positions");
     if (given->positions && given->steps) return misused("--steps or --positions, not both");
     if (given->json && (given->steps || given->positions || given->files[0] != NULL))
         return misused("--json prints the explanation of a model; for a file: -o x.json");
     if (given->view == ATTN_VIEW_ROLLOUT && given->head > 0)
         return misused("--view rollout is over all heads: leave out --head");
     if (given->view == ATTN_VIEW_ROLLOUT && given->part > ATTN_MAP_DECODER + 1)
-        return misused("--view rollout is of --part encoder or decoder");
+        return misused("--view rollout needs --part encoder or decoder");
     if (given->example > 0 && given->id != NULL) return misused("--example or --id, not both");
     size_t inputs = (given->count > 0 ? given->count - 1 : 0) + (given->file != NULL);
     if (given->files[0] != NULL && inputs > 1) return misused("-o is for one example: give one INPUT");
@@ -172,22 +171,22 @@ static const char *const views[] = {"weights", "rollout", "gradient", NULL};
 static const char *const parts[] = {"auto", "encoder", "decoder", "source", "pool", NULL};
 
 static const char about[] =
-    "What the answer of a model looks at. INPUT is a text, or, where the model reads\n"
-    "something else, a file: a recording, a picture, a folder with a graph; molecules\n"
-    "also as they are written (SMILES). - are the lines of standard input.\n\n"
-    "The terminal shows the answer, then how much each row looks at each column: the\n"
-    "last layer, the mean of its heads, unless flags say otherwise; of an answer that\n"
-    "is a text of its own length, how its symbols look at the input. Below it stand\n"
-    "contributions (gradient x input): how each row moved the score of the answer.\n"
-    "Models without attention have these alone. Attention weights say where numbers\n"
-    "flow, not why the answer is what it is.\n\n"
+    "Shows the attention weights and contributions of a prediction. INPUT is a text,\n"
+    "or, if the model reads something else, a file: a recording, a picture, a folder\n"
+    "with a graph; molecules also as SMILES. - reads the lines of standard input.\n\n"
+    "The terminal shows the prediction, then the attention of each row to each\n"
+    "column: by default of the last layer, the mean of its heads; for a predicted\n"
+    "text the attention of its symbols to the input. Below are the contributions\n"
+    "(gradient x input): how each row changed the explained output. Models without\n"
+    "attention have only these. Attention weights say where numbers flow, not why a\n"
+    "prediction is what it is.\n\n"
     "-o writes a drawing (.svg, .png), a page to explore (.html) or every number\n"
     "(.tsv, .json).\n\n"
     "--steps prints one self-attention step by step: the words as vectors, their\n"
     "queries, keys and values, and word by word the scores, the softmax weights and\n"
-    "the weighted sum; with a model for one --row of its INPUT, else for a sentence\n"
-    "that is built in: 看 小猫 它 好 可爱 (look, the kitten, it is so cute). --scale,\n"
-    "--causal and --window belong to that one.\n";
+    "the weighted sum. With a model it shows one --row of its INPUT, without one a\n"
+    "built-in sentence: 看 小猫 它 好 可爱 (look, the kitten, it is so cute). --scale,\n"
+    "--causal and --window apply to that one.\n";
 
 static const char examples[] =
     "  attn explain pos.safetensors \"I saw a saw\"\n"
@@ -206,47 +205,52 @@ enum { OWN_FLAGS = 30 };
 static int own_flags(explain_request *given, step_options *built_in, argument_flag *flags) {
     const int64_t most = INT64_C(1) << 40;
     const argument_flag own[] = {
-        argument_integer("layer", &given->layer, "N", NULL, 1, most, "counted from 1 (default: the last)"),
+        argument_integer("layer", &given->layer, "N", NULL, 1, most,
+                         "the layer, counted from 1 (default: the last)"),
         argument_integer("head", &given->head, "N", NULL, 1, most,
-                         "counted from 1 (default: the mean of all)"),
-        argument_choice(
-            "part", &given->part, NULL, "auto", parts,
-            "whose attention: source is a decoder's on its input, pool what makes one vector of rows"),
+                         "the head, counted from 1 (default: the mean of all)"),
+        argument_choice("part", &given->part, NULL, "auto", parts,
+                        "source: the decoder's attention to its input; pool: attention pooling of the rows"),
         argument_choice("view", &given->view, NULL, "weights", views,
                         "rollout: over all layers; gradient: weight x gradient"),
         argument_integer("top", &given->top, "K", NULL, 1, 100,
-                         "for each row what it looked at most, not a map"),
-        argument_text("row", &given->row, "R", "number or name of a row: its answer, its weights, its steps"),
-        argument_text("label", &given->label, "NAME", "contributions to this label (default: the answer)"),
-        argument_text("output", &given->output, "NAME", "of a model with several target columns"),
+                         "the K highest weights of each row, instead of a map"),
+        argument_text("row", &given->row, "R",
+                      "number or name of a row: its prediction, its weights, its steps"),
+        argument_text("label", &given->label, "NAME",
+                      "contributions to this label (default: the predicted one)"),
+        argument_text("output", &given->output, "NAME",
+                      "the output to explain, of a model with several target columns"),
         argument_integer("member", &given->member, "N", NULL, 1, 1000000,
                          "one network of several (default: the mean of all)"),
         argument_text("file", &given->file, "FILE", "examples in any format that the model reads"),
-        argument_text("format", &given->format, "F", "of the file (default: from its name and content)"),
-        argument_integer("example", &given->example, "N", NULL, 1, most, "of a file or text, counted from 1"),
-        argument_text("id", &given->id, "NAME", "the same by what the file calls it"),
+        argument_text("format", &given->format, "F",
+                      "format of the file (default: from its name and content)"),
+        argument_integer("example", &given->example, "N", NULL, 1, most,
+                         "number of the example in a file or text, counted from 1"),
+        argument_text("id", &given->id, "NAME", "the example by its identifier in the file"),
         argument_integer("piece", &given->piece, "N", NULL, 1, most,
-                         "of an example that is longer than the model sees at once"),
+                         "number of a piece, if the example is longer than the model processes at once"),
         argument_letter(argument_repeated("out", given->files, EXPLAIN_FILES, "FILE",
                                           ".svg, .png, .html, .tsv or .json; may be given again"),
                         'o'),
-        argument_switch("force", &given->force, "replace files that are there already"),
-        argument_switch("json", &given->json, "every number on standard output"),
+        argument_switch("force", &given->force, "replace existing files"),
+        argument_switch("json", &given->json, "print every number as one JSON object"),
         argument_switch("grid", &given->grid, ".svg, .png: all layers and heads"),
-        argument_switch("matrix", &given->matrix, "the matrix, also of graphs, molecules, pictures"),
-        argument_text("title", &given->title, "TEXT", "of the drawing (default: the answer)"),
+        argument_switch("matrix", &given->matrix, "draw the matrix, also for graphs, molecules and pictures"),
+        argument_text("title", &given->title, "TEXT", "title of the drawing (default: the prediction)"),
         argument_switch("dark", &given->dark, ".svg, .png: light on dark"),
         argument_integer("seed", &given->seed, "N", NULL, 0, INT64_MAX,
-                         "of the layout of a graph (default 1)"),
+                         "seed of the layout of a graph (default 1)"),
         argument_switch("steps", &given->steps, "one attention, every step with its numbers"),
         argument_number("scale", &built_in->scale, "S", NULL, 1e-3, 1e3,
-                        "times S instead of ÷ √d_k; 1: the plain dot product"),
+                        "multiply scores by S, not by 1 / √d_k; 1: the plain dot product"),
         argument_switch("causal", &built_in->causal, "a word sees itself and the words before it"),
         argument_integer("window", &built_in->window, "R", NULL, 0, 1000000,
                          "a word sees the words at most R away"),
-        argument_switch("positions", &given->positions, "the vectors of positions, of a model or sinusoidal"),
-        argument_integer("columns", &given->columns, "N", NULL, 1, 4096, "--positions: of the vectors"),
-        argument_integer("length", &given->length, "N", NULL, 1, 4096, "--positions: how many"),
+        argument_switch("positions", &given->positions, "draw position vectors, of a model or sinusoidal"),
+        argument_integer("width", &given->columns, "N", NULL, 1, 4096, "--positions: width of the vectors"),
+        argument_integer("length", &given->length, "N", NULL, 1, 4096, "--positions: number of positions"),
         argument_choice("color", &given->color, NULL, "auto", terminal_color_choices,
                         "colour in the terminal"),
     };
@@ -271,12 +275,14 @@ int command_explain(int count, char **arguments) {
     argument_flag flags[OWN_FLAGS + 1 + OPENING_SETTINGS];
     int used = own_flags(&given, &built_in, flags);
     used += setting_flags(&given, flags + used);
-    flags[used++] = argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores");
+    flags[used++] =
+        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "number of threads; 0: all cores");
     argument_list list = {
         .command = "explain",
         .usage = "MODEL INPUT ... | --steps [MODEL INPUT] | --positions [MODEL]",
         .about = about,
         .examples = examples,
+        .first = "out layer head top row view label file example steps causal window scale positions threads",
         .flags = flags,
         .flag_count = (size_t)used,
         .positional = given.positional,

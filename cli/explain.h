@@ -5,9 +5,9 @@
  *     explain_input.c  what is explained: a text, a file, a row of it
  *     explain_files.c  drawings, tables and pages in files
  *     explain_view.c   the numbers of a view, row by row, and what they are called
- *     explain_show.c   the terminal: the answer, and what suits the example
+ *     explain_show.c   the terminal: the prediction, and what suits the example
  *     explain_map.c    a heat map: rows look at columns
- *     explain_list.c   what each row looked at most; contributions as bars
+ *     explain_list.c   the highest weights of each row; contributions as bars
  *     explain_long.c   recordings and the like: segments over time, a map of means
  *     explain_grid.c   pictures: a map of their patches
  */
@@ -93,14 +93,14 @@ typedef struct explain_screen {
 typedef struct explain_names {
     const char *row, *title;
     bool words;         /* rows are pieces of a text */
-    const char *output; /* what is answered, of a model with several answers; NULL: there is one */
+    const char *output; /* what is answered, of a model with several predictions; NULL: there is one */
     int output_number, outputs;
     int network, networks; /* one, counted from 1, of an ensemble; 0: their mean */
 } explain_names;
 
-/* The answer, then the heat map, list, bars or picture that suit. */
+/* The prediction, then the heat map, list, bars or picture that suit. */
 void explain_show(const explain_view *view, const explain_names *names, const explain_screen *screen);
-/* The answer alone: a line, or a few. */
+/* The prediction alone: a line, or a few. */
 void explain_show_answer(const explain_view *view, const explain_names *names, const explain_screen *screen);
 
 void explain_map_print(const explain_view *view, const explain_screen *screen);
@@ -158,7 +158,7 @@ attn_status explain_read_input(const explain_source *source, const char *input, 
 attn_status explain_read_file(const explain_source *source, const char *path, attn_dataset **dataset);
 /* Whether the model reads texts. */
 bool explain_reads_texts(const attn_model *model);
-/* What an example is called above its answer; given: by the user. */
+/* What an example is called above its prediction; given: by the user. */
 const char *explain_title(const attn_dataset *dataset, int64_t example, const char *given);
 
 /* The row of a name or number, counted from 1; where all rows are called by numbers a number is a name.

@@ -25,14 +25,14 @@ int explain_format_of(const char *path) {
 int explain_check_file(const char *path, bool force) {
     struct stat found;
     if (strcmp(path, "-") == 0) {
-        fputs("attn explain: -o goes to a file, not to standard output (-); --json prints JSON\n", stderr);
+        fputs("attn explain: -o must be a file, not standard output (-); --json prints JSON\n", stderr);
         return EXIT_MISUSED;
     }
     if (stat(path, &found) != 0) return EXIT_DONE;
     if (S_ISDIR(found.st_mode))
         arguments_complain("explain", "-o ", path, " is a folder", NULL);
     else if (!force && S_ISREG(found.st_mode))
-        arguments_complain("explain", "", path, " is there already: --force replaces it", NULL);
+        arguments_complain("explain", "", path, " exists already: --force replaces it", NULL);
     else
         return EXIT_DONE;
     return EXIT_FAILED;

@@ -78,7 +78,7 @@ static void print_field(field *of) {
         print_colored(of);
 }
 
-/* One row was asked for, and it is one that looks. */
+/* One row was requested, and it is one that looks. */
 static bool looks_alone(const explain_view *view) {
     return view->choice.row >= 0 && view->choice.row < view->queries && view->choice.part != ATTN_MAP_POOL;
 }
@@ -136,7 +136,7 @@ static void print_looked_at(const explain_view *view, field *of) {
         text_print_cut(stdout, explain_query_name(view, view->choice.row), 60);
         fputs(" looked at\n", stdout);
     } else {
-        terminal_remark(of->screen->color, "  what was looked at: the mean over all rows\n");
+        terminal_remark(of->screen->color, "  attention weights, mean over all rows\n");
     }
     print_field(of);
     print_best(numbers, of->height * of->width, of->width, of->screen->width);

@@ -36,7 +36,7 @@ static attn_status read_text(const explain_source *source, const char *text, att
     return split(source, status, dataset);
 }
 
-/* The format of examples that stand in a line each: what one can write down; -1: there is none. */
+/* The format of examples that are in a line each: what one can write down; -1: there is none. */
 static int format_of_lines(const attn_reader_options *given) {
     attn_reader_options reader = *given;
     for (int f = 1; attn_input_format(reader.input, f) != NULL; f++) {
@@ -65,8 +65,7 @@ attn_status explain_read_input(const explain_source *source, const char *input, 
     reader.format = (attn_format)lines;
     snprintf(name, sizeof name, "the %s", attn_input_example(reader.input));
     attn_status status = attn_dataset_parse(source->context, name, 1, input, strlen(input), &reader, dataset);
-    if (status != ATTN_OK)
-        arguments_complain("explain", "there is no file ", input, "; taken as it stands:", NULL);
+    if (status != ATTN_OK) arguments_complain("explain", "there is no file ", input, "; read as text:", NULL);
     return status;
 }
 

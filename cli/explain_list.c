@@ -1,7 +1,7 @@
-/* explain_list.c: what each row looked at most, with its answer and contribution, and contributions as bars.
+/* explain_list.c: the highest weights of each row with its prediction, and contributions as bars.
  *
- *     word   answer        ±        looks at
- *     It     PRON  0.99  +0.412     cat 0.61   It 0.20   was 0.11
+ *     word   prediction                ±   looks at
+ *     It     PRON        0.99     +0.412   cat 0.61   It 0.20   was 0.11
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +10,8 @@
 
 #include "explain.h"
 #include "text.h"
+
+static const char heading_of_answers[] = "prediction";
 
 enum { LABEL = 160, WIDEST_NAME = 20, WIDEST_ANSWER = 16, USUAL_TOP = 3, MOST_TOP = 100, NUMBER = 9 };
 
@@ -50,6 +52,12 @@ typedef struct columns {
     bool probable;    /* answers have probabilities */
 } columns;
 
+/* With those of the heading. */
+static int answer_cells(const columns *of) {
+    int heading = (int)sizeof heading_of_answers - 1;
+    return of->answer > heading ? of->answer : heading;
+}
+
 static int widest(const char *name, int so_far, int limit) {
     int one = text_width(name);
     if (one > limit) one = limit;
@@ -80,11 +88,12 @@ static void print_field(const char *text, int cells) {
     text_print_spaces(stdout, cells - text_print_cut(stdout, text, cells));
 }
 
-static void print_answer(const columns *of, int64_t row) {
+/* In so many cells. */
+static void print_answer(const columns *of, int64_t row, int cells) {
     if (of->answer == 0) return;
     const char *answer = attn_explanation_answer(of->explanation, row);
     fputs("  ", stdout);
-    print_field(answer != NULL ? answer : "", of->answer);
+    print_field(answer != NULL ? answer : "", cells);
     double probability = attn_explanation_probability(of->explanation, row);
     if (of->probable && isnan(probability)) fputs("      ", stdout);
     if (!isnan(probability)) printf("  %.2f", probability);
@@ -96,7 +105,7 @@ static void print_heading(const columns *of, const explain_names *names, const e
     snprintf(line, sizeof line, "  %s%*s", names->row, of->name > name ? of->name - name : 0, "");
     terminal_remark(screen->color, line);
     if (of->answer > 0) {
-        snprintf(line, sizeof line, "  %-*s%s", of->answer > 6 ? of->answer : 6, "answer",
+        snprintf(line, sizeof line, "  %-*s%s", answer_cells(of), heading_of_answers,
                  of->probable ? "      " : "");
         terminal_remark(screen->color, line);
     }
@@ -139,12 +148,8 @@ static void print_line(const columns *of, int64_t row, int top, const explain_sc
     char text[LABEL];
     fputs("  ", stdout);
     print_field(line_label(of, row, text), of->name);
-    print_answer(of, row);
-    int used = 2 + of->name + (of->answer > 0 ? 2 + of->answer + (of->probable ? 6 : 0) : 0);
-    if (of->answer > 0 && of->answer < 6) {
-        text_print_spaces(stdout, 6 - of->answer);
-        used += 6 - of->answer;
-    }
+    print_answer(of, row, answer_cells(of));
+    int used = 2 + of->name + (of->answer > 0 ? 2 + answer_cells(of) + (of->probable ? 6 : 0) : 0);
     if (of->contributions != NULL) {
         fputs("  ", stdout);
         explain_contribution(screen, of->contributions[row], of->largest, NUMBER);
@@ -259,7 +264,7 @@ void explain_bars_print(const attn_explanation *explanation, const explain_names
         char text[LABEL];
         fputs("  ", stdout);
         print_field(row_label(explanation, r, text), of.name);
-        print_answer(&of, r);
+        print_answer(&of, r, of.answer);
         fputs(" │", stdout);
         print_bar(screen, of.largest > 0 ? of.contributions[r] / of.largest : 0, half);
         fputs("│", stdout);

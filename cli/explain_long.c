@@ -1,5 +1,5 @@
 /* explain_long.c: long sequences whose rows are called by numbers, as the frames of a recording are by their
- * times: segments of the same answer with what they looked at most, or a map of means.
+ * times: segments of the same prediction with their highest weights, or a map of means.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -92,8 +92,9 @@ void explain_segments_print(const explain_view *view, const explain_screen *scre
         int one = text_width(attn_explanation_answer(explanation, r));
         if (one > answer) answer = one < 16 ? one : 16;
     }
-    terminal_remark(screen->color, view->map != NULL ? "  from – to, answer, probability, ±, looked at most\n"
-                                                     : "  from – to, answer, probability, ±\n");
+    terminal_remark(screen->color, view->map != NULL
+                                       ? "  from – to, prediction, probability, ±, highest weight\n"
+                                       : "  from – to, prediction, probability, ±\n");
     int64_t at = 0;
     while (at < rows && count++ < EXPLAIN_ROWS) {
         segment now = next_segment(explanation, at);

@@ -6,8 +6,8 @@
  *            T │       ███ │ t 0.95
  *            ± │ +█    -▒      the contributions of columns
  *
- * Names of columns that are too long are written downwards. What is wider than the terminal goes on below, in
- * blocks of columns.
+ * Names of columns that are too long are written downwards. What is wider than the terminal continues below,
+ * in blocks of columns.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +33,7 @@ typedef struct drawing {
     double largest;              /* of them */
     int label;                   /* cells of the names of rows */
     int cell;                    /* cells of a column */
-    int64_t block;               /* columns that stand beside each other */
+    int64_t block;               /* columns that are beside each other */
     int beside;                  /* cells for what a row looks at most, 0: there is no room */
     bool down;                   /* names of columns are written downwards */
 } drawing;
@@ -255,8 +255,9 @@ void explain_legend(const explain_view *view, const explain_screen *screen) {
     double scale = view->scale;
     if (screen->color != TERMINAL_PLAIN) {
         print_scale(screen, view->is_signed, view->is_signed ? -scale : 0, scale);
-        puts(view->choice.view == ATTN_VIEW_GRADIENT ? "weight × gradient"
-                                                     : "how much a row looks at a column");
+        puts(view->choice.view == ATTN_VIEW_GRADIENT
+                 ? "weight × gradient"
+                 : "attention weight of a row (query) for a column (key)");
         return;
     }
     printf("  ░ from %g   ▒ from %g   ▓ from %g   █ from %g%s\n", terminal_shade_from[0] * scale,
@@ -295,9 +296,9 @@ void explain_contribution_legend(const attn_explanation *explanation, const expl
         if (numbers[r] > numbers[high]) high = r;
     }
     const char *target = attn_explanation_target(explanation);
-    fputs("  ± contribution to the score", stdout);
+    fputs("  ± contribution", stdout);
     if (target != NULL && *target != '\0') {
-        fputs(" of ", stdout);
+        fputs(" to ", stdout);
         text_print_cut(stdout, explain_seen(target), 24);
     }
     fputs(screen->color == TERMINAL_PLAIN ? ", - below 0, + above:\n    from "

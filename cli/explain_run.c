@@ -94,7 +94,7 @@ static bool find_member(run *now) {
 
 /* ---- one example ---- */
 
-/* The row that was asked for, and whether the answer of it is what contributions are to. */
+/* The row that was requested, and whether the prediction of it is what contributions are to. */
 static bool choose_row(run *now, attn_explanation *first, bool *again) {
     bool none;
     explain_choice choice = now->choice;
@@ -202,8 +202,8 @@ static int show_steps(run *now, attn_explanation *explanation) {
     if (map == NULL) return EXIT_MISUSED;
     if (now->choice.layer < 0) map = first_of(explanation, map);
     if (map->part == ATTN_MAP_POOL) {
-        fputs("attn explain: --steps are of queries and keys, and pooling has none; its weights: --part pool "
-              "without --steps\n",
+        fputs("attn explain: --steps needs queries and keys, which pooling does not have; its weights: "
+              "--part pool without --steps\n",
               stderr);
         return EXIT_MISUSED;
     }
@@ -229,7 +229,7 @@ static int show(run *now, attn_explanation *explanation) {
     return made ? EXIT_DONE : EXIT_MISUSED;
 }
 
-/* A text without a word has an answer, and nothing that it looks at. */
+/* A text without a word has a prediction, and nothing that it looks at. */
 static int show_nothing(run *now, const attn_dataset *dataset) {
     attn_prediction *prediction;
     if (attn_predictor_predict(now->source.predictor, dataset, &prediction) != ATTN_OK) return fail(now);
@@ -290,7 +290,7 @@ static bool choose_examples(run *now, const attn_dataset *dataset, const char *g
     if (request->id != NULL) {
         while (*first < count && strcmp(attn_dataset_id(dataset, *first), request->id) != 0) ++*first;
         if (*first == count) {
-            arguments_complain("explain", "--id ", request->id, ": no example is called so", NULL);
+            arguments_complain("explain", "--id ", request->id, ": no example has this id", NULL);
             return false;
         }
     }
@@ -348,7 +348,7 @@ static int explain_input(run *now, const char *input) {
     return explain_dataset(now, dataset, input);
 }
 
-/* What stands in the lines of standard input, one after another, as they come. */
+/* What is in the lines of standard input, one after another, as they come. */
 static int explain_lines(run *now) {
     char *line = NULL;
     size_t room = 0;

@@ -1,4 +1,4 @@
-/* explain_show.c: an explanation in the terminal: the answer, then what suits the example: a heat map, a
+/* explain_show.c: an explanation in the terminal: the prediction, then what suits the example: a heat map, a
  * list, bars, segments, a picture.
  */
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "explain.h"
 #include "text.h"
 
-/* ---- the answer ---- */
+/* ---- the prediction ---- */
 
 static void print_or_nothing(const char *text) {
     text_print_name(stdout, text != NULL && *text != '\0' ? text : "(nothing)");
@@ -33,10 +33,10 @@ static void print_certainty(const attn_explanation *explanation, const explain_s
     int64_t example = attn_explanation_example(explanation);
     double probability = attn_explanation_probability(explanation, 0);
     double score = attn_prediction_hypotheses(prediction, example) > 0
-                       ? attn_prediction_score(prediction, example, 0)
+                       ? attn_prediction_log_probability(prediction, example, 0)
                        : NAN;
     if (!isnan(score)) {
-        snprintf(text, sizeof text, "   score %.4f", score);
+        snprintf(text, sizeof text, "   log-probability %.4f", score);
         remark(screen, text);
         if (attn_prediction_ended(prediction, example, 0)) return;
         snprintf(text, sizeof text, ", cut after %" PRId64 " symbols",
@@ -121,15 +121,15 @@ void explain_show_answer(const explain_view *view, const explain_names *names, c
     }
     if (attn_explanation_unseen(explanation) > 0)
         fprintf(stderr,
-                "attn explain: the model looks at the first %" PRId64 " rows; %" PRId64
-                " more, at the end, do not count\n",
+                "attn explain: the model reads the first %" PRId64 " rows; %" PRId64
+                " more at the end are ignored\n",
                 attn_explanation_rows(explanation), attn_explanation_unseen(explanation));
     if (attn_explanation_pieces(explanation) > 1) {
         char note[160];
         int64_t first = attn_explanation_first_row(explanation);
         snprintf(note, sizeof note,
                  "rows %" PRId64 " to %" PRId64 ": one of %" PRId64
-                 " pieces that the model sees by themselves; --piece N chooses\n",
+                 " pieces that the model processes separately; --piece N chooses\n",
                  first + 1, first + attn_explanation_rows(explanation), attn_explanation_pieces(explanation));
         remark(screen, note);
     }
@@ -170,7 +170,7 @@ static void print_heading(const explain_view *view, const explain_names *names,
     remark(screen, text);
 }
 
-/* The list, where it was asked for, where a map would be mostly empty, and where it would be too large. */
+/* The list, where it was requested, where a map would be mostly empty, and where it would be too large. */
 static bool suits_list(const explain_view *view) {
     if (view->choice.matrix && view->queries <= EXPLAIN_ROWS && view->keys <= EXPLAIN_COLUMNS) return false;
     return view->choice.top > 0 || view->sparse || view->queries > EXPLAIN_ROWS ||

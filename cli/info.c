@@ -1,4 +1,4 @@
-/* info.c: the command `attn info`: what a model file holds. */
+/* info.c: the command `attn info`: describe a model file. */
 #define _POSIX_C_SOURCE 200809L /* stat, isatty */
 
 #include <inttypes.h>
@@ -126,13 +126,20 @@ static void print_outputs(const described *of) {
             putchar(' ');
             text_print(stdout, attn_model_label(model, o, l));
         }
-        puts(labels > LABELS_SHOWN ? " ..." : "");
+        fputs(labels > LABELS_SHOWN ? " ..." : "", stdout);
+        double temperature = attn_model_temperature(model, o);
+        if (temperature != 1) printf("; temperature %.4g", temperature);
+        putchar('\n');
     }
 }
 
 static void print_encoder(attn_config *config) {
     /* What attn_config_get gives is good until the next call. */
     printf("%-12s%s", "encoder", attn_config_get(config, "encoder.kind"));
+    if (strcmp(attn_config_get(config, "encoder.kind"), "none") == 0) {
+        puts(": only n-grams of the whole text");
+        return;
+    }
     const char *layers = attn_config_get(config, "encoder.layers");
     printf(", %s layer%s", layers, strcmp(layers, "1") == 0 ? "" : "s");
     printf(" of %s columns", attn_config_get(config, "encoder.columns"));
@@ -172,7 +179,7 @@ static void print_units(const described *of) {
     snprintf(target, sizeof target, "%s", attn_config_get(of->config, "target.unit"));
     bool shared =
         strcmp(target, unit) == 0 && strcmp(attn_config_get(of->config, "target.shared"), "true") == 0;
-    printf("%-12s%s, ", "answers", target);
+    printf("%-12s%s, ", "predictions", target);
     print_count(attn_model_symbols(of->model));
     printf(" in the vocabulary%s\n", shared ? " (one for both)" : "");
 }
@@ -181,15 +188,15 @@ static void print_task(const described *of) {
     const char *input = attn_model_input(of->model), *example = attn_input_example(input);
     printf("%-12s%s, ", "task", attn_model_task(of->model));
     if (of->sequences)
-        printf("a sequence for each %s\n", example);
+        printf("a sequence per %s\n", example);
     else if (of->writes)
-        printf("what comes next in running %s\n", example);
+        printf("the next unit of running %s\n", example);
     else
-        printf("an answer for each %s\n", attn_model_per_token(of->model) ? attn_input_row(input) : example);
+        printf("a prediction per %s\n", attn_model_per_token(of->model) ? attn_input_row(input) : example);
     printf("%-12s%s\n", "input", input);
 }
 
-/* Or what answers without one. */
+/* Or what predicts without one. */
 static void print_decoder(attn_config *config) {
     const char *kind = attn_config_get(config, "output.kind");
     if (strcmp(kind, "auto") != 0) {
@@ -198,22 +205,23 @@ static void print_decoder(attn_config *config) {
     }
     const char *layers = attn_config_get(config, "decoder.layers");
     printf("%-12s%s layer%s", "decoder", layers, strcmp(layers, "1") == 0 ? "" : "s");
-    printf(", answers of at most %s symbols\n", attn_config_get(config, "target.longest"));
+    if (strcmp(attn_config_get(config, "decoder.monotone"), "true") == 0) printf(", monotone");
+    printf(", predictions of at most %s symbols\n", attn_config_get(config, "target.longest"));
 }
 
-static void print_scores(const attn_model *model) {
-    attn_model_score_text score;
-    for (int64_t i = 0; attn_model_score(model, i, &score); i++) {
-        printf("%-12s", i == 0 ? "scores" : "");
-        text_print_left(stdout, score.name, 24);
+static void print_metrics(const attn_model *model) {
+    attn_model_metric_text metric;
+    for (int64_t i = 0; attn_model_metric_at(model, i, &metric); i++) {
+        printf("%-12s", i == 0 ? "metrics" : "");
+        text_print_left(stdout, metric.name, 24);
         putchar(' ');
-        if (isnan(score.number))
-            text_print_right(stdout, score.value, 10);
+        if (isnan(metric.number))
+            text_print_right(stdout, metric.value, 10);
         else
-            printf(score.whole ? "%10.0f" : "%10.4f", score.number);
+            printf(metric.whole ? "%10.0f" : "%10.4f", metric.number);
         putchar('\n');
     }
-    if (!attn_model_score(model, 0, &score)) printf("%-12snone\n", "scores");
+    if (!attn_model_metric_at(model, 0, &metric)) printf("%-12snone\n", "metrics");
 }
 
 static void print_info(const described *of) {
@@ -227,8 +235,9 @@ static void print_info(const described *of) {
     print_units(of);
     print_encoder(of->config);
     if (of->sequences) print_decoder(of->config);
-    if (networks > 1) printf("%-12s%d, which answer together\n", "networks", networks);
+    if (networks > 1) printf("%-12s%d, an ensemble\n", "networks", networks);
     print_outputs(of);
+    printf("%-12s%s\n", "stored", attn_model_storage(of->model));
     printf("%-12s", "parameters");
     print_count(attn_parameters_size(parameters));
     putchar('\n');
@@ -236,9 +245,9 @@ static void print_info(const described *of) {
     if (attn_model_splitter(of->model) != NULL) {
         printf("%-12s", "splitter");
         print_count(attn_parameters_size(attn_model_splitter(of->model)));
-        puts(" parameters, for raw text: sentences and words");
+        puts(" parameters, splits raw text into sentences and words");
     }
-    print_scores(of->model);
+    print_metrics(of->model);
 }
 
 /* ---- JSON ---- */
@@ -253,7 +262,10 @@ static void print_outputs_json(const attn_model *model) {
             if (l > 0) putchar(',');
             text_print_json(stdout, attn_model_label(model, o, l));
         }
-        fputs("]}", stdout);
+        putchar(']');
+        if (attn_model_labels(model, o) > 0)
+            printf(",\"temperature\":%.17g", attn_model_temperature(model, o));
+        putchar('}');
     }
     putchar(']');
 }
@@ -269,11 +281,12 @@ static void print_info_json(const described *of) {
            !of->writes && attn_model_per_token(model) ? "true" : "false", attn_model_vocabulary(model));
     if (of->writes) printf(",\"symbols\":%" PRId64, attn_model_symbols(model));
     print_outputs_json(model);
+    printf(",\"stored\":\"%s\"", attn_model_storage(model));
     printf(",\"parameters\":%" PRId64 ",\"groups\":[", attn_parameters_size(parameters));
     for_groups(parameters, print_group_json);
-    printf("],\"splitter_parameters\":%" PRId64 ",\"scores\":",
+    printf("],\"splitter_parameters\":%" PRId64 ",\"metrics\":",
            attn_model_splitter(model) != NULL ? attn_parameters_size(attn_model_splitter(model)) : 0);
-    print_lines(attn_model_scores(model));
+    print_lines(attn_model_metrics(model));
     fputs(",\"config\":", stdout);
     print_lines(attn_config_print(of->config));
     fputs("}\n", stdout);
@@ -308,15 +321,14 @@ int command_info(int count, char **arguments) {
     const char *path[1] = {NULL};
     bool json = false, config = false;
     const argument_flag flags[] = {
-        argument_switch("json", &json, "everything as one JSON object"),
-        argument_switch("config", &config, "the configuration as JSON, as attn train --config takes it"),
+        argument_switch("json", &json, "print one JSON object"),
+        argument_switch("config", &config, "the configuration as JSON, for attn train --config"),
     };
     argument_list list = {
         .command = "info",
         .usage = "MODEL [flags]",
-        .about = "Says what a model file holds: task, kind of input, units and vocabularies,\n"
-                 "encoder, decoder, outputs with their labels, parameters, scores on the\n"
-                 "development data.\n",
+        .about = "Describes a model file: task, kind of input, units and vocabularies, encoder,\n"
+                 "decoder, outputs with their labels, parameters, metrics on the development data.\n",
         .examples = "  attn info pos.safetensors\n"
                     "  attn info pos.safetensors --config > pos.json\n",
         .flags = flags,
@@ -327,7 +339,7 @@ int command_info(int count, char **arguments) {
     argument_result result = arguments_read(&list, count, arguments);
     if (result != ARGUMENTS_READ) return result == ARGUMENTS_HELPED ? EXIT_DONE : EXIT_MISUSED;
     if (list.positional_count < 1) {
-        fputs("attn info: which model? attn info MODEL\n", stderr);
+        fputs("attn info: no model given: attn info MODEL\n", stderr);
         return EXIT_MISUSED;
     }
     attn_context *context;

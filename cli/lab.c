@@ -57,7 +57,8 @@ static bool is_plain_file(const char *path) {
 static int check_output(const char *path, bool force) {
     bool is_new = access(path, F_OK) != 0;
     if (!is_new && is_plain_file(path) && !force && !is_ours(path)) {
-        arguments_complain("lab", "", path, " is there and not of the lab: --force replaces it", NULL);
+        arguments_complain("lab", "", path, " exists and was not written by the lab: --force replaces it",
+                           NULL);
         return EXIT_FAILED;
     }
     FILE *file = fopen(path, "ab");
@@ -128,10 +129,9 @@ static const lab_experiment *find(const char *name) {
 }
 
 static int list(void) {
-    lab_print_paragraph(
-        stdout, "",
-        "What lectures claim of attention. attn lab NAME measures it on this machine; attn lab all -o "
-        "lab/ makes a page of all.");
+    lab_print_paragraph(stdout, "",
+                        "Claims of lectures about attention. attn lab NAME measures one on this machine; "
+                        "attn lab all -o lab/ writes a page of all.");
     for (int i = 0; lab_experiment_at(i) != NULL; i++) {
         const lab_experiment *experiment = lab_experiment_at(i);
         char head[32];
@@ -286,7 +286,7 @@ static int run(const char *name, const lab_arguments *given) {
     const lab_experiment *experiment = strcmp(name, "all") == 0 ? NULL : find(name);
     if (experiment == NULL && strcmp(name, "all") != 0) return EXIT_MISUSED;
     if (given->output != NULL && (*given->output == '\0' || strcmp(given->output, "-") == 0)) {
-        fputs("attn lab: -o is a file (of all: a folder), not standard output\n", stderr);
+        fputs("attn lab: -o must be a file (for all: a folder), not standard output (-)\n", stderr);
         return EXIT_MISUSED;
     }
     if (given->json && given->markdown) {
@@ -308,34 +308,39 @@ static int run(const char *name, const lab_arguments *given) {
 
 int command_lab(int count, char **arguments) {
     lab_arguments given = {.output = NULL};
-    const char *name = NULL;
+    const char *name = NULL, *names[MOST_EXPERIMENTS + 2] = {"all"};
+    for (int i = 0; i < MOST_EXPERIMENTS && lab_experiment_at(i) != NULL; i++)
+        names[1 + i] = lab_experiment_at(i)->name;
     const argument_flag flags[] = {
-        argument_letter(argument_text("output", &given.output, "PATH",
-                                      "where the picture goes (default NAME.svg), or of all the folder with "
-                                      "pictures and page (default lab)"),
-                        'o'),
+        argument_letter(
+            argument_text(
+                "output", &given.output, "PATH",
+                "the chart (default NAME.svg), or for all the folder of charts and page (default lab)"),
+            'o'),
         argument_switch("quick", &given.options.quick, "a few seconds: smaller sizes, fewer seeds"),
         argument_text("data", &given.options.data, "FOLDER",
-                      "real data in place of generated data, for experiments that read it"),
+                      "real data instead of generated data, for experiments that support it"),
         argument_integer("seeds", &given.options.seeds, "N", NULL, 1, 32,
-                         "runs of what is random (default: what the experiment takes)"),
+                         "runs with different seeds (default: by experiment)"),
         argument_integer("seed", &given.seed, "N", "1", 0, INT64_C(1000000000), "the first seed"),
         argument_integer("threads", &given.threads, "N", NULL, 1, 1024, "threads (default: all cores)"),
         argument_switch(
             "broken", &given.options.broken,
-            "plant the experiment's mistake: its verdict must then be that the claim does not hold"),
-        argument_switch("json", &given.json, "everything as one JSON object"),
+            "plant an error in the experiment: its verdict must then be that the claim does not hold"),
+        argument_switch("json", &given.json, "print one JSON object"),
         argument_switch("markdown", &given.markdown, "as sections of a Markdown page; pictures only with -o"),
-        argument_switch("force", &given.force, "replace files that are not of the lab"),
+        argument_switch("force", &given.force, "replace files that the lab did not write"),
     };
     argument_list list_of_flags = {
         .command = "lab",
         .usage = "[NAME|all] [flags]",
-        .about = "Measures on this machine what lectures claim of attention. Prints the claim, the\n"
-                 "experiment, tables, charts and the verdict (holds, holds where, does not hold)\n"
-                 "and draws them as SVG; of all it makes a page. Without a name it lists the\n"
-                 "experiments. They generate their data; --data takes real data.\n",
+        .about = "Measures claims of lectures about attention on this machine. Prints the\n"
+                 "claim, the experiment, tables, charts and the verdict (holds, holds where,\n"
+                 "does not hold), and writes a chart as SVG; `all` writes one page. Without a\n"
+                 "name it lists the experiments. They use generated data; --data selects real\n"
+                 "data.\n",
         .examples = "  attn lab\n  attn lab scale\n  attn lab all -o lab/\n",
+        .words = names,
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0],
         .positional = &name,

@@ -106,11 +106,11 @@ static int read_format(live *from, const unsigned char *bytes, uint32_t size) {
     int bits = from->format.bits;
     bool good = kind == 3 ? bits == 32 : kind == 1 && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
     if (!good)
-        return complain(from, ": its samples are neither whole numbers nor floats of 32 bits: bring "
-                              "them to 16 bits (sox - -b 16)");
+        return complain(from, ": its samples are neither whole numbers nor 32-bit floats: convert them to 16 "
+                              "bits (sox - -b 16)");
     if (from->format.channels < 1 || from->format.channels > MOST_CHANNELS)
         return complain(from, ": a WAV header with no channels, or far too many");
-    if (from->format.rate < 1) return complain(from, ": a WAV header with 0 samples a second");
+    if (from->format.rate < 1) return complain(from, ": a WAV header with 0 samples per second");
     return EXIT_DONE;
 }
 
@@ -131,9 +131,9 @@ static int read_header(live *from) {
         }
         bool format = memcmp(from->bytes, "fmt ", 4) == 0;
         if (size > ROOM - 16 || (format && size < 16))
-            return complain(from, ": a WAV header with a part that cannot be");
+            return complain(from, ": a WAV header with an impossible chunk");
         if (!need(from, 8 + (size_t)size + (size & 1))) return EXIT_FAILED;
-        if (from->count < 8 + (size_t)size) return complain(from, ": a WAV header that is cut");
+        if (from->count < 8 + (size_t)size) return complain(from, ": a truncated WAV header");
         int code = format ? read_format(from, from->bytes + 8, size) : EXIT_DONE;
         if (code != EXIT_DONE) return code;
         known = known || format;
@@ -148,10 +148,10 @@ static int find_format(live *from) {
     if (!need(from, 12)) return EXIT_FAILED;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (from->count >= strlen(others[i]) && memcmp(from->bytes, others[i], strlen(others[i])) == 0)
-            return complain(from, ": is a file of another format than WAV: give it as a FILE, or pipe it "
-                                  "through sox (sox - -t wav -)");
+            return complain(
+                from, ": is not a WAV file: give it as a FILE, or pipe it through sox (sox - -t wav -)");
     if (from->count >= 4 && from->count < 12 && memcmp(from->bytes, "RIFF", 4) == 0)
-        return complain(from, ": a WAV header that is cut");
+        return complain(from, ": a truncated WAV header");
     if (from->count < 12 || memcmp(from->bytes, "RIFF", 4) != 0 || memcmp(from->bytes + 8, "WAVE", 4) != 0)
         return EXIT_DONE;
     return read_header(from);
@@ -192,18 +192,18 @@ static size_t take_samples(live *from) {
 /* ---- answers ---- */
 
 static void say_delay(const attn_stream *stream) {
-    attn_stream_delay delay;
+    attn_stream_delay delay = {.size = sizeof delay};
     if (attn_stream_delay_of(stream, &delay) != ATTN_OK) return;
     fprintf(stderr,
-            "attn predict: answers come up to %.2f s after the sound: %.2f s that the model looks ahead "
-            "(%" PRId64 " rows), %.2f s that are answered together (%" PRId64 " rows)\n",
+            "attn predict: predictions are up to %.2f s late: the model looks %.2f s ahead (%" PRId64
+            " rows), and %.2f s are predicted together (%" PRId64 " rows)\n",
             delay.seconds, delay.ahead_seconds, delay.right, delay.seconds - delay.ahead_seconds,
             delay.chunk);
 }
 
 /* Prints what can be told now; false, when it has said why not. */
 static bool print_answers(attn_context *context, attn_stream *stream, bool flushes) {
-    attn_stream_answers answers;
+    attn_stream_answers answers = {.size = sizeof answers};
     do {
         if (attn_stream_next(stream, &answers) != ATTN_OK) {
             fflush(stdout);
@@ -219,10 +219,10 @@ static bool print_answers(attn_context *context, attn_stream *stream, bool flush
 
 /* The samples become rows in the model, which may also have learned from rows that were made elsewhere. */
 static bool takes_samples(const attn_stream *stream) {
-    attn_stream_delay delay;
+    attn_stream_delay delay = {.size = sizeof delay};
     if (attn_stream_delay_of(stream, &delay) == ATTN_OK && delay.rate > 0) return true;
-    fputs("attn predict: --live takes samples, and the model reads rows of numbers: a program can give them "
-          "to it (attn/stream.h)\n",
+    fputs("attn predict: --live reads samples, but the model reads rows of numbers: use attn/stream.h in a "
+          "program\n",
           stderr);
     return false;
 }

@@ -35,7 +35,7 @@ typedef measured_moment (*moment_call)(void *argument);
  * moments are within 3 % of the highest limit of all rounds and of *highest_pace. That is the highest pace of
  * this measurement and of those before, 2 % less with each, as the clock of a warm CPU is slower. The result
  * is the best call of the rounds that count, with the mean of the two limits beside it; if none counts
- * (discarded == rounds), the best call of all, with the highest limit. Rounds go on for up to four times
+ * (discarded == rounds), the best call of all, with the highest limit. Rounds continue for up to four times
  * `seconds` until three count. */
 attn_status measure_beside(measured_call call, void *argument, moment_call moment, void *moment_argument,
                            double *highest_pace, double seconds, timing *result);

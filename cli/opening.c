@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "input.h"
+#include "messages.h"
 #include "ranks.h"
 
 int opening_fail(const char *command, const attn_context *context) {
     const char *text = attn_context_error(context);
-    arguments_complain(command, "", *text != '\0' ? text : ranks_error(), "", NULL);
+    arguments_complain(command, "", messages_with_flags(*text != '\0' ? text : ranks_error()), "", NULL);
     return EXIT_FAILED;
 }
 
@@ -37,7 +38,7 @@ bool opening_model(const char *command, const char *path, int64_t threads, attn_
     *context = NULL;
     *model = NULL;
     if (opening_is_input(path)) {
-        fprintf(stderr, "attn %s: a model is a file, and not read from standard input (-)\n", command);
+        fprintf(stderr, "attn %s: a model must be a file, not standard input (-)\n", command);
         return false;
     }
     if (ranks_file(&path) != EXIT_DONE) return false;
@@ -162,7 +163,7 @@ attn_status opening_read(attn_context *context, const char *const *paths, int co
 int opening_same_examples(const attn_dataset *dataset) {
     uint64_t print = ranks_count() > 1 ? attn_dataset_fingerprint(dataset) : 0; /* it takes a while */
     return ranks_agree("other examples", &print, sizeof print,
-                       "copy the files of rank 0 to all hosts, or let it send them (--scatter)");
+                       "copy the files of rank 0 to all hosts, or use --scatter");
 }
 
 int opening_format(const char *command, const char *kind, const char *format) {
@@ -188,4 +189,21 @@ int opening_memory(const char *command, attn_context *context, int64_t bytes) {
     size_t bound = bytes > 0 ? (size_t)bytes : attn_machine_memory() / 2 / (size_t)ranks_beside();
     return attn_context_set_memory(context, bound, NULL) == ATTN_OK ? EXIT_DONE
                                                                     : opening_fail(command, context);
+}
+
+static void tell_longer(const char *command, const attn_model *model, int64_t count, int64_t of, int64_t most,
+                        const char *what) {
+    const char *kind = attn_model_input(model);
+    if (count == 0) return;
+    fflush(stdout);
+    fprintf(stderr, "attn %s: note: %lld of %lld %ss %s longer than the %lld %ss that the model %s\n",
+            command, (long long)count, (long long)of, attn_input_example(kind), count == 1 ? "is" : "are",
+            (long long)most, attn_input_row(kind), what);
+}
+
+void opening_tell_longer(const char *command, const attn_model *model, const opening_lengths *lengths) {
+    tell_longer(command, model, lengths->in_pieces, lengths->examples, attn_model_longest(model),
+                "reads at once: they are processed in pieces");
+    tell_longer(command, model, lengths->cut, lengths->examples, attn_model_most(model),
+                "reads: only the beginning was used");
 }

@@ -32,6 +32,11 @@ int opening_setting_flags(opening_settings *settings, argument_flag *flags);
  */
 int opening_set(const char *command, const opening_settings *settings, attn_predictor *predictor,
                 const attn_model *model);
+/* Once at the end: how many examples were too long to be read at once, or whole. */
+typedef struct opening_lengths {
+    int64_t examples, in_pieces, cut; /* all of them; processed in pieces; truncated */
+} opening_lengths;
+void opening_tell_longer(const char *command, const attn_model *model, const opening_lengths *lengths);
 /* "attn COMMAND: FLAG is for WHOSE; this one is of task ..."; returns EXIT_MISUSED. */
 int opening_refuse(const char *command, const char *flag, const char *whose, const attn_model *model);
 
@@ -41,7 +46,7 @@ int opening_refuse(const char *command, const char *flag, const char *whose, con
 bool opening_is_input(const char *path);
 const char *opening_name(const char *path);
 /* Reads standard input as a whole, if it is among the files; EXIT_DONE, or it has said why not: it cannot be
- * read, or stands there twice. It stays until the program ends. */
+ * read, or occurs twice. It stays until the program ends. */
 int opening_take_input(const char *command, const char *const *paths, int count);
 /* With --scatter: receives the files, if rank 0 reads them for all; the paths become those of what was
  * received. EXIT_DONE, or it has said why not. */
@@ -61,14 +66,19 @@ int opening_format(const char *command, const char *kind, const char *format);
 /* --limit: what a compressed file may become. Who says it may have data of any evenness. 0: it was not given.
  */
 #define OPENING_LIMIT "limit"
-#define OPENING_LIMIT_HELP "what a file may expand to (default 1024G, and 200 times its size)"
+#define OPENING_LIMIT_HELP "largest size of a decompressed file (default 1024G, and 200 times its size)"
 void opening_limit(int64_t bytes, attn_reader_options *options);
+
+/* --anyway: data is learned from, whatever was found in it. */
+#define OPENING_ANYWAY_HELP                                                                                  \
+    "train although the data looks wrong: swapped columns, a single class, fewer than ten examples, labels " \
+    "that differ only in spaces or case"
 
 /* --memory: what data may take of it; 0: it was not given; INT64_MAX: all. EXIT_DONE, or it has said why not.
  */
 #define OPENING_MEMORY "memory"
 #define OPENING_MEMORY_HELP                                                                                  \
-    "for data; what is more goes to a temporary file (default half of the machine's, all: no bound)"
+    "memory for data; the rest goes to temporary files (default half of the machine's, all: no bound)"
 int opening_memory(const char *command, attn_context *context, int64_t bytes);
 
 #endif

@@ -43,7 +43,7 @@ static attn_status answer(prediction *with, const attn_dataset *dataset, const c
     return status;
 }
 
-/* The first row of a table, for the pieces after the one that it stands in. */
+/* The first row of a table, for the pieces after the one that it is in. */
 static bool keep_head(prediction *with, const attn_dataset *dataset, const char *bytes) {
     size_t length = attn_dataset_head(dataset);
     if (length == 0 || with->head != NULL) return true;
@@ -58,7 +58,7 @@ static bool keep_head(prediction *with, const attn_dataset *dataset, const char 
     return true;
 }
 
-/* The part of a dataset that is asked for. */
+/* The part of a dataset that is requested. */
 static attn_status answer_part(prediction *with, const attn_dataset *dataset) {
     int64_t whole = attn_dataset_examples(dataset), first = ranks_part_begin(whole, with->part, with->parts);
     int64_t count = ranks_part_begin(whole, with->part + 1, with->parts) - first;
@@ -142,7 +142,7 @@ void predict_forget_head(prediction *with) {
     with->options.head = NULL;
 }
 
-/* --shard: the part of the input that is asked for, alone. */
+/* --shard: the part of the input that is requested, alone. */
 static bool take_part(prediction *with, input *from) {
     if (with->parts == 1 || !with->options.piece) return true;
     if (with->part > 0 && !predict_find_head(with, from)) return false;
@@ -308,22 +308,22 @@ static int predict_one(prediction *with, const predict_arguments *given) {
 
 /* ---- the whole ---- */
 
-/* What flags do not go together; NULL: nothing is wrong. */
+/* What flags exclude each other; NULL: nothing is wrong. */
 static const char *find_problem(const predict_arguments *given) {
     if (given->json && given->plain) return "--json or --plain, not both";
     if (given->live && (given->plain || given->prompt != NULL))
-        return "--live goes with neither --plain nor --prompt";
-    if (!given->live && (given->rate > 0 || given->chunk > 0)) return "--rate and --chunk go with --live";
+        return "--live cannot be used with --plain or --prompt";
+    if (!given->live && (given->rate > 0 || given->chunk > 0)) return "--rate and --chunk need --live";
     if (given->prompt != NULL && given->positional[1] != NULL)
         return "--prompt or a file of prompts, not both";
     if (given->shard != NULL && (given->live || given->prompt != NULL))
-        return "--shard takes a part of a file: not with --live or --prompt";
+        return "--shard selects a part of a file: not with --live or --prompt";
     if (given->shard != NULL && attn_exchange_launched() > 1)
-        return "the ranks of a launcher share the file by themselves: no --shard";
+        return "the ranks of a launcher share the file already: leave out --shard";
     return NULL;
 }
 
-/* A predictor with all that was asked for. EXIT_DONE, or it has said why not. */
+/* A predictor with all that was requested. EXIT_DONE, or it has said why not. */
 static int prepare(prediction *with, const predict_arguments *given) {
     attn_sampling_options options;
     if (attn_predictor_create(with->model, with->context, &with->predictor) != ATTN_OK)
@@ -359,8 +359,8 @@ static int open_output(const predict_arguments *given) {
         const char *read = given->positional[i];
         if (read == NULL || stat(read, &source) != 0) continue;
         if (source.st_dev != output.st_dev || source.st_ino != output.st_ino) continue;
-        arguments_complain("predict", "", given->output,
-                           " is what is read: what is written would take its place", NULL);
+        arguments_complain("predict", "", given->output, " is an input file: the output would overwrite it",
+                           NULL);
         return EXIT_FAILED;
     }
     if (freopen(given->output, "wb", stdout) != NULL) return EXIT_DONE;
@@ -375,37 +375,45 @@ static int predict(prediction *with, const predict_arguments *given) {
     if (code != EXIT_DONE) return code;
     if (given->prompt != NULL || given->live || is_recording(with, given))
         return ranks_settle(predict_one(with, given), NULL);
-    return predict_input(with, given->positional[1]);
+    code = predict_input(with, given->positional[1]);
+    if (code == EXIT_DONE) { /* all ranks add up theirs */
+        const opening_lengths lengths = {ranks_sum(attn_predictor_answered(with->predictor)),
+                                         ranks_sum(attn_predictor_in_pieces(with->predictor)),
+                                         ranks_sum(attn_predictor_cut(with->predictor))};
+        if (ranks_rank() == 0) opening_tell_longer("predict", with->model, &lengths);
+    }
+    return code;
 }
 
 static const char about[] =
-    "Reads examples from FILE or standard input (texts: one a line) and prints what\n"
+    "Reads examples from FILE or standard input (texts: one per line) and prints what\n"
     "the model predicts.\n\n"
     "  tags      a line of word TAB tag for each word, a blank line after each\n"
     "            sentence; --probs adds the tag's probability. Raw text is first\n"
-    "            split into sentences and words as the training data is; --conllu\n"
+    "            split into sentences and words as in the training data; --conllu\n"
     "            writes them as CoNLL-U\n"
-    "  words     (scheme bmes) with spaces between them, one line a text; --probs:\n"
-    "            as tags, character by character\n"
+    "  words     (scheme bmes) separated by spaces, one line per text; --probs: as\n"
+    "            tags, character by character\n"
     "  class     the label; --probs: all of them as label=0.93, likeliest first\n"
     "  labels    those with a probability of at least 0.5; --probs as above\n"
     "  number    the number\n"
-    "  sequence  the likeliest answer, one line a text; --n-best N: up to N lines of\n"
-    "            rank TAB score TAB answer, the first being 1; --alignment adds a\n"
-    "            column like 0-0 1-1 3-2: unit 3 of the source is what symbol 2 of\n"
-    "            the answer looks at most, both counted from 0\n"
-    "  next      the --prompt and what follows it, as it comes. Without it every line\n"
-    "            is a prompt and a line comes out for it, line ends printed as \\n\n\n"
-    "A model with several outputs prints a column each. CoNLL-U comes out as CoNLL-U\n"
-    "with the columns filled (--probs: Prob=0.93 in MISC), CSV, TSV and token TAB tag\n"
-    "with columns predicted_NAME added (--probs: probability_NAME), JSON Lines with\n"
-    "such fields, all else as it was; --plain prints the answers alone. Labels and\n"
-    "targets in the input are not looked at. What is typed or piped is answered as it\n"
-    "comes, and as a file of the same content would be: the format follows from the\n"
-    "first line and the model, or --format says it.\n\n"
-    "--live takes the samples of a recording from a pipe (a WAV file, or 16 bits of\n"
-    "one channel as they are) and prints what is decided as soon as it is: for models\n"
-    "that label frames and look only so far (--window in training).\n";
+    "  sequence  the best hypothesis, one line per text; --n-best N: up to N lines of\n"
+    "            rank TAB log-probability TAB hypothesis, best first; --alignment\n"
+    "            adds a column like 0-0 1-1 3-2: symbol 2 of the hypothesis attends\n"
+    "            most to unit 3 of the source, both counted from 0\n"
+    "  next      the --prompt and its continuation, while it is generated. Without\n"
+    "            --prompt every line is a prompt, and a line is printed for it, with\n"
+    "            line ends as \\n\n\n"
+    "A model with several outputs prints one column for each. CoNLL-U input is\n"
+    "printed as CoNLL-U with the predicted columns (--probs: Prob=0.93 in MISC); CSV,\n"
+    "TSV and token TAB tag get columns predicted_NAME (--probs: probability_NAME),\n"
+    "JSON Lines such fields, and nothing else is changed. --plain prints only the\n"
+    "predictions. Labels and targets in the input are ignored. Typed or piped input\n"
+    "is processed as it arrives, with the same result as for a file: its format\n"
+    "follows from the first line and the model, or is given by --format.\n\n"
+    "--live reads the samples of a recording from a pipe (a WAV file, or 16-bit\n"
+    "samples of one channel) and prints predictions as soon as they are final. The\n"
+    "model must label frames and have a bounded reach (--window in training).\n";
 
 static const char examples[] =
     "  attn predict pos.safetensors < sentences.txt\n"
@@ -423,24 +431,26 @@ static int predict_command(int count, char **arguments) {
     predict_arguments given = {.json = false};
     argument_flag flags[OWN_FLAGS + OPENING_SETTINGS] = {
         argument_letter(
-            argument_text("output", &given.output, "FILE", "where the answers go (default: standard output)"),
+            argument_text("output", &given.output, "FILE", "the output file (default: standard output)"),
             'o'),
-        argument_switch("json", &given.json, "one JSON object an example"),
-        argument_switch("plain", &given.plain, "the answers alone, whatever the format of the input"),
+        argument_switch("json", &given.json, "one JSON object per example"),
+        argument_switch("plain", &given.plain,
+                        "print only the predictions, whatever the format of the input"),
         argument_text("format", &given.format, "F",
-                      "of the input: lines, paragraphs, conllu, table, jsonl, ..."),
-        argument_text("text-column", &given.text_column, "C", "of the texts, if not as in training"),
-        argument_switch("live", &given.live, "answer samples as they come through a pipe"),
+                      "format of the input: lines, paragraphs, conllu, table, jsonl, ..."),
+        argument_text("text-column", &given.text_column, "C",
+                      "the column of the texts, if not as in training"),
+        argument_switch("live", &given.live, "predict while samples arrive through a pipe"),
         argument_integer("rate", &given.rate, "HZ", "0", 0, 1000000,
-                         "of samples without a header; 0: that of the model"),
+                         "samples per second, if there is no header; 0: those of the model"),
         argument_integer("chunk", &given.chunk, "N", "0", 0, 1000000,
-                         "--live: rows answered together; fewer come sooner, at more work"),
+                         "--live: rows predicted together; fewer rows mean less delay and more work"),
         argument_text("shard", &given.shard, "I/N", RANKS_SHARD_HELP),
         argument_switch("scatter", &given.scatter, RANKS_SCATTER_HELP),
         argument_text("prompt", &given.prompt, "TEXT", "language models: what to continue"),
         argument_size(OPENING_LIMIT, &given.limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given.memory, OPENING_MEMORY_HELP),
-        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "0: all cores"),
+        argument_integer("threads", &given.threads, "N", "0", 0, 1024, "number of threads; 0: all cores"),
     };
     int settings = opening_setting_flags(&given.settings, flags + OWN_FLAGS);
     argument_list list = {
@@ -448,6 +458,7 @@ static int predict_command(int count, char **arguments) {
         .usage = "MODEL [FILE] [flags]",
         .about = about,
         .examples = examples,
+        .first = "output probs json plain unsure n-best prompt live format conllu text-column threads",
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + settings),
         .positional = given.positional,
@@ -459,7 +470,7 @@ static int predict_command(int count, char **arguments) {
     prediction with = {.to = stdout, .parts = 1};
     if (problem == NULL && given.shard != NULL && !ranks_read_shard(given.shard, &with.part, &with.parts))
         problem = RANKS_SHARD_FORM;
-    if (problem == NULL && list.positional_count < 1) problem = "which model? attn predict MODEL [FILE]";
+    if (problem == NULL && list.positional_count < 1) problem = "no model given: attn predict MODEL [FILE]";
     if (problem != NULL) {
         fprintf(stderr, "attn predict: %s\n", problem);
         return EXIT_MISUSED;

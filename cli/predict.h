@@ -20,7 +20,7 @@ typedef struct prediction {
     const char *name;    /* of the input, in errors */
     bool told;           /* by which rule raw text is split */
     char *head;          /* NULL, or the first row of the input, which says what columns there are */
-    FILE *to;            /* where the answers go */
+    FILE *to;            /* the output file */
     int64_t part, parts; /* of the examples: 0 of 1 is all of them */
 } prediction;
 
@@ -36,7 +36,7 @@ void predict_forget_head(prediction *with);
 /* "cannot read ..."; EXIT_FAILED. */
 int predict_fail_input(const prediction *with, const input *from);
 
-/* A piece of the input, or a set of examples (the part of it that is asked for), which is destroyed: answered
+/* A piece of the input, or a set of examples (the part of it that is requested), which is destroyed: answered
  * up to the first bad line. False, when it has said why. */
 bool predict_piece(prediction *with, const char *bytes, size_t length, int64_t line);
 bool predict_dataset(prediction *with, attn_status status, attn_dataset *dataset, const char *bytes,

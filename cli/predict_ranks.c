@@ -1,6 +1,6 @@
 /* predict_ranks.c: `attn predict` by several ranks, in rounds: rank 0 reads as many pieces of the input as
- * there are ranks and gives all of them to all ranks; each answers one; rank 0 writes the answers in the
- * order of the pieces. So the input has to be there for rank 0 alone, may be standard input, and no rank
+ * there are ranks and gives all of them to all ranks; each computes one; rank 0 writes the predictions in
+ * the order of the pieces. So the input has to be there for rank 0 alone, may be standard input, and no rank
  * holds more than a round. What cannot be cut is read by every rank, which answers its part of the examples.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
@@ -94,8 +94,8 @@ static attn_status write_answers(void *user, int rank, const void *bytes, size_t
     return ATTN_OK; /* all of it is taken: the ranks settle afterwards */
 }
 
-/* Nothing stays in the buffer: who waits for answers has them, and a full disk shows. It is said here, before
- * the ranks end. */
+/* Nothing stays in the buffer: who waits for predictions has them, and a full disk shows. It is said here,
+ * before the ranks end. */
 static int finish_writing(writing *into) {
     if (into->error == 0 && fflush(into->to) != 0) into->error = errno;
     if (into->error == 0) return EXIT_DONE;

@@ -139,7 +139,7 @@ static void draw_bar(progress *shown, const attn_training_state *state) {
 
 /* ---- reading ---- */
 
-static double seconds_now(void) {
+double progress_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -149,7 +149,7 @@ void progress_begin_reading(progress_of_reading *shown, const char *verb) {
     shown->verb = verb;
     shown->done = 0;
     shown->terminal = isatty(STDERR_FILENO) != 0;
-    shown->begun = seconds_now();
+    shown->begun = progress_now();
     shown->told_at = shown->begun;
     shown->name = NULL;
     shown->bar_shown = false;
@@ -158,7 +158,7 @@ void progress_begin_reading(progress_of_reading *shown, const char *verb) {
 void progress_read(void *user, const char *name, int64_t done, int64_t total) {
     static const double patience = 2, pause = 10;
     progress_of_reading *shown = user;
-    double now = seconds_now();
+    double now = progress_now();
     bool next = shown->name != NULL && (strcmp(shown->name, name) != 0 || done < shown->done);
     if (next) shown->begun = now; /* another file, or the same for another purpose */
     shown->name = name;
@@ -212,15 +212,24 @@ static void print_ready(const progress *shown, const attn_training_state *state)
     progress_count((double)state->parameters, parameters);
     const char *held = state->held_out ? ", held out from the training data" : "";
     if (state->train_rows > 0 && state->dev_rows == 0)
-        fprintf(stderr, "%" PRId64 " %ss of %s to learn from, and to choose the best model by\n",
+        fprintf(stderr, "%" PRId64 " %ss of %s for training, and for choosing the best model\n",
                 state->train_rows, state->row, units);
     else if (state->train_rows > 0)
-        fprintf(stderr, "%" PRId64 " %ss of %s to learn from, %" PRId64 " to choose the best model by%s\n",
+        fprintf(stderr, "%" PRId64 " %ss of %s for training, %" PRId64 " for choosing the best model%s\n",
                 state->train_rows, state->row, units, state->dev_rows, held);
     else
         fprintf(stderr,
-                "%" PRId64 " examples (%s rows) to learn from, %" PRId64 " to choose the best model by%s\n",
+                "%" PRId64 " examples (%s rows) for training, %" PRId64 " for choosing the best model%s\n",
                 state->train_examples, units, state->dev_examples, held);
+    if (state->left_out > 0)
+        fprintf(stderr,
+                "%" PRId64 " example%s contained in held-out ones, or very similar: left out of both\n",
+                state->left_out, state->left_out == 1 ? " is" : "s are");
+    if (state->held_alike)
+        fputs("note: the examples are too similar to hold out groups: held-out examples were drawn one by "
+              "one, and\n"
+              "similar ones are in the training data: metrics will be too high\n",
+              stderr);
     fprintf(stderr, "%s parameters, %" PRId64 " steps (%.1f epochs)\n", parameters, state->steps_total,
             state->epochs_total);
     if (state->ranks > 1)
@@ -231,7 +240,7 @@ static void print_ready(const progress *shown, const attn_training_state *state)
     if (state->no_splitter != NULL)
         fprintf(stderr, "note: no network learns to split raw text: %s\n", state->no_splitter);
     if (shown->more && state->resumed_from == 0)
-        fprintf(stderr, "the model that goes on: dev %s %.4f\n", state->metric, state->best_score);
+        fprintf(stderr, "the model to be trained further: dev %s %.4f\n", state->metric, state->best_value);
     if (state->resumed_from >= state->steps_total) return; /* there will be nothing to do */
     if (state->resumed_from > 0) {
         fprintf(stderr, "resumed after step %" PRId64 "\n", state->resumed_from);
@@ -240,37 +249,50 @@ static void print_ready(const progress *shown, const attn_training_state *state)
     }
 }
 
-static void print_score(const attn_training_state *state) {
-    char time[32];
+/* Beside an accuracy, which says nothing about rare classes; "" where there is none. */
+static const char *macro_text(double macro_f1, char *text) {
+    *text = '\0';
+    if (!isnan(macro_f1)) snprintf(text, 32, ", macro_f1 %.4f", macro_f1);
+    return text;
+}
+
+static void print_metric(const attn_training_state *state) {
+    char time[32], macro[32];
     progress_duration(state->seconds, time);
     int best = state->best_step == state->step;
-    fprintf(stderr, "epoch %5.1f  step %6" PRId64 "  loss %.4f  dev %s %.4f%s  %s\n", state->epoch,
-            state->step, state->loss, state->metric, state->score, best ? "  best" : "      ", time);
+    fprintf(stderr, "epoch %5.1f  step %6" PRId64 "  loss %.4f  dev %s %.4f%s%s  %s\n", state->epoch,
+            state->step, state->loss, state->metric, state->value, macro_text(state->macro_f1, macro),
+            best ? "  best" : "      ", time);
 }
 
 static void print_done(const progress *shown, const attn_training_state *state) {
-    char time[32];
+    char time[32], macro[32];
     progress_duration(state->seconds, time);
     if (!shown->stepped && state->end != ATTN_TRAINING_STOPPED) {
         fputs("finished: nothing to do\n", stderr);
     } else if (state->end == ATTN_TRAINING_STOPPED) {
-        fprintf(stderr, "stopped after step %" PRId64 " of %" PRId64 "; --resume goes on from there\n",
+        fprintf(stderr, "stopped after step %" PRId64 " of %" PRId64 "; --resume continues from there\n",
                 state->step, state->steps_total);
     } else if (state->end == ATTN_TRAINING_PATIENCE) {
-        fprintf(stderr, "ended early at step %" PRId64 ": the score did not get better\n", state->step);
+        fprintf(stderr, "ended early at step %" PRId64 ": the metric did not improve\n", state->step);
     }
     if (shown->more && state->best_step == 0) {
-        fputs("none of them was better: the model is as it was\n", stderr);
-    } else if (!isnan(state->best_score)) {
-        fprintf(stderr, "best: dev %s %.4f at step %" PRId64 ", in %s\n", state->metric, state->best_score,
-                state->best_step, time);
-        if (state->splitter && !isnan(state->splitter_score))
-            fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_score);
+        fputs("no evaluation was better: the model is unchanged\n", stderr);
+    } else if (!isnan(state->best_value)) {
+        fprintf(stderr, "best: dev %s %.4f%s at step %" PRId64 ", in %s\n", state->metric, state->best_value,
+                macro_text(state->best_macro_f1, macro), state->best_step, time);
+        if (state->splitter && !isnan(state->splitter_f1))
+            fprintf(stderr, "words of raw text: dev F1 %.4f\n", state->splitter_f1);
+    }
+    if (shown->timed && shown->stepped && state->end != ATTN_TRAINING_STOPPED) {
+        const char *timetable = state->timetable;
+        fprintf(stderr, "to repeat it, instead of --time: --steps %" PRId64 "%s%s%s\n", state->steps_total,
+                *timetable != '\0' ? " --timetable " : "", timetable, shown->patient ? "" : " --patience 0");
     }
 }
 
-/* A step, or a score, as one line of JSON. Rows, seconds and bytes are those of all steps of this run, so
- * that two lines tell what lies between them. */
+/* A step, or an evaluation, as one line of JSON. Rows, seconds and bytes are those of all steps of this run,
+ * so that two lines tell what lies between them. */
 static void print_json(const attn_training_state *state) {
     if (state->event == ATTN_TRAINING_STEP) {
         double seconds = state->trained_seconds;
@@ -285,11 +307,12 @@ static void print_json(const attn_training_state *state) {
                state->learning_rate, state->units_per_second * seconds, seconds, state->ranks,
                state->exchange_share * seconds, state->exchange_bytes);
     } else if (state->event == ATTN_TRAINING_DEV) {
-        printf("{\"step\": %" PRId64 ", \"metric\": \"%s\", \"score\": ", state->step, state->metric);
-        if (isfinite(state->score))
-            printf("%.9g", state->score);
+        printf("{\"step\": %" PRId64 ", \"metric\": \"%s\", \"value\": ", state->step, state->metric);
+        if (isfinite(state->value))
+            printf("%.9g", state->value);
         else
             fputs("null", stdout);
+        if (!isnan(state->macro_f1)) printf(", \"macro_f1\": %.9g", state->macro_f1);
         printf(", \"best_step\": %" PRId64 "}\n", state->best_step);
     }
     fflush(stdout);
@@ -318,7 +341,7 @@ int progress_watch(void *user, const attn_training_state *state) {
             fprintf(stderr, "step %" PRId64 "/%" PRId64 "  %s\n", state->step, state->steps_total, numbers);
         }
         break;
-    case ATTN_TRAINING_DEV: print_score(state); break;
+    case ATTN_TRAINING_DEV: print_metric(state); break;
     case ATTN_TRAINING_DONE: print_done(shown, state); break;
     }
     return progress_interrupted();

@@ -12,8 +12,10 @@ typedef struct progress {
     bool quiet;
     bool json;      /* on standard output, too */
     bool terminal;  /* standard error is one */
-    bool resume;    /* it was asked for */
+    bool resume;    /* it was requested */
     bool more;      /* so was that */
+    bool timed;     /* time decides how many steps there are */
+    bool patient;   /* the caller said how many evaluations to wait */
     int threads;    /* of this process */
     bool stepped;   /* something was done */
     double told_at; /* when the bar or a line was last written */
@@ -44,6 +46,9 @@ void progress_stop_by_user_signal(void);
 int progress_interrupted(void);
 /* A descriptor that can be read from as soon as one has, for poll; -1: there is none. */
 int progress_interrupt_descriptor(void);
+
+/* Seconds since some moment. */
+double progress_now(void);
 
 /* An attn_trainer_options.watch whose user is a progress. */
 int progress_watch(void *user, const attn_training_state *state);

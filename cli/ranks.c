@@ -15,6 +15,7 @@
 #endif
 
 #include "arguments.h"
+#include "messages.h"
 #include "progress.h"
 #include "text.h"
 
@@ -81,7 +82,7 @@ char *ranks_kept(void) {
     return text;
 }
 
-/* The error itself: notes may stand before it. */
+/* The error itself: notes may precede it. */
 static const char *last_error(const char *text) {
     const char *found = text;
     for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
@@ -96,7 +97,7 @@ static const char *last_error(const char *text) {
 /* What was kept, with the number of the rank; in one piece, for others may speak, too. */
 static void speak(const char *remedy) {
     char *kept = ranks_kept();
-    const char *text = kept != NULL && *kept != '\0' ? last_error(kept) : "it failed, and has not said why\n";
+    const char *text = kept != NULL && *kept != '\0' ? last_error(kept) : "it failed without a message\n";
     if (now.spoke == NULL) return;
     fprintf(now.spoke, "attn: rank %d of %d: %s", now.place, attn_exchange_launched(), text);
     if (remedy != NULL) fprintf(now.spoke, "attn: %s\n", remedy);
@@ -165,7 +166,7 @@ static bool let_others_speak(void) {
 }
 
 int ranks_fail(void) {
-    arguments_complain(now.command, "", ranks_error(), "", NULL);
+    arguments_complain(now.command, "", messages_with_flags(ranks_error()), "", NULL);
     return EXIT_FAILED;
 }
 
@@ -249,6 +250,17 @@ int ranks_largest(int number) {
     if (all != NULL && attn_exchange_share(now.exchange, &own, sizeof own, all) == ATTN_OK) {
         for (int r = 0; r < ranks_count(); r++) number = all[r] > number ? all[r] : number;
         now.settled = true;
+    }
+    free(all);
+    return number;
+}
+
+int64_t ranks_sum(int64_t number) {
+    if (now.exchange == NULL) return number;
+    int64_t own = number, *all = malloc((size_t)ranks_count() * sizeof *all);
+    if (all != NULL && attn_exchange_share(now.exchange, &own, sizeof own, all) == ATTN_OK) {
+        number = 0;
+        for (int r = 0; r < ranks_count(); r++) number += all[r];
     }
     free(all);
     return number;

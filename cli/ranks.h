@@ -3,7 +3,7 @@
  * Rank 0 speaks for all. What the others print is kept, and comes out if one of them fails where rank 0 does
  * not: "attn: rank 3 of 8: ...". A command that can be shared by ranks begins with ranks_begin and ends with
  * ranks_end; between them it opens the exchange once its flags are read, and settles what each rank did by
- * itself, so that all go on or all end. Alone, all of this does nothing.
+ * itself, so that all continue or all end. Alone, all of this does nothing.
  */
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
@@ -48,6 +48,8 @@ int ranks_agree(const char *what, const void *bytes, size_t count, const char *r
 int ranks_settle(int code, const char *remedy);
 /* The largest of all ranks' numbers, which is how the command ends: 0, or a signal that stopped them. */
 int ranks_largest(int number);
+/* The sum of all ranks' numbers; this one's own if it cannot be had. */
+int64_t ranks_sum(int64_t number);
 /* Broadcasts from rank 0; EXIT_DONE, or it has said why not. Alone it does nothing. */
 int ranks_broadcast(void *bytes, size_t count);
 /* What this rank has printed on standard error since all were last at one; NULL if rank 0 did (it is out). To
@@ -67,9 +69,9 @@ int ranks_file(const char **path);
  * gave it. NULL: it was not received. */
 const char *ranks_bytes(const char *path, size_t *count, const char **name);
 #define RANKS_REMEDY                                                                                         \
-    "every rank reads the files itself: they have to be the same on every host, or --scatter sends those "   \
+    "every rank reads the files itself: they must be the same on every host, or --scatter sends those "      \
     "of rank 0"
-#define RANKS_COPY_FILE "copy the file of rank 0 to all hosts, or let it send it (--scatter)"
+#define RANKS_COPY_FILE "copy the file of rank 0 to all hosts, or use --scatter"
 
 /* "3/8" as part 2 of 8 (counted from 0); false: it is something else. */
 bool ranks_read_shard(const char *text, int64_t *part, int64_t *parts);

@@ -73,7 +73,7 @@ static void spread_weights(const float *given, const attn_weights_layout *layout
 static bool attend(attn_context *context, const step_options *options, steps *result) {
     float given[STEP_WORDS * STEP_WORDS];
     int64_t count = 0;
-    attn_weights_layout layout;
+    attn_weights_layout layout = {.size = sizeof layout};
     attn_pattern pattern;
     attn_attention_options attention;
     attn_pattern_init(&pattern);

@@ -75,7 +75,7 @@ static void scaling_name(const step_options *options, char *name, size_t size) {
 static void print_recipe(const step_options *options, terminal_color color) {
     char scaling[32];
     scaling_name(options, scaling, sizeof scaling);
-    terminal_heading(color, "2. Each word asks all words, and mixes what they hand on");
+    terminal_heading(color, "2. Each word compares its query with all keys, and averages the values");
     fputs("\n\n"
           "  q·k          score: query times key, number by number, added up\n  ",
           stdout);
@@ -90,10 +90,9 @@ static void print_recipe(const step_options *options, terminal_color color) {
     fputs("  softmax      weight: e^scaled, divided by the row's total: they add up to 1\n"
           "  Σ weight·v   output: every value times its weight, added up\n",
           stdout);
-    if (options->causal)
-        fputs("  causal       a word does not see the words after it: · stands there\n", stdout);
+    if (options->causal) fputs("  causal       a word does not see the words after it: shown as ·\n", stdout);
     if (options->window >= 0) {
-        printf("  window       a word sees words at most %lld away: · stands elsewhere\n",
+        printf("  window       a word sees words at most %lld away: others are shown as ·\n",
                (long long)options->window);
     }
     putchar('\n');
@@ -226,7 +225,7 @@ static void print_heat_map_in_shades(const steps *shown) {
 }
 
 static void print_heat_map(const steps *shown, terminal_color color) {
-    terminal_heading(color, "3. All weights in one picture: who looks at whom");
+    terminal_heading(color, "3. All weights in one picture: which word attends to which");
     printf("\n\n  %*s │ ", LABEL_WIDTH, "");
     for (int j = 0; j < STEP_WORDS; j++) {
         int width = text_width(shown->words[j]);

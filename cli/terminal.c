@@ -52,7 +52,7 @@ typedef struct rgb {
     double red, green, blue;
 } rgb;
 
-/* Between `count` colours that stand at even distances; place: 0 .. 1. */
+/* Between `count` colours that are at even distances; place: 0 .. 1. */
 static rgb mix(const rgb *stops, int count, double place) {
     place = place <= 0 ? 0 : place >= 1 ? count - 1 : place * (count - 1);
     int below = place >= count - 1 ? count - 2 : (int)place;

@@ -5,7 +5,7 @@
  * control characters, bidirectional overrides and bytes that are not UTF-8
  * are printed as escapes (\x1b, \u202e), and the width counts the escapes.
  * Names in tables that have letters of right-to-left scripts are isolated
- * (U+2068, U+2069) on a terminal: what stands beside them keeps its place.
+ * (U+2068, U+2069) on a terminal: what is beside them keeps its place.
  */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
@@ -33,7 +33,7 @@ bool text_is_leftward(const char *text);
 /* `count` spaces; none if it is below 1. */
 void text_print_spaces(FILE *file, int count);
 
-/* The same of an error of the library, which may go on in lines that are
+/* The same of an error of the library, which may continue in lines that are
  * indented by two spaces: these line breaks stay. */
 void text_print_error(FILE *file, const char *text);
 

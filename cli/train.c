@@ -8,15 +8,21 @@
 #include <attn/attn.h>
 
 #include "arguments.h"
+#include "autotune.h"
 #include "commands.h"
+#include "messages.h"
 #include "opening.h"
 #include "progress.h"
 #include "ranks.h"
+#include "rare.h"
 #include "training_flags.h"
 
 typedef struct train_arguments {
     training_flags training;
-    const char *output, *save_every, *start, *more;
+    double began; /* on progress_now's clock */
+    const char *output, *save_every, *start, *more, *autotune;
+    int count; /* the words of the command line */
+    char **words;
     bool dump, list, resume, force, keep_last, fast_sum, json;
 } train_arguments;
 
@@ -44,7 +50,7 @@ static bool read_more(const char *text, extra *read) {
     return read->seconds > 0;
 }
 
-/* Into the configuration of the model that goes on. */
+/* Into the configuration of the model that continues. */
 static attn_status set_more(attn_config *config, const extra *more) {
     if (more->seconds > 0) return ATTN_OK; /* the trainer chooses */
     attn_status status = attn_config_set(config, "training.steps", *more->steps != '\0' ? more->steps : "0");
@@ -93,6 +99,7 @@ static void set_options(const train_arguments *given, progress *shown, attn_trai
     options->watch = progress_watch;
     options->user = shown;
     if (training->time != NULL) options->seconds = training_duration(training->time);
+    options->spent = progress_now() - given->began;
     if (given->save_every != NULL) options->save_seconds = training_duration(given->save_every);
     if (given->more == NULL || !read_more(given->more, &more)) return;
     options->more = 1;
@@ -113,8 +120,20 @@ static int check_files(attn_context *context, const train_arguments *given) {
     /* The library speaks of its options; the flags have the same names. */
     bool there = status == ATTN_INVALID_ARGUMENT && !given->resume && !given->force && given->more == NULL;
     const char *flags = !there ? "" : access(last, F_OK) == 0 ? " (--resume, --force)" : " (--force, --more)";
-    arguments_complain("train", "", attn_context_error(context), flags, NULL);
+    arguments_complain("train", "", messages_with_flags(attn_context_error(context)), flags, NULL);
     return EXIT_FAILED;
+}
+
+/* What accuracy does not say about the model that is kept; with several outputs, eval says it. */
+static void print_rare(const attn_trainer *trainer, attn_config *config) {
+    const attn_report *report = attn_trainer_report(trainer);
+    if (report != NULL && attn_report_classes(report, 1) == 0) rare_print(stderr, report, 0, config);
+}
+
+static bool is_given(const attn_config *config, const char *name) {
+    for (int i = 0; i < attn_config_count(); i++)
+        if (strcmp(attn_config_name(i), name) == 0) return attn_config_given(config, i) != 0;
+    return false;
 }
 
 /* Trains with what was read. */
@@ -128,7 +147,9 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
                       .terminal = isatty(STDERR_FILENO) != 0,
                       .resume = given->resume,
                       .threads = attn_context_threads(context),
-                      .more = given->more != NULL};
+                      .more = given->more != NULL,
+                      .timed = given->training.time != NULL,
+                      .patient = is_given(config, "training.patience")};
     attn_trainer_options options;
     progress_of_reading encoding = {.told = false};
     set_options(given, &shown, &options);
@@ -147,6 +168,7 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
     if (status != ATTN_OK) {
         fail(context);
     } else if (!training->quiet) {
+        print_rare(trainer, config);
         fprintf(stderr, "the model is in %s\n", given->output);
     }
     attn_trainer_destroy(trainer);
@@ -158,6 +180,33 @@ static int train_on(attn_context *context, attn_config *config, const train_argu
     return stopped != 0 ? 128 + stopped : EXIT_DONE;
 }
 
+/* Looks for the best configuration with what was read. */
+static int autotune_on(attn_context *context, attn_config *config, const train_arguments *given,
+                       const attn_dataset *train, const attn_dataset *dev) {
+    const autotune_request request = {.seconds = training_duration(given->autotune),
+                                      .began = given->began,
+                                      .output = given->output,
+                                      .vectors = given->training.vectors,
+                                      .force = given->force,
+                                      .quiet = given->training.quiet,
+                                      .json = given->json,
+                                      .count = given->count,
+                                      .arguments = given->words};
+    return autotune(context, config, train, dev, &request);
+}
+
+/* Rank 0 looks at the data for all. What a run that continues has begun with was accepted then. */
+static int examine(attn_context *context, attn_config *config, const train_arguments *given,
+                   const attn_dataset *train, const attn_dataset *dev) {
+    char last[4096];
+    bool begun =
+        given->resume && (access(given->output, F_OK) == 0 ||
+                          (attn_trainer_last_path(context, given->output, last, sizeof last) == ATTN_OK &&
+                           access(last, F_OK) == 0));
+    if (begun || ranks_rank() > 0) return EXIT_DONE;
+    return training_examine(context, config, &given->training, train, dev, NULL);
+}
+
 static int run_training(attn_context *context, attn_config *config, const train_arguments *given) {
     const training_flags *training = &given->training;
     attn_dataset *train = NULL, *dev = NULL;
@@ -166,7 +215,9 @@ static int run_training(attn_context *context, attn_config *config, const train_
         status = training_read(context, config, training, &training->dev, &dev);
     if (status != ATTN_OK) fail(context);
     int code = ranks_settle(status == ATTN_OK ? EXIT_DONE : EXIT_FAILED, RANKS_REMEDY);
-    if (code == EXIT_DONE) code = train_on(context, config, given, train, dev);
+    if (code == EXIT_DONE) code = ranks_settle(examine(context, config, given, train, dev), NULL);
+    if (code == EXIT_DONE)
+        code = (given->autotune != NULL ? autotune_on : train_on)(context, config, given, train, dev);
     attn_dataset_destroy(train);
     attn_dataset_destroy(dev);
     return code;
@@ -175,15 +226,37 @@ static int run_training(attn_context *context, attn_config *config, const train_
 /* What --more and --start exclude, and how --more is written; NULL: nothing is wrong. */
 static const char *more_problem(const train_arguments *given) {
     extra more;
-    if (given->resume && given->force) return "--resume goes on, --force begins anew: not both";
+    if (given->resume && given->force) return "--resume continues, --force begins anew: not both";
     if (given->more == NULL) return NULL;
     if (!read_more(given->more, &more)) return "--more is 5m, 2epochs or 500steps";
-    if (given->start != NULL) return "--more goes on with -o, --start begins from another model: not both";
-    if (given->force) return "--more goes on, --force begins anew: not both";
+    if (given->start != NULL) return "--more continues -o, --start starts from another model: not both";
+    if (given->force) return "--more continues, --force begins anew: not both";
     if (given->training.time != NULL || training_is_set(&given->training, "steps") ||
         training_is_set(&given->training, "epochs"))
-        return "--more says for how long: not --time, --epochs or --steps, too";
+        return "--more sets the length: leave out --time, --epochs and --steps";
     return NULL;
+}
+
+/* What --autotune excludes, and how it is written; NULL: nothing is wrong. */
+static const char *autotune_problem(const train_arguments *given) {
+    static char text[160];
+    const training_flags *training = &given->training;
+    if (given->autotune == NULL) return NULL;
+    if (!(training_duration(given->autotune) > 0)) return "--autotune is 90s, 10m or 1h";
+    const char *other = given->resume                            ? "--resume"
+                        : given->more != NULL                    ? "--more"
+                        : given->start != NULL                   ? "--start"
+                        : given->keep_last                       ? "--keep-last"
+                        : given->save_every != NULL              ? "--save-every"
+                        : training->time != NULL                 ? "--time"
+                        : training_is_set(training, "timetable") ? "--timetable"
+                        : training->scatter                      ? "--scatter"
+                        : given->fast_sum                        ? "--fast-sum"
+                                                                 : NULL;
+    if (other == NULL) return NULL;
+    snprintf(text, sizeof text, "--autotune starts many runs and ends by itself: it does not go with %s",
+             other);
+    return text;
 }
 
 static int check_use(const argument_list *list, train_arguments *given) {
@@ -191,12 +264,13 @@ static int check_use(const argument_list *list, train_arguments *given) {
     const char *problem = any_task ? NULL : training_flags_problem(&given->training, list);
     bool only_shown = given->dump || given->list;
     if (problem == NULL && given->training.train.path[0] == NULL && !only_shown)
-        problem = "which file to learn from?";
+        problem = "no training file given";
     if (problem == NULL && given->output == NULL && !only_shown)
-        problem = "where does the model go? -o MODEL.safetensors";
+        problem = "no output given: -o MODEL.safetensors";
     if (problem == NULL && given->save_every != NULL && !(training_duration(given->save_every) >= 0))
         problem = "--save-every is 30s or 5m";
     if (problem == NULL) problem = more_problem(given);
+    if (problem == NULL) problem = autotune_problem(given);
     if (problem == NULL) return EXIT_DONE;
     fprintf(stderr, "attn train: %s\nattn train --help lists the flags.\n", problem);
     return EXIT_MISUSED;
@@ -320,9 +394,9 @@ static bool name_outputs(int count, char **arguments) {
         if (known) {
             arguments[i] = flag;
         } else if (file != NULL) {
-            arguments_complain("train", "the model goes to one file, and two are named: the first is ", file,
-                               "", NULL);
-            fputs("attn train: --output-kind K is the kind of output: auto", stderr);
+            arguments_complain("train", "there can be only one output file, and two are given: the first is ",
+                               file, "", NULL);
+            fputs("attn train: --output-kind K sets the kind of output: auto", stderr);
             for (int c = 1; attn_config_choice(kinds, c) != NULL; c++)
                 fprintf(stderr, ", %s", attn_config_choice(kinds, c));
             fputc('\n', stderr);
@@ -337,6 +411,7 @@ static bool name_outputs(int count, char **arguments) {
 static const char examples[] =
     "  attn train tag train.conllu --dev dev.conllu -o pos.safetensors\n"
     "  attn train classify train.tsv --dev dev.tsv -o senti.safetensors --time 5m\n"
+    "  attn train classify train.tsv -o senti.safetensors --autotune 20m\n"
     "  attn train tag zh.conllu --unit chars --scheme bmes -o words.safetensors\n"
     "  attn train seq2seq words.tsv -o g2p.safetensors\n"
     "  attn train seq2seq train.en train.de --dev val.en val.de -o ende.safetensors\n"
@@ -350,42 +425,54 @@ static const char examples[] =
     "  attn train tag own.conllu -o own.safetensors --start pos.safetensors\n";
 
 static int train_command(int count, char **arguments) {
-    enum { OWN_FLAGS = 14 };
-    train_arguments given = {.training.command = "train"};
+    enum { OWN_FLAGS = 15 };
+    train_arguments given = {
+        .training.command = "train", .began = progress_now(), .count = count, .words = arguments};
     training_flags *training = &given.training;
     argument_flag flags[OWN_FLAGS + TRAINING_FLAGS] = {
         argument_letter(argument_text("output", &given.output, "FILE",
                                       "the model; beside it *.last.safetensors, for --resume"),
                         'o'),
-        argument_switch("resume", &given.resume, "go on where the last run was stopped"),
-        argument_switch("force", &given.force, "begin anew, and replace the model that is there"),
+        argument_switch("resume", &given.resume, "continue where the last run was stopped"),
+        argument_switch("force", &given.force, "begin anew, and replace an existing model"),
         argument_text("more", &given.more, "T", "train the model in -o further: 5m, 2epochs, 500steps"),
-        argument_text("start", &given.start, "MODEL", "begin with the weights of another model"),
-        argument_switch("keep-last", &given.keep_last, "keep *.last.safetensors when the run is finished"),
+        argument_text("autotune", &given.autotune, "T",
+                      "try encoders, units, widths, rates, ... for this long; keep the best model on the "
+                      "development data, and print the command that repeats it"),
+        argument_text("start", &given.start, "MODEL", "start from the weights of another model"),
+        argument_switch("keep-last", &given.keep_last, "keep *.last.safetensors after a finished run"),
         argument_text("save-every", &given.save_every, "T",
-                      "time between two files for --resume (default 30s)"),
-        argument_text("encoder", &training->encoder, "E",
-                      "attention, rnn, cnn, fc, mean (default attention)"),
+                      "time between writing *.last.safetensors (default 30s)"),
+        argument_text(
+            "encoder", &training->encoder, "E",
+            "attention, rnn, cnn, fc, mean; none: only n-grams of whole texts (default: from task and "
+            "data, mostly attention)"),
         argument_text("seed", &training->seed, "N",
-                      "another start of the network, another order of the data (default 1)"),
+                      "seed of the initial weights and the order of the data (default 1)"),
         argument_switch("scatter", &training->scatter, RANKS_SCATTER_HELP),
         argument_switch("fast-sum", &given.fast_sum,
                         "with mpirun: add gradients in any order; bits then depend on the number of ranks "
                         "(without it: the same bytes as one process)"),
-        argument_switch("json", &given.json, "every step and score as a line of JSON on standard output"),
-        argument_switch("dump-config", &given.dump, "print the whole configuration and end"),
-        argument_switch("list-config", &given.list, "list all that --config can say, as a Markdown table"),
+        argument_switch("json", &given.json,
+                        "every step and evaluation as a line of JSON on standard output"),
+        argument_switch("dump-config", &given.dump, "print the whole configuration and exit"),
+        argument_switch("list-config", &given.list, "list all values of --config, as a Markdown table"),
     };
     int added = training_flags_add(training, flags + OWN_FLAGS);
+    for (int i = 0; i < OWN_FLAGS; i++)
+        if (flags[i].target.text == &training->encoder) flags[i].choices = training_encoder_names();
     argument_list list = {
         .command = "train",
         .usage = "TASK FILE [FILE...] [--dev FILE] -o MODEL [flags]",
-        .about =
-            training_tasks("Learns from labelled examples and writes a model.\n\n",
-                           "\nSeveral files are one set of examples. For seq2seq two files are sources and\n"
-                           "targets, line by line, unless the first line of each is a pair: source TAB\n"
-                           "target, or an object of JSON. - is standard input.\n"),
+        .about = training_tasks(
+            "Trains a model from labelled examples.\n\n",
+            "\nSeveral files form one dataset. For seq2seq two files are sources and targets,\n"
+            "line by line, unless the first line of each is already a pair: source TAB\n"
+            "target, or a JSON object. - is standard input.\n"),
         .examples = examples,
+        .first =
+            "output dev time resume force more encoder input unit column layers width seed config threads",
+        .words = training_task_names(),
         .flags = flags,
         .flag_count = (size_t)(OWN_FLAGS + added),
         .positional = training->positional,
@@ -397,6 +484,10 @@ static int train_command(int count, char **arguments) {
     if (check_use(&list, &given) != EXIT_DONE) return EXIT_MISUSED;
     int code = given.dump || given.list ? EXIT_DONE : ranks_open(&list);
     if (code != EXIT_DONE) return code;
+    if (given.autotune != NULL && ranks_count() > 1) {
+        if (ranks_rank() == 0) fputs("attn train: --autotune is for one process, not for mpirun\n", stderr);
+        return ranks_settle(EXIT_MISUSED, NULL);
+    }
     ranks_scatter(training->scatter);
     attn_context *context;
     attn_context_options options;

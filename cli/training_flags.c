@@ -8,24 +8,51 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "messages.h"
 #include "opening.h"
 #include "progress.h"
+
+/* What the value of the configuration with this name can be, NULL after the last; NULL: it is no choice.
+ * Stays as long as the program. */
+static const char *const *choices_of(const char *name) {
+    enum { LISTS = TRAINING_SETTINGS, CHOICES = 16 };
+    static const char *lists[LISTS][CHOICES];
+    static int used = 0;
+    if (strcmp(name, "input") == 0) { /* of any length for the configuration, which knows no kinds */
+        for (int i = 0; i + 1 < CHOICES; i++) lists[0][i] = attn_input_name(i);
+        return lists[0];
+    }
+    if (used == 0) used = 1;
+    for (int i = 0; used < LISTS && i < attn_config_count(); i++) {
+        if (strcmp(attn_config_name(i), name) != 0 || attn_config_choice(i, 0) == NULL) continue;
+        for (int c = 0; c + 1 < CHOICES; c++) {
+            lists[used][c] = attn_config_choice(i, c);
+            if (lists[used][c] == NULL) break;
+        }
+        return lists[used++];
+    }
+    return NULL;
+}
+
+const char *const *training_task_names(void) { return choices_of("task"); }
+const char *const *training_encoder_names(void) { return choices_of("encoder.kind"); }
 
 int training_flags_add(training_flags *given, argument_flag *flags) {
     const argument_flag own[TRAINING_FLAGS - TRAINING_SETTINGS] = {
         argument_texts("dev", given->dev.path, TRAINING_MOST_FILES, "FILE",
-                       "development data, one file or several: the best model is chosen by it"),
-        argument_text("time", &given->time, "T", "train about so long: 90s, 10m, 1h"),
+                       "development data, one file or several, to choose the best model"),
+        argument_text("time", &given->time, "T", "train about this long: 90s, 10m, 1h"),
         argument_text("vectors", &given->vectors, "FILE", "start from pretrained word vectors (.vec)"),
         argument_text("window", &given->window, "R", "a row sees the rows at most R away"),
         argument_text("split-file", &given->split_file, "FILE",
-                      "says what is for training, validation and testing: a word per example"),
-        argument_text("config", &given->config, "FILE", "a configuration as JSON; flags win over it"),
+                      "a file with train, val or test for each example"),
+        argument_text("config", &given->config, "FILE", "a configuration as JSON; flags override it"),
         argument_switch("skip-bad", &given->skip_bad, "leave out lines that cannot be read"),
+        argument_switch("anyway", &given->anyway, OPENING_ANYWAY_HELP),
         argument_size(OPENING_LIMIT, &given->limit, OPENING_LIMIT_HELP),
         argument_size_or_all(OPENING_MEMORY, &given->memory, OPENING_MEMORY_HELP),
-        argument_integer("threads", &given->threads, "N", "0", 0, 1024, "0: all cores"),
-        argument_switch("quiet", &given->quiet, "say nothing but errors"),
+        argument_integer("threads", &given->threads, "N", "0", 0, 1024, "number of threads; 0: all cores"),
+        argument_switch("quiet", &given->quiet, "print only errors"),
     };
     attn_config_flag_text one;
     memcpy(flags, own, sizeof own);
@@ -33,6 +60,7 @@ int training_flags_add(training_flags *given, argument_flag *flags) {
     for (int i = 0; i < TRAINING_SETTINGS && attn_config_flag(i, &one); i++) {
         flags[i] = one.value != NULL ? argument_text(one.flag, &given->setting[i], one.value, one.help)
                                      : argument_switch(one.flag, &given->on[i], one.help);
+        if (one.value != NULL) flags[i].choices = choices_of(one.name);
         given->settings = i + 1;
     }
     return TRAINING_FLAGS - TRAINING_SETTINGS + given->settings;
@@ -167,7 +195,8 @@ const char *training_flags_problem(training_flags *given, const argument_list *l
         others[i]->path[last] = NULL;
     }
     if (given->time != NULL && !(training_duration(given->time) > 0)) return "--time is 90s, 10m or 1h";
-    if (given->time != NULL && training_is_set(given, "steps")) return "--time chooses the steps: not both";
+    if (given->time != NULL && (training_is_set(given, "steps") || training_is_set(given, "timetable")))
+        return "--time chooses the number of steps: give it, or --steps, not both";
     return NULL;
 }
 
@@ -184,7 +213,7 @@ static attn_status read_config_file(attn_context *context, const training_flags 
     fclose(file);
     if (!whole) {
         fprintf(stderr, "attn %s: cannot read %s: %s\n", given->command, given->config,
-                length < sizeof text ? strerror(reason) : "a configuration has less than a megabyte");
+                length < sizeof text ? strerror(reason) : "a configuration must be smaller than a megabyte");
         return ATTN_SYSTEM_ERROR;
     }
     attn_status status = attn_config_parse(config, given->config, text, length);
@@ -200,6 +229,8 @@ static attn_status read_model(attn_context *context, const training_flags *given
     if (text != NULL) status = attn_config_parse(config, given->base, text, strlen(text));
     if (status != ATTN_OK || text == NULL) opening_fail(given->command, context);
     attn_model_destroy(model);
+    /* How the steps of its run changed does not say how those of another will. */
+    if (status == ATTN_OK) status = attn_config_set(config, "training.timetable", "");
     /* Who says how many epochs means them, whatever the model's run had. */
     if (status == ATTN_OK && training_is_set(given, "epochs")) {
         status = attn_config_set(config, "training.steps", "0");
@@ -212,6 +243,16 @@ static attn_status set_if(attn_config *config, const char *name, const char *val
     return value != NULL ? attn_config_set(config, name, value) : ATTN_OK;
 }
 
+/* What a flag without a value sets: the choice that has its name, or true. */
+static const char *switched_on(const attn_config_flag_text *flag) {
+    for (int i = 0; i < attn_config_count(); i++) {
+        if (strcmp(attn_config_name(i), flag->name) != 0) continue;
+        for (int c = 0; attn_config_choice(i, c) != NULL; c++)
+            if (strcmp(attn_config_choice(i, c), flag->flag) == 0) return flag->flag;
+    }
+    return "true";
+}
+
 int training_configure(attn_context *context, const training_flags *given, attn_config *config) {
     if (given->base != NULL && read_model(context, given, config) != ATTN_OK) return EXIT_FAILED;
     if (given->config != NULL && read_config_file(context, given, config) != ATTN_OK) return EXIT_FAILED;
@@ -220,9 +261,11 @@ int training_configure(attn_context *context, const training_flags *given, attn_
     const char *input = given->train.path[0] != NULL ? attn_input_of_file(given->train.path[0]) : NULL;
     attn_config_flag_text one;
     if (input != NULL && strcmp(input, attn_input_name(0)) != 0 && status == ATTN_OK)
-        status = attn_config_set(config, "input", input); /* the file's name tells; a flag wins over it */
+        status = attn_config_set(config, "input", input);     /* the file's name tells; a flag wins over it */
+    if (status == ATTN_OK && training_is_set(given, "steps")) /* those of a file change in another way */
+        status = attn_config_set(config, "training.timetable", "");
     for (int i = 0; i < given->settings && status == ATTN_OK && attn_config_flag(i, &one); i++)
-        status = set_if(config, one.name, given->on[i] ? "true" : given->setting[i]);
+        status = set_if(config, one.name, given->on[i] ? switched_on(&one) : given->setting[i]);
     if (status == ATTN_OK) status = set_if(config, "encoder.kind", given->encoder);
     if (status == ATTN_OK && given->split_file != NULL)
         status = attn_config_set(config, "reader.split", "file");
@@ -256,9 +299,34 @@ attn_status training_read(attn_context *context, attn_config *config, const trai
     char *note = NULL;
     if (status == ATTN_OK && !given->quiet && files == &given->train && strcmp(given->command, "train") == 0)
         status = attn_dataset_note(*dataset, &note);
-    if (note != NULL) fprintf(stderr, "%s: %s\n", opening_name(files->path[0]), note);
+    if (note != NULL) fprintf(stderr, "%s: %s\n", opening_name(files->path[0]), messages_with_flags(note));
     attn_text_release(context, note);
     return status;
+}
+
+int training_examine(attn_context *context, attn_config *config, const training_flags *given,
+                     const attn_dataset *train, const attn_dataset *dev, const attn_dataset *test) {
+    attn_examination *found = NULL;
+    attn_examine_options options;
+    attn_examine_options_init(&options);
+    options.dev = dev;
+    options.test = test;
+    if (attn_examine(config, train, &options, &found) != ATTN_OK)
+        return opening_fail(given->command, context);
+    const char *name = attn_dataset_name(train);
+    char before[512];
+    int findings = attn_examination_findings(found);
+    bool stops = findings > 0 && !given->anyway;
+    for (int i = 0; i < attn_examination_notes(found) && !given->quiet; i++)
+        fprintf(stderr, "%s: %s\n", name, messages_with_flags(attn_examination_note(found, i)));
+    for (int i = 0; i < findings && (stops || !given->quiet); i++) {
+        snprintf(before, sizeof before, "%.400s: ", name);
+        arguments_complain(given->command, before,
+                           messages_with_flags(attn_examination_finding(found, i).text), "", NULL);
+    }
+    if (stops) fprintf(stderr, "attn %s: --anyway trains on it nevertheless\n", given->command);
+    attn_examination_destroy(found);
+    return stops ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* Whether a file lies in a folder, or in one below it. */
@@ -282,8 +350,7 @@ int training_check_inputs(const training_flags *given, const char *path) {
     int count = 3;
     struct stat output, input;
     if (opening_is_input(path)) {
-        fprintf(stderr, "attn %s: what is written goes to a file, not to standard output (-)\n",
-                given->command);
+        fprintf(stderr, "attn %s: the output must be a file, not standard output (-)\n", given->command);
         return EXIT_MISUSED;
     }
     if (stat(path, &output) != 0) return EXIT_DONE; /* a new file; writing will tell */
@@ -293,7 +360,7 @@ int training_check_inputs(const training_flags *given, const char *path) {
         if (inputs[i] == NULL || stat(inputs[i], &input) != 0) continue;
         bool same = input.st_dev == output.st_dev && input.st_ino == output.st_ino;
         if (!same && !(S_ISDIR(input.st_mode) && lies_in(path, &input))) continue;
-        arguments_complain(given->command, "", path, " is what is read: what is written would take its place",
+        arguments_complain(given->command, "", path, " is an input file: the output would overwrite it",
                            NULL);
         return EXIT_FAILED;
     }
@@ -303,6 +370,6 @@ int training_check_inputs(const training_flags *given, const char *path) {
 int training_check_output(const training_flags *given, const char *path) {
     struct stat output;
     if (stat(path, &output) != 0 || S_ISREG(output.st_mode)) return training_check_inputs(given, path);
-    arguments_complain(given->command, "", path, " is there, and not a file", NULL);
+    arguments_complain(given->command, "", path, " exists, and is not a file", NULL);
     return EXIT_FAILED;
 }

@@ -13,7 +13,7 @@
 
 enum {
     TRAINING_SETTINGS = 64,                  /* room for flags that set one value of the configuration */
-    TRAINING_FLAGS = TRAINING_SETTINGS + 11, /* for all that training_flags_add adds */
+    TRAINING_FLAGS = TRAINING_SETTINGS + 12, /* for all that training_flags_add adds */
     TRAINING_TASK = 0,                       /* places of positional: the task, then its files */
     TRAINING_FILES = 1,
     TRAINING_MOST_FILES = 32, /* of one set */
@@ -37,12 +37,16 @@ typedef struct training_flags {
     const char *config, *time, *vectors, *window, *split_file;
     const char *base; /* NULL, or a model whose configuration the others change; a command sets it */
     int64_t threads, limit, memory;
-    bool quiet, skip_bad;
+    bool quiet, skip_bad, anyway;
     bool scatter; /* rank 0 reads the files for all ranks; only of commands that have it */
 } training_flags;
 
 /* Puts at most TRAINING_FLAGS rows there; how many. */
 int training_flags_add(training_flags *given, argument_flag *flags);
+
+/* The names of the tasks and of the encoders, NULL after the last. */
+const char *const *training_task_names(void);
+const char *const *training_encoder_names(void);
 
 /* Once the arguments are read: takes the files from the positionals. What is wrong with them or the flags, or
  * NULL. */
@@ -66,6 +70,12 @@ int training_take_input(training_flags *given);
 /* Reads a set of examples as its task wants it, and says what was left out. */
 attn_status training_read(attn_context *context, attn_config *config, const training_flags *given,
                           const training_files *files, attn_dataset **dataset);
+
+/* Looks at the data before anything is learned from it, and says what was found: what is worth knowing unless
+ * --quiet, and what speaks against it. dev, test: may be NULL. EXIT_DONE, or EXIT_FAILED: it cannot be
+ * learned from, and --anyway was not given. */
+int training_examine(attn_context *context, attn_config *config, const training_flags *given,
+                     const attn_dataset *train, const attn_dataset *dev, const attn_dataset *test);
 
 /* Before anything is read: that a file can be written there, and that nothing is lost by it. An exit status,
  * and it has said why not. */

@@ -372,7 +372,7 @@ static void test_overflow(void **state) {
 static void test_questions(void **state) {
     (void)state;
     attention_arguments x;
-    attn_weights_layout layout = {.offset = -5};
+    attn_weights_layout layout = {.size = sizeof layout, .offset = -5};
     size_t bytes = 0;
     make_ragged(&x);
     const attn_status bad = ATTN_INVALID_ARGUMENT;

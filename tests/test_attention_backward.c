@@ -69,7 +69,7 @@ static void test_random_combinations(void **state) {
     grid_random(RUN_BACKWARD, 12, 30, 200);
 }
 
-/* Any subset of the gradients may be asked for; those that are come out with
+/* Any subset of the gradients may be requested; those that are come out with
  * the same bits, and what is not asked for is not written. */
 static void test_every_subset_of_gradients(void **state) {
     (void)state;

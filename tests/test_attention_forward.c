@@ -98,7 +98,7 @@ static void test_worked_example(void **state) {
         for (int j = 0; j < 3; j++) assert_true(fabs((double)weights[j] - weight[j]) <= 1e-7);
         assert_true(fabs((double)out[0] - (10.0 * weight[0] + 20.0 * weight[1] - 30.0 * weight[2])) <= 4e-6);
         assert_true(fabs((double)lse[0] - 3.4076059644443806) <= 1e-6);
-        pattern.align = ATTN_ALIGN_START; /* the query stands at key 0 and sees it alone */
+        pattern.align = ATTN_ALIGN_START; /* the query is at key 0 and sees it alone */
         assert_int_equal(attn_attention_forward(context, &pattern, &options, &q, &k, &v, &o, &l, &w),
                          ATTN_OK);
         assert_true(out[0] == 10.0f && lse[0] == 1.0f);
@@ -139,7 +139,7 @@ static void check_weights_sum(attn_context *context, problem *p) {
         ATTN_OK);
     assert_int_equal(count, p->count[WEIGHTS]);
     for (int b = 0; b < c->sequences; b++) {
-        attn_weights_layout at;
+        attn_weights_layout at = {.size = sizeof at};
         assert_int_equal(
             attn_attention_weights_layout(context, &p->pattern, &p->tensor[QUERY], &p->tensor[KEY], b, &at),
             ATTN_OK);

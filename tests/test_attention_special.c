@@ -96,7 +96,7 @@ static void test_no_queries(void **state) {
 
 static void test_out_of_reach(void **state) {
     (void)state;
-    test_case c = case_simple(90, 40); /* causal at the end: the first 50 queries stand before key 0 */
+    test_case c = case_simple(90, 40); /* causal at the end: the first 50 queries precede key 0 */
     c.right = 0;
     c.align = ATTN_ALIGN_END;
     c.weights = true;
@@ -210,7 +210,7 @@ static void test_shifted_scores(void **state) {
 
 /* ---- NaN and infinities --------------------------------------------------------------------------- */
 
-/* One bad number, and where it stands. */
+/* One bad number, and in place. */
 typedef struct blemish {
     tensor_id id;
     int64_t sequence, row, head, channel;

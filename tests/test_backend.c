@@ -270,7 +270,7 @@ static void test_host(void **state) {
     attn_context_destroy(context);
 }
 
-/* The optimiser's state goes through the host: one that is given it goes on with the same bits. */
+/* The optimiser's state goes through the host: one that is given it continues with the same bits. */
 static void test_state_of_the_optimizer(void **state) {
     (void)state;
     static float numbers[3 * WIDTH * WIDTH], before[PARAMETERS][3 * WIDTH * WIDTH],

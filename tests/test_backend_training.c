@@ -172,7 +172,7 @@ static void ask(attn_context *context, attn_model *model, attn_predictor *predic
         expect_ok(context, attn_predictor_write(predictor, dataset, &options, &text, &length));
         add_bytes(out, text, length);
     }
-    attn_vectors rows;
+    attn_vectors rows = {.size = sizeof rows};
     for (int pooled = 0; pooled < 2; pooled++) {
         expect_ok(context, attn_predictor_embed(predictor, dataset, pooled, &rows));
         add_bytes(out, rows.numbers, (size_t)(rows.rows * rows.columns) * sizeof(float));

@@ -122,7 +122,7 @@ static void test_plans(void **state) {
         }
         assert_int_equal(at_plan_sorted(context, &segments, cases[i].budget, &plan), ATTN_OK);
         check_plan(&segments, &plan, cases[i].budget);
-        for (int64_t j = 1; j < segments.count; j++) { /* for evaluation: longest first, then as they stand */
+        for (int64_t j = 1; j < segments.count; j++) { /* for evaluation: longest first, then unchanged */
             int64_t one = plan.order[j - 1], two = plan.order[j];
             assert_true(segments.list[two].count <= segments.list[one].count);
             assert_true(segments.list[two].count < segments.list[one].count || two > one);
@@ -137,7 +137,8 @@ static void test_plans(void **state) {
     at_plan_free(context, &plan);
 }
 
-/* Many segments come in windows: each segment in one, windows of about the same size, and neighbours apart. */
+/* Many segments come in windows: each segment in one, windows of about the same size, and neighbours apart.
+ */
 static void test_plan_windows(void **state) {
     (void)state;
     enum { COUNT = 600001 };
@@ -407,14 +408,10 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_plan_windows),
-        cmocka_unit_test(test_plan_is_of_the_seed),
-        cmocka_unit_test(test_plan_is_shuffled),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_vectors_of_a_batch),
-        cmocka_unit_test(test_hiding),
+        cmocka_unit_test(test_segments),           cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_plan_windows),       cmocka_unit_test(test_plan_is_of_the_seed),
+        cmocka_unit_test(test_plan_is_shuffled),   cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_vectors_of_a_batch), cmocka_unit_test(test_hiding),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

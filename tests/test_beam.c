@@ -107,8 +107,8 @@ static void test_threads(void **state) {
             assert_int_equal(attn_prediction_hypotheses(answers[1], e), count);
             assert_int_equal(count, attn_prediction_units(answers[0], e) ? 2 : 1);
             for (int64_t n = 0; n < count; n++) {
-                double scores[2] = {attn_prediction_score(answers[0], e, n),
-                                    attn_prediction_score(answers[1], e, n)};
+                double scores[2] = {attn_prediction_log_probability(answers[0], e, n),
+                                    attn_prediction_log_probability(answers[1], e, n)};
                 assert_memory_equal(&scores[0], &scores[1], sizeof scores[0]);
                 assert_string_equal(attn_prediction_text(answers[0], e, n),
                                     attn_prediction_text(answers[1], e, n));
@@ -216,7 +216,7 @@ static void test_scores(void **state) {
                     for (int64_t s = 0; s < symbols; s++)
                         logarithms[r * stride + s] = (float)((double)scores[r * stride + s] - log(sum));
                 }
-                expect_ok(context, at_search_step_scores(a, scores, stride, symbols));
+                expect_ok(context, at_search_step_logits(a, scores, stride, symbols));
                 expect_ok(context, at_search_step(b, logarithms, stride, symbols));
             }
             for (int64_t e = 0; e < 2; e++) {
@@ -252,7 +252,7 @@ static void test_holes(void **state) {
     int64_t limits[3] = {1, 1, 1};
     at_search *search = NULL;
     expect_ok(context, at_search_create(context, 3, &options, limits, &search));
-    expect_ok(context, at_search_step_scores(search, scores[0], 70, 70));
+    expect_ok(context, at_search_step_logits(search, scores[0], 70, 70));
     assert_int_equal(at_search_rows(search), 1); /* of the last example */
     assert_int_equal(at_search_symbols(search)[0], 65);
     assert_int_equal(at_search_from(search)[0], 2);

@@ -1,5 +1,5 @@
-/* test_broken.c: what must not be answered: weights that are not numbers, rows that do not go on with others,
- * and sequences of which memory has kept only a part.
+/* test_broken.c: what must not be answered: weights that are not numbers, rows that do not continue with
+ * others, and sequences of which memory has kept only a part.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
@@ -74,7 +74,7 @@ static void test_broken_weights(void **state) {
     expect_no_answers(context, train(context, regress, corpus_numbers(1, 20)));
 }
 
-/* Tokens do not go on with whole texts; what was pushed before is still there. */
+/* Tokens do not continue with whole texts; what was pushed before is still there. */
 static void test_mixed_pieces(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);

@@ -177,14 +177,14 @@ static int digit_of(char c) {
 /* Skips the test where this build reads no PNG. */
 static void need_decoder(void) {
     at_pictures pictures = {0};
-    at_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
+    at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
     assert_int_equal(at_image_decode(&now, "\x89PNG\r\n\x1a\n", 8), ATTN_INVALID_ARGUMENT);
     if (strstr(now.reason, "libpng")) skip();
 }
 
 static at_pictures decode(const char *bytes, size_t count, at_picture *made) {
     at_pictures pictures = {0};
-    at_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
+    at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
     attn_status status = at_image_decode(&now, bytes, count);
     if (status != ATTN_OK) fail_msg("%s", now.reason);
     *made = now.made;

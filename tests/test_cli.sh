@@ -35,6 +35,17 @@ for command in explain bench eval predict info lab; do
     check "$command --help is help $command" cmp -s "$folder/out" "$folder/help"
 done
 
+# --- messages of the library -------------------------------------------------
+
+# The library names no flag of the program: cli/messages.c puts them into its messages.
+# The sources without the places where a string goes on in the next line.
+find "$SOURCE_DIR/src" -name '*.c' -print0 | xargs -0 cat | tr '\n' ' ' | sed 's/" *PRId64 *"//g; s/" *"//g' >"$folder/joined"
+sed -n 's/^    {"\([^"]*\)", "[^"]*"},$/\1/p' "$SOURCE_DIR/cli/messages.c" >"$folder/phrases"
+check "the phrases are found" [ -s "$folder/phrases" ]
+while read -r phrase; do
+    check "the library still says: $phrase" grep -qF -e "$phrase" "$folder/joined"
+done <"$folder/phrases"
+
 # --- mistakes ---------------------------------------------------------------
 
 # mistake TEXT ARGUMENT...: exit status 2, the text on stderr, nothing on stdout.
@@ -79,11 +90,11 @@ mistake "did you mean --layer?" explain missing.safetensors word --lyer 1
 mistake "--layer 0: must be a whole number" explain missing.safetensors word --layer 0
 mistake "--view heat: must be weights, rollout or gradient" explain missing.safetensors word --view heat
 mistake "rollout is over all heads" explain missing.safetensors word --view rollout --head 1
-mistake "-o x.gif: its ending says what it is" explain missing.safetensors word -o x.gif
-mistake "-o goes to a file" explain missing.safetensors word -o -
+mistake "-o x.gif: its ending selects the format" explain missing.safetensors word -o x.gif
+mistake "-o must be a file" explain missing.safetensors word -o -
 mistake "-o is for one example" explain missing.safetensors a b -o x.svg
 mistake "--example or --id" explain missing.safetensors a --example 1 --id b
-mistake "belong to --positions" explain missing.safetensors a --length 3
+mistake "need --positions" explain missing.safetensors a --length 3
 mistake "--positions writes .svg" explain --positions -o x.html
 mistake "--positions takes a model, or nothing" explain --positions a b
 mistake "--steps or --positions" explain --positions --steps

@@ -97,10 +97,10 @@ static const at_field *find_field(const char *name) {
     return NULL;
 }
 
-/* Whether the field of a flag is a switch, or can be "true". "*": of a kind of input, one of those that have
- * it.
+/* Whether the field of a flag is a switch, or can be "true" or the flag's own name. "*": of a kind of input,
+ * one of those that have it.
  */
-static int takes_true(const char *name) {
+static int can_be_on(const char *flag, const char *name) {
     char own[64];
     snprintf(own, sizeof own, "%s", name);
     for (int kind = 0; strncmp(name, "*.", 2) == 0; kind++) {
@@ -112,7 +112,7 @@ static int takes_true(const char *name) {
     }
     const at_field *field = find_field(own);
     for (int c = 0; field->choices && field->choices[c]; c++)
-        if (strcmp(field->choices[c], "true") == 0) return 1;
+        if (strcmp(field->choices[c], "true") == 0 || strcmp(field->choices[c], flag) == 0) return 1;
     return field->kind == AT_FIELD_SWITCH;
 }
 
@@ -166,7 +166,7 @@ static void test_table(void **state) {
     int flags = 0;
     for (; attn_config_flag(flags, &flag); flags++) {
         assert_true(flag.flag && flag.help);
-        assert_true(flag.value || takes_true(flag.name));
+        assert_true(flag.value || can_be_on(flag.flag, flag.name));
     }
     assert_true(flags > 5);
     assert_int_equal(attn_config_flag(-1, &flag), 0);
@@ -187,13 +187,15 @@ static void condition_of(const at_default *rule, char *name, char *value) {
     snprintf(value, AT_FIELD_TEXT_BYTES, "%s", rule->when + length + 1);
 }
 
-/* A configuration for which a rule counts; a rule for the unit itself counts where none was typed. */
+/* A configuration for which a rule counts; rules for the unit and the encoder count where none was typed,
+ * those for the decoder where the sources are letters. */
 static attn_config *fitting(const at_default *rule) {
     attn_config *config = create();
     char name[AT_FIELD_TEXT_BYTES], value[AT_FIELD_TEXT_BYTES];
     set(config, "task", rule->task ? rule->task : "tag");
-    if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", "words");
-    set(config, "encoder.kind", "attention");
+    const char *unit = strcmp(rule->name, "decoder.monotone") == 0 ? "chars" : "words";
+    if (strcmp(rule->name, "text.unit") != 0) set(config, "text.unit", unit);
+    if (strcmp(rule->name, "encoder.kind") != 0) set(config, "encoder.kind", "attention");
     if (rule->when) {
         condition_of(rule, name, value);
         set(config, name, value);
@@ -226,8 +228,11 @@ static void test_defaults_of_sizes(void **state) {
         strcpy(many, attn_config_get(config, rule->name));
         snprintf(fewer, sizeof fewer, "%" PRId64, rule->examples - 1);
         set(config, "training.examples", fewer);
-        found += strcmp(attn_config_get(config, rule->name), many) != 0;
-        set(config, rule->name, find_field(rule->name)->initial);
+        char few[AT_FIELD_TEXT_BYTES];
+        strcpy(few, attn_config_get(config, rule->name));
+        const int differs = strcmp(few, many) != 0;
+        found += differs;
+        set(config, rule->name, differs ? few : find_field(rule->name)->initial);
         set(config, "training.examples", "1000000");
         assert_true(strcmp(attn_config_get(config, rule->name), many) != 0);
         attn_config_destroy(config);
@@ -255,6 +260,26 @@ static void test_defaults_of_tasks(void **state) {
         assert_string_equal(attn_config_get(config, rule->name), value);
         attn_config_destroy(config);
         attn_config_destroy(typed);
+    }
+}
+
+/* Who says how attention is to be gets it. */
+static void test_attention_is_meant(void **state) {
+    (void)state;
+    static const char *const flags[][2] = {{"encoder.heads", "2"},
+                                           {"encoder.position", "none"},
+                                           {"encoder.left", "3"},
+                                           {"encoder.right", "3"},
+                                           {"encoder.layers", "2"}};
+    for (int i = 0; i < 5; i++) {
+        attn_config *config = create();
+        set(config, "task", "classify");
+        assert_string_equal(attn_config_get(config, "encoder.kind"), "rnn");
+        set(config, flags[i][0], flags[i][1]);
+        assert_string_equal(attn_config_get(config, "encoder.kind"), i < 4 ? "attention" : "rnn");
+        set(config, "encoder.kind", "cnn");
+        assert_string_equal(attn_config_get(config, "encoder.kind"), "cnn");
+        attn_config_destroy(config);
     }
 }
 
@@ -653,6 +678,30 @@ static void test_together(void **state) {
         {{"encoder.inner", "-1", "encoder.activation_after", "elu", "encoder.form", "shared"}, NULL, NULL},
         {{"encoder.inner", "-1", "task", "seq2seq"}, "encoder.inner is -1", "decoder has a feed-forward"},
         {{"encoder.jump", "concat", "task", "seq2seq"}, "encoder.jump is concat", "encoder.columns"},
+        {{"encoder.kind", "none", "task", "classify"}, NULL, NULL},
+        {{"encoder.kind", "none", "task", "regress"}, NULL, NULL},
+        {{"encoder.kind", "none"}, "encoder.kind none is for tasks classify and regress", "task tag"},
+        {{"encoder.kind", "none", "task", "lm"}, "encoder.kind none is for tasks", "task lm"},
+        {{"encoder.kind", "none", "task", "classify", "input", "vectors"},
+         "encoder.kind none",
+         "input vectors"},
+        {{"encoder.kind", "none", "task", "classify", "text.wide_buckets", "0"},
+         "encoder.kind none",
+         "there have to be some (text.wide_buckets more than 0)"},
+        {{"encoder.kind", "none", "task", "classify", "encoder.mix", "fc,fc"},
+         "encoder.mix \"fc,fc\"",
+         "is none"},
+        {{"encoder.mix", "none,rnn"}, "\"none\"", "attention, rnn, cnn, fc, mean"},
+        {{"text.wide_buckets", "100"}, "text.wide_buckets is for one answer per text", "task tag"},
+        {{"text.wide_buckets", "100", "task", "seq2seq"}, "text.wide_buckets is for", "task seq2seq"},
+        {{"text.wide_buckets", "100", "task", "regress"}, NULL, NULL},
+        {{"text.wide_buckets", "100", "task", "classify", "input", "vectors"},
+         "text.wide_buckets is for input text",
+         "this is input vectors"},
+        {{"text.wide_letters_min", "4", "text.wide_letters_max", "3"},
+         "text.wide_letters_max (3)",
+         "text.wide_letters_min (4)"},
+        {{"text.wide_letters_min", "4", "text.wide_letters_max", "0"}, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         attn_config *config = create();
@@ -797,6 +846,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_defaults_of_tasks),
+        cmocka_unit_test(test_attention_is_meant),
         cmocka_unit_test(test_defaults_of_sizes),
         cmocka_unit_test(test_defaults_fit),
         cmocka_unit_test(test_grids),

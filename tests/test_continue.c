@@ -1,4 +1,4 @@
-/* test_continue.c: how language models go on with a text: always the same with temperature 0 or the same
+/* test_continue.c: how language models continue with a text: always the same with temperature 0 or the same
  * seed, in UTF-8 whatever is said, from prompts of every kind.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -259,7 +259,7 @@ static void test_arguments(void **state) {
     free(text);
 }
 
-/* Predicting on a dataset continues its lines, each by itself, as the settings say. */
+/* Predicting on a dataset continues its lines, each alone, as the settings say. */
 static void test_predict(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);

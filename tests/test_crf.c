@@ -104,7 +104,7 @@ static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter
     attn_crf crf = {parameter[0], k->start ? parameter[1] : NULL, k->end ? parameter[1 + k->start] : NULL};
     attn_variable *x = k->sliced ? attn_tape_slice(tape, input[0], 2, k->classes) : input[0];
     attn_variable *loss = attn_tape_crf(tape, x, &batch, &crf, labels);
-    memset(offsets, 0x55, sizeof k->offsets); /* may be gone by the walk back */
+    memset(offsets, 0x55, sizeof k->offsets); /* may be gone by the backward pass */
     memset(labels, 0x55, sizeof k->labels);
     free(offsets);
     free(labels);

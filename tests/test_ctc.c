@@ -102,7 +102,7 @@ static attn_variable *run(attn_tape *tape, attn_variable **input, attn_parameter
     attn_ragged batch = {k->sequences, gone->offsets}, target_batch = {k->sequences, gone->target_offsets};
     attn_variable *x = k->sliced ? attn_tape_slice(tape, input[0], 2, k->symbols) : input[0];
     attn_variable *loss = attn_tape_ctc(tape, x, &batch, gone->targets, &target_batch, k->blank);
-    memset(gone, 0x55, sizeof *gone); /* may be gone by the walk back */
+    memset(gone, 0x55, sizeof *gone); /* may be gone by the backward pass */
     free(gone);
     return loss;
 }
@@ -366,9 +366,9 @@ static void test_errors(void **state) {
     attn_ragged batch = {2, offsets}, wrong_batch = {2, wrong}, target_batch = {2, target_offsets},
                 one = {1, target_offsets}, falling = {2, (const int64_t[]){0, 3, 1}};
     static const char *const texts[] = {"ctc: the offsets of the batch must rise from 0 to the 4 rows",
-                                        "ctc: target 1 is 3, but scores has 3 columns",
+                                        "ctc: target 1 is 3, but logits has 3 columns",
                                         "ctc: target 1 is 0, the blank",
-                                        "ctc: blank is 3, but scores has 3 columns",
+                                        "ctc: blank is 3, but logits has 3 columns",
                                         "ctc: target_batch has 1 sequences, the batch has 2",
                                         "ctc: targets: the offsets of the batch must rise from 0",
                                         "ctc: targets is NULL",

@@ -242,7 +242,7 @@ static void test_alignment(void **state) {
 
 enum { SEQUENCES = 500, COLUMNS = 5, MOST_LETTERS = 5, ROOM = SEQUENCES * MOST_LETTERS * 6 };
 
-/* A letter is one to three rows of a noisy one-hot vector; a gap of one or two noisy rows stands after it, or
+/* A letter is one to three rows of a noisy one-hot vector; a gap of one or two noisy rows follows it, or
  * nothing, if the next letter is another. */
 typedef struct spelling {
     float rows[ROOM * COLUMNS];
@@ -356,7 +356,7 @@ static attn_prediction *predict(attn_context *context, const attn_model *model, 
 static void check_same(const attn_prediction *a, int64_t e, const attn_prediction *b, int64_t f) {
     assert_int_equal(attn_prediction_hypotheses(a, e), attn_prediction_hypotheses(b, f));
     for (int64_t n = 0; n < attn_prediction_hypotheses(a, e); n++) {
-        double p = attn_prediction_score(a, e, n), q = attn_prediction_score(b, f, n);
+        double p = attn_prediction_log_probability(a, e, n), q = attn_prediction_log_probability(b, f, n);
         assert_string_equal(attn_prediction_text(a, e, n), attn_prediction_text(b, f, n));
         assert_memory_equal(&p, &q, sizeof p);
         const float *x = attn_prediction_alignment(a, e, n), *y = attn_prediction_alignment(b, f, n);
@@ -372,10 +372,12 @@ static void check_ranked(const attn_prediction *made, int64_t n_best) {
         int64_t count = attn_prediction_hypotheses(made, e), units = attn_prediction_units(made, e);
         assert_true(count >= 1 && count <= n_best);
         for (int64_t n = 0; n < count; n++) {
-            assert_true(attn_prediction_score(made, e, n) <= 1e-5);
+            assert_true(attn_prediction_log_probability(made, e, n) <= 1e-5);
             for (int64_t m = 0; m < n; m++)
                 assert_string_not_equal(attn_prediction_text(made, e, m), attn_prediction_text(made, e, n));
-            if (n) assert_true(attn_prediction_score(made, e, n - 1) >= attn_prediction_score(made, e, n));
+            if (n)
+                assert_true(attn_prediction_log_probability(made, e, n - 1) >=
+                            attn_prediction_log_probability(made, e, n));
             const float *begins = attn_prediction_alignment(made, e, n);
             for (int64_t s = 0; begins && s < attn_prediction_symbols(made, e, n); s++) {
                 double sum = 0;
@@ -416,7 +418,8 @@ static void test_learns(void **state) {
         for (int64_t e = 0; e < SEQUENCES; e++) {
             check_same(one, e, two, e);
             right += strcmp(attn_prediction_text(greedy, e, 0), rows->texts[e]) == 0;
-            assert_true(attn_prediction_score(one, e, 0) >= attn_prediction_score(greedy, e, 0) - 1e-9);
+            assert_true(attn_prediction_log_probability(one, e, 0) >=
+                        attn_prediction_log_probability(greedy, e, 0) - 1e-9);
         }
         assert_true(right > SEQUENCES * 95 / 100);
         attn_dataset *few = dataset_of(context, rows, 5);
@@ -499,6 +502,64 @@ static void test_texts(void **state) {
     }
 }
 
+/* ---- answers that are longer than the source ---- */
+
+/* What a letter becomes: up to three symbols, two of them equal, which need a blank between them. */
+static const char *const spelled[] = {"xy", "z", "xxz"};
+
+static char *spelled_out(uint64_t seed, int pairs) {
+    test_random random = {seed};
+    char *text = calloc((size_t)pairs, 64), *to = text;
+    for (int i = 0; i < pairs; i++) {
+        char word[8] = "";
+        int64_t count = random_between(&random, 2, 5);
+        for (int64_t k = 0; k < count; k++) word[k] = (char)('a' + random_between(&random, 0, 2));
+        to += sprintf(to, "%s\t", word);
+        for (int64_t k = 0; k < count; k++) to += sprintf(to, "%s", spelled[word[k] - 'a']);
+        *to++ = '\n';
+    }
+    return text;
+}
+
+/* Every symbol begins at the letter that it is spelled from. */
+static int all_begin_there(const attn_prediction *made, int64_t e) {
+    const float *begins = attn_prediction_alignment(made, e, 0);
+    int64_t symbol = 0, units = attn_prediction_units(made, e), right = 0;
+    for (int64_t u = 0; u < units; u++)
+        for (const char *k = spelled[*attn_prediction_unit(made, e, u) - 'a']; *k; k++, symbol++)
+            right += begins[symbol * units + u] > 0.5f;
+    assert_int_equal(symbol, attn_prediction_symbols(made, e, 0));
+    return right == symbol;
+}
+
+static void test_upsampled(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        "task",      "seq2seq", "output.kind",     "ctc", "text.unit",      "chars", "target.unit", "chars",
+        "text.stem", "1",       "target.upsample", "4",   "training.steps", "300",   NULL};
+    attn_context *context = test_best_context(1), *threads = test_best_context(2);
+    char *train_text = spelled_out(1, 300), *dev_text = spelled_out(2, 40);
+    attn_model *model = train_model(tiny_config(context, sets), train_text, dev_text, path_of("upsampled"));
+    attn_dataset *dev = parse_corpus(attn_model_config(model), "dev", dev_text);
+    attn_prediction *made = predict(context, model, dev, 4, 3, 1),
+                    *again = predict(threads, model, dev, 4, 3, 1);
+    check_ranked(made, 3);
+    int right = 0, aligned = 0;
+    for (int64_t e = 0; e < 40; e++) {
+        check_same(made, e, again, e);
+        if (strcmp(attn_prediction_text(made, e, 0), attn_dataset_target(dev, 0, e, 0)) != 0) continue;
+        right++;
+        aligned += all_begin_there(made, e);
+    }
+    if (right < 36 || aligned < 30) fail_msg("%d of 40 are right, %d of them aligned", right, aligned);
+    attn_prediction_destroy(made);
+    attn_prediction_destroy(again);
+    attn_dataset_destroy(dev);
+    attn_model_destroy(model);
+    free(train_text);
+    free(dev_text);
+}
+
 /* ---- what does not fit ---- */
 
 static void test_refused(void **state) {
@@ -509,8 +570,8 @@ static void test_refused(void **state) {
                  {"tag", "ctc", "output.kind ctc is for task seq2seq"},
                  {"regress", "ctc", "output.kind ctc is for task seq2seq"},
                  {"lm", "ctc", "output.kind ctc is for task seq2seq"},
-                 {"seq2seq", "labels", "output.kind labels is for tasks that label"},
-                 {"lm", "class", "output.kind class is for tasks that label"}};
+                 {"seq2seq", "labels", "output.kind labels is for tag, classify and regress"},
+                 {"lm", "class", "output.kind class is for tag, classify and regress"}};
     static const char *const ctc[] = {"task",  "seq2seq",     "output.kind", "ctc", "text.unit",
                                       "chars", "target.unit", "chars",       NULL};
     attn_context *context = test_best_context(1);
@@ -537,7 +598,8 @@ int main(void) {
         cmocka_unit_test(test_wide_beam),    cmocka_unit_test(test_narrow_beam),
         cmocka_unit_test(test_sum_of_paths), cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_learns),       cmocka_unit_test(test_resumes),
-        cmocka_unit_test(test_texts),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_texts),        cmocka_unit_test(test_upsampled),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

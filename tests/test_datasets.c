@@ -339,7 +339,7 @@ static void test_no_memory(void **state) {
 /* ---- reading that stops ---- */
 
 typedef struct stopping {
-    const char *name, *good[4], *bad; /* what stands before the bad one, in pieces, and it */
+    const char *name, *good[4], *bad; /* what precedes the bad one, in pieces, and it */
     const char *column, *after;       /* a good one after it */
     attn_format format;
     const char *expected[5]; /* after so many pieces */

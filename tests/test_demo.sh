@@ -26,9 +26,9 @@ BUILD=$(dirname "$program") DEMO=$folder/demo TIME=4s "$source_folder/tools/demo
     >"$folder/out" 2>"$folder/err"
 status=$?
 check "a small dictionary: exit status" exits_with 0
-check "a small dictionary: what is learned from" says "pronunciations to learn from"
+check "a small dictionary: what is learned from" says "pronunciations for training"
 check "a small dictionary: ten words" [ "$(wc -l <"$folder/demo/said.txt")" -eq 10 ]
-check "a small dictionary: beside the right answers" says "the dictionary says"
+check "a small dictionary: beside the references" says "dictionary"
 check "a small dictionary: error rate" says "% of the sounds are wrong (phone error rate)"
 check "a small dictionary: the picture" says "░ from 0."
 check "a word is in one part only" [ -z "$(cut -f 1 "$folder/demo/train.tsv" | sort -u | comm -12 - <(cut -f 1 "$folder/demo/test.tsv" | sort -u))" ]

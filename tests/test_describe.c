@@ -99,9 +99,8 @@ static void test_reason(void **state) {
     options.unlabelled = "a.txt: has no labels";
     options.task = "tag";
     check_part(dataset, &options,
-               "a.txt: lines of text, 1 text\n"
-               "\nno labels: it can be predicted on, not learned from. As training data it\n"
-               "  has no labels\n");
+               "a.txt: lines of text, 1 text\n\nno labels: it can be used for prediction, not for training. "
+               "As training data it\n  has no labels\n");
     attn_dataset_destroy(dataset);
 }
 

@@ -1,5 +1,5 @@
 /* test_determinism.c: the same bits, whatever the threads, the batch, the
- * place in it, and what else was asked for; the same dropout everywhere.
+ * place in it, and what else was requested; the same dropout everywhere.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,7 +171,7 @@ static void assert_same_sequence(const problem *batch, int b, const values *all,
     int64_t row = problem_index(batch, OUTPUT, b, 0, 0, 0) / batch->c.d_v;
     assert_memory_equal(all->data[LOG_SUM_EXP] + row, one->data[LOG_SUM_EXP],
                         (size_t)p->count[LOG_SUM_EXP] * sizeof(double));
-    attn_weights_layout at;
+    attn_weights_layout at = {.size = sizeof at};
     assert_int_equal(attn_attention_weights_layout(test_context(0, 1), &batch->pattern, &batch->tensor[QUERY],
                                                    &batch->tensor[KEY], b, &at),
                      ATTN_OK);

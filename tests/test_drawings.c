@@ -249,7 +249,7 @@ static void test_choices_change_it(void **state) {
     attn_explanation_destroy(explanation);
 }
 
-/* A row that is asked for; the same drawing twice. */
+/* A row that is requested; the same drawing twice. */
 static void test_rows_change_scenes(void **state) {
     (void)state;
     for (int m = 0; m < MAKERS; m++) {
@@ -400,7 +400,7 @@ static double attribute(const char *tag, const char *name) {
 static void test_pixels(void **state) {
     (void)state;
     at_pictures pictures = {0};
-    at_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
+    at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 28};
     assert_int_equal(at_image_decode(&now, "\x89PNG\r\n\x1a\n", 8), ATTN_INVALID_ARGUMENT);
     if (!draws_png() || strstr(now.reason, "libpng")) skip();
     attn_explanation *explanation = make_words();

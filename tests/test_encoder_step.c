@@ -5,7 +5,7 @@
  *   - a state that is cleared is as good as new
  *   - 1, 2 and 7 threads, bit by bit
  *   - what looks ahead is refused by name; so are rows that there is no room for
- *   - steps allocate nothing; without memory they fail, and go on once cleared
+ *   - steps allocate nothing; without memory they fail, and continue once cleared
  *
  * How far the two may lie apart: FACTOR times what the whole sequence's result moves by when every number of
  * the input is moved by one unit in the last place of f32, plus as many roundings of the largest number.
@@ -440,7 +440,7 @@ static void expect_refusal(const attn_encoder_options *o, const char *text) {
 
 static void test_looking_ahead_is_refused(void **state) {
     (void)state;
-    static const char *const reasons[] = {"block 0: rows cannot be taken one after another",
+    static const char *const reasons[] = {"block 0: incremental evaluation is impossible",
                                           "its RNN runs in both directions", "its window reaches past a row",
                                           "its window reaches past a row", "its attention sees later rows"};
     for (int kind = ATTN_MIXER_ATTENTION; kind <= ATTN_MIXER_MEAN; kind++) {
@@ -475,7 +475,7 @@ static void test_errors(void **state) {
     attn_encoder_state_clear(n.state);
     assert_non_null(step(&n, 0, 3));
     expect_error(&n, step(&n, 0, 11), ATTN_INVALID_ARGUMENT, "11 rows after 3");
-    assert_int_equal(attn_encoder_state_rows(n.state), 3); /* and the state goes on */
+    assert_int_equal(attn_encoder_state_rows(n.state), 3); /* and the state continues */
     attn_variable *y = step(&n, 3, 10);
     assert_non_null(y);
     double tolerance = tolerance_of(&n);

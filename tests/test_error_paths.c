@@ -43,7 +43,7 @@ static void test_misaligned(void **state) {
         expect_refused(
             context,
             attn_attention_forward(context, &pattern, NULL, &query, &key, &key, of_output, NULL, NULL),
-            ATTN_INVALID_ARGUMENT, "no multiple of 4");
+            ATTN_INVALID_ARGUMENT, "not a multiple of 4");
     }
 }
 
@@ -105,7 +105,7 @@ static void test_other_kinds_of_input(void **state) {
     expect_refused(context, attn_trainer_create(config, rows, NULL, NULL, &trainer), ATTN_INVALID_ARGUMENT,
                    "is of input vectors, the configuration says text");
     expect_refused(context, attn_trainer_create(config, texts, NULL, NULL, &trainer), ATTN_INVALID_ARGUMENT,
-                   "nothing to learn");
+                   "no column of labels");
     assert_null(trainer);
     attn_config_destroy(config);
     attn_predictor_destroy(predictor);
@@ -216,8 +216,8 @@ static void test_archives(void **state) {
         {IN_END, 12, 4, 40, "its directory ends early"},
         {IN_END, 10, 2, 2, "its directory ends early"},
         {IN_ENTRY, 20, 4, 0xffffffff, "has 4 GB or more (zip64)"},
-        {IN_ENTRY, 42, 4, 1000000, "a member is not where the directory says"},
-        {IN_ENTRY, 42, 4, 4, "a member is not where the directory says"},
+        {IN_ENTRY, 42, 4, 1000000, "the directory has the wrong position of a member"},
+        {IN_ENTRY, 42, 4, 4, "the directory has the wrong position of a member"},
         {IN_MEMBER, 28, 2, 0xfff0, "a member goes beyond the end"},
         {IN_ENTRY, 16, 4, 1, "its checksum is wrong"},
     };

@@ -19,15 +19,17 @@ train tagger tag "$folder/train.conllu" --steps 120
 run eval "$tagger" "$folder/train.conllu"
 check "eval: exit status" exits_with 0
 check "eval: how many" says "train.conllu: 120 examples"
-check "eval: accuracy" grep -Eqx "accuracy +1\.0000" "$folder/out"
+check "eval: accuracy" grep -Eqx "accuracy +1\.0000  \(1\.0000–1\.0000\)" "$folder/out"
+check "eval: what the brackets are" says "(in brackets: 95 % intervals, by 1000 bootstrap samples of the test data)"
 check "eval: a line a class, the largest first" grep -Eqx "DET +240 +240 +240 +1\.0000 +1\.0000 +1\.0000" "$folder/out"
 check "eval: the confusion matrix of four classes" grep -Eqx " +1  DET +240 +\. +\. +\." "$folder/out"
 
 # Every second NOUN becomes a class that the model cannot know; one VERB an ADJ that it never says.
+# (One in every sentence: any sample of them has the same accuracy.)
 awk -F'\t' -v OFS='\t' '/^[0-9]+\t/ && $4 == "NOUN" && n++ % 2 { $4 = "THING" } { print }' "$folder/train.conllu" \
     >"$folder/other.conllu"
 run eval "$tagger" "$folder/other.conllu"
-check "unknown labels count as wrong" grep -Eqx "accuracy +0\.8333" "$folder/out"
+check "unknown labels count as wrong" grep -Eqx "accuracy +0\.8333  \(0\.8333–0\.8333\)" "$folder/out"
 check "unknown labels are counted" grep -Eq "^unknown_labels +120 " "$folder/out"
 check "the most frequent mistake" grep -Eqx " +120  THING  NOUN" "$folder/out"
 run eval "$tagger" "$folder/other.conllu" --json
@@ -36,6 +38,9 @@ check "--json: accuracy is a fraction" json 'abs(o["accuracy"] - 5 / 6) < 1e-9'
 check "--json: counts" json '(o["examples"], o["units"], o["compared"], o["unknown_labels"]) == (120, 720, 720, 120)'
 check "--json: a class" json '[c for c in o["classes"] if c["label"] == "NOUN"] == [{"label": "NOUN", "support": 120,
     "predicted": 240, "right": 120, "precision": 0.5, "recall": 1.0, "f1": c["f1"]} for c in o["classes"] if c["label"] == "NOUN"]'
+check "--json: the interval of the accuracy" json \
+    'all(abs(end - 5 / 6) < 1e-9 for end in o["intervals"]["accuracy"])'
+check "--json: metrics that have intervals" json 'sorted(o["intervals"]) == ["accuracy", "macro_f1"]'
 check "--json: macro is the mean over classes" json \
     'abs(o["macro_f1"] - sum(c["f1"] for c in o["classes"]) / len(o["classes"])) < 1e-9'
 check "--json: confusion" json 'o["confusion"]["rows"][o["confusion"]["labels"].index("THING")][
@@ -46,6 +51,22 @@ check "--json: confusion sums up" json 'sum(map(sum, o["confusion"]["rows"])) ==
 awk -F'\t' -v OFS='\t' '/^3\t/ { $4 = "_" } { print }' "$folder/train.conllu" >"$folder/missing.conllu"
 run eval "$tagger" "$folder/missing.conllu" --skip-bad
 check "nothing but bad sentences: exit status" exits_with 1
+
+# --- entities ----------------------------------------------------------------------
+
+# Every NOUN after a DET is an entity of both words.
+awk -F'\t' -v OFS='\t' '/^[0-9]+\t/ { tag = $4 == "DET" ? "B-NP" : before == "DET" && $4 == "NOUN" ? "I-NP" : "O"
+    before = $4; print $2, tag; next } !NF { before = ""; print "" }' "$folder/train.conllu" >"$folder/chunks.tsv"
+train chunker tag "$folder/chunks.tsv" --format columns --steps 120
+run eval "$folder/chunker.safetensors" "$folder/chunks.tsv"
+check "entities: F1" grep -Eqx "entity_f1 +1\.0000  \(1\.0000–1\.0000\)" "$folder/out"
+check "entities: a line each type" grep -Eqx "NP +240 +240 +240 +1\.0000 +1\.0000 +1\.0000" "$folder/out"
+run eval "$folder/chunker.safetensors" "$folder/chunks.tsv" --json
+check "entities: JSON" json '(o["entity_f1"], o["entity_precision"], o["entity_recall"]) == (1, 1, 1) and [
+    (e["type"], e["support"], e["right"]) for e in o["entities"]] == [("NP", 240, 240)]'
+check "entities: JSON has the interval" json 'o["intervals"]["entity_f1"] == [1, 1]'
+run eval "$tagger" "$folder/train.conllu" --json
+check "no entities elsewhere" json '"entities" not in o and "entity_f1" not in o'
 
 # --- several outputs ---------------------------------------------------------------
 
@@ -77,22 +98,22 @@ check "one class: not in the mean" says "(columns in the mean: roc_auc 4, pr_auc
 run eval "$folder/columns.safetensors" "$folder/one-class.csv" --json
 check "--json: no areas of one class" json '"roc_auc" not in o["outputs"]["e"] and 0 <= o["mean"]["roc_auc"] <= 1'
 run info "$folder/columns.safetensors" --json
-check "chosen by the mean over columns" json 'o["scores"]["metric"] == "mean.roc_auc"'
+check "chosen by the mean over columns" json 'o["metrics"]["metric"] == "mean.roc_auc"'
 for metric in b.roc_auc a.accuracy mean.log_loss; do
     train "$metric" classify "$folder/columns.csv" --column a,b,c,d,e --text-column text --steps 3 --metric $metric
     run info "$folder/$metric.safetensors" --json
-    check "chosen by $metric" json 'o["scores"]["metric"] == "'"${metric#a.}"'"'
+    check "chosen by $metric" json 'o["metrics"]["metric"] == "'"${metric#a.}"'"'
 done
 for metric in 'r2|roc_auc|accuracy' 'accuracy|roc_auc'; do
     train first classify "$folder/columns.csv" --column a,b,c,d,e --text-column text --steps 3 --metric "$metric" --force
     run info "$folder/first.safetensors" --json
-    check "the first metric of $metric that there is" json "o['scores']['metric'] == 'mean.' + '${metric#r2|}'.split('|')[0]"
+    check "the first metric of $metric that there is" json "o['metrics']['metric'] == 'mean.' + '${metric#r2|}'.split('|')[0]"
 done
 sed '2,$s/,[01],/,1,/' "$folder/columns.csv" >"$folder/all-one.csv"
 run train classify "$folder/columns.csv" --dev "$folder/all-one.csv" --column a --text-column text --steps 3 \
-    --columns 16 --heads 2 --metric 'roc_auc|accuracy' -o "$folder/other.safetensors"
+    --width 16 --heads 2 --metric 'roc_auc|accuracy' -o "$folder/other.safetensors"
 run info "$folder/other.safetensors" --json
-check "another metric where the first is undefined" json 'o["scores"]["metric"] == "accuracy"'
+check "another metric where the first is undefined" json 'o["metrics"]["metric"] == "accuracy"'
 run train classify "$folder/columns.csv" --column a --text-column text --metric 'r3|accuracy' -o "$folder/none.safetensors"
 check "alternatives must be metrics" complains 'there is no metric "r3" for this task'
 run train classify "$folder/columns.csv" --column a --text-column text --metric r2 -o "$folder/none.safetensors"
@@ -140,8 +161,8 @@ check "info: the encoder" says "attention, 1 layer of 16 columns, 2 heads"
 run info "$tagger" --json
 check "info --json: outputs" json 'o["outputs"][0]["name"] == "UPOS" and len(o["outputs"][0]["labels"]) == 4'
 check "info --json: groups sum up" json 'sum(g["numbers"] for g in o["groups"]) == o["parameters"]'
-check "info --json: the file" json 'o["bytes"] > 4 * o["parameters"] and o["config"]["encoder"]["columns"] == 16'
-check "info --json: scores" json 'o["scores"]["metric"] == "accuracy"'
+check "info --json: the file" json 'o["bytes"] == '"$(stat -c %s "$tagger")"' and o["config"]["encoder"]["columns"] == 16'
+check "info --json: scores" json 'o["metrics"]["metric"] == "accuracy"'
 run info "$tagger" --config
 cp "$folder/out" "$folder/config.json"
 run train tag --config "$folder/config.json" --dump-config

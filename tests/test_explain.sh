@@ -70,7 +70,7 @@ rows_sum_to_one() {
         }' "$1"
 }
 
-# answers: those of the JSON in out, one a line.
+# answers: those of the JSON in out, one per line.
 answers() { sed -n 's/.*"answers":\["\([^]]*\)"\].*/\1/p' out | sed 's/","/\n/g'; }
 same() { [ "$1" = "$2" ] || { echo "  '$1' is not '$2'"; false; }; }
 
@@ -93,7 +93,7 @@ formats() {
 }
 
 # small ...: flags of models that are quickly trained.
-small=(--columns 16 --heads 2 --threads 2 --patience 0 --learning-rate 0.01 --quiet)
+small=(--width 16 --heads 2 --threads 2 --patience 0 --learning-rate 0.01 --quiet)
 made() { # made NAME TASK ARGUMENT...
     local name=$1
     shift
@@ -119,7 +119,7 @@ check "tag: no escape codes in a pipe" no_control_characters out
 check "tag: columns by name" grep -qE '│ +the +cat +likes +a +dog +\. ' out
 check "tag: a row for every word" [ "$(grep -cE '^ *(the|cat|likes|a|dog|\.) │' out)" -eq 6 ]
 check "tag: contributions" grep -qE '^ *± │ ' out
-check "tag: to what" says "contribution to the score of the predicted labels"
+check "tag: to what" says "contribution to the predicted labels"
 check "tag: a legend" grep -qE '░ from [0-9.]+ ' out
 check "tag: aligned" tables_align 80
 formats tag tag.safetensors "$sentence"
@@ -151,12 +151,12 @@ run explain tag.safetensors "$sentence" --view gradient --head 1
 check "--view gradient, one head: signs" grep -qE '│.*[+-][░▒▓█]' out
 run explain tag.safetensors "$sentence" --row dog
 check "--row by name" says " ›  dog │"
-check "--row: what contributions are to" says "contribution to the score of NOUN"
+check "--row: what contributions are to" says "contribution to NOUN"
 cp out by_name
 run explain tag.safetensors "$sentence" --row 5
 check "--row by number" cmp -s out by_name
 run explain tag.safetensors "$sentence" --row dog --label VERB
-check "--label" says "contribution to the score of VERB"
+check "--label" says "contribution to VERB"
 run explain tag.safetensors --file s.conllu --example 7
 check "--file: exit status" exits_with 0
 check "--file: its words" says "the/DET"
@@ -185,24 +185,24 @@ check "nothing to draw: no file" [ ! -e nothing.html ]
 misuse "-o twice.svg is given twice" explain tag.safetensors a -o twice.svg -o twice.svg
 misuse "--grid and --dark are for drawings" explain tag.safetensors a --grid
 misuse "--grid draws all heads: leave out --head" explain tag.safetensors a --grid --head 1 -o x.svg
-misuse "--steps are those of one attention" explain --steps tag.safetensors a --view rollout
+misuse "--steps shows one attention" explain --steps tag.safetensors a --view rollout
 misuse "--layer 7: the encoder has attention in layers 1 and 2 only" explain tag.safetensors "$sentence" --layer 7
 misuse "--head 3: layer 2 of the encoder has 2 heads" explain tag.safetensors "$sentence" --head 3
 misuse "--part source: this model has no such attention; it has encoder" explain tag.safetensors a --part source
-misuse "--view rollout is of --part encoder or decoder" explain tag.safetensors a --view rollout --part pool
+misuse "--view rollout needs --part encoder or decoder" explain tag.safetensors a --view rollout --part pool
 misuse "--row 9: there are 6 rows" explain tag.safetensors "$sentence" --row 9
 misuse "--row dogs: no row has this name" explain tag.safetensors "$sentence" --row dogs
 misuse "did you mean NOUN?" explain tag.safetensors "$sentence" --label NOUM
 misuse "--output X: there is none; the model has" explain tag.safetensors "$sentence" --output X
 misuse "--member 2: the model has 1 network" explain tag.safetensors "$sentence" --member 2
 misuse "--example 99: s.conllu has 60" explain tag.safetensors --file s.conllu --example 99
-misuse "--id none: no example is called so" explain tag.safetensors --file s.conllu --id none
+misuse "--id none: no example has this id" explain tag.safetensors --file s.conllu --id none
 run explain tag.safetensors --file none.conllu
 check "a file that is not there: exit status" exits_with 1
 check "a file that is not there" complains "none.conllu: cannot be opened"
 run explain tag.safetensors "$sentence" -o tag.svg
 check "files are not replaced: exit status" exits_with 1
-check "files are not replaced" complains "tag.svg is there already: --force replaces it"
+check "files are not replaced" complains "tag.svg exists already: --force replaces it"
 run explain tag.safetensors "$sentence" -o tag.svg --force --title 'A <b>title</b> & more'
 check "--force: exit status" exits_with 0
 check "--title is escaped" grep -qF 'A &lt;b&gt;title&lt;/b&gt; &amp; more' tag.svg
@@ -340,7 +340,7 @@ check "mix: which layer" says "attention: encoder, layer 2, mean of 2 heads"
 run explain --steps mix.safetensors "$text"
 check "mix: --steps are of the layer with attention" says "Self-attention of the encoder, layer 2, head 1 of 2"
 made pooled classify c.tsv --dev c.tsv --encoder rnn --layers 1 --epochs 1
-misuse "--steps are of queries and keys, and pooling has none" explain --steps pooled.safetensors "$text"
+misuse "--steps needs queries and keys, which pooling does not have" explain --steps pooled.safetensors "$text"
 misuse "this model has attention in pool only" explain pooled.safetensors "$text" --view rollout
 
 awk 'BEGIN { for (i = 0; i < 60; i++) { n = 1 + i % 5; s = ""; for (j = 0; j < n; j++) s = s " x"; print n "\tcount" s } }' >r.tsv
@@ -359,11 +359,12 @@ check "number: that of an empty text" grep -qx "(nothing) → $answer" out
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = b = ""; n = 1 + i % 4
     for (j = 0; j < n; j++) { c = substr("abcdefgh", 1 + (i * 7 + j * 3) % 8, 1); a = a c; b = b (j ? " " : "") toupper(c) }
     print a "\t" b } }' >p.tsv
-made sequence seq2seq p.tsv --dev p.tsv --layers 1 --epochs 10
+echo '{"decoder": {"monotone": false}}' >cross.json
+made sequence seq2seq p.tsv --dev p.tsv --layers 1 --epochs 10 --config cross.json
 run predict sequence.safetensors <<<"bad"
 answer=$(cat out)
 run explain sequence.safetensors bad
-check "sequence: the answer of predict" grep -qE "^bad → $answer   score -[0-9.]+" out
+check "sequence: the answer of predict" grep -qE "^bad → $answer   log-probability -[0-9.]+" out
 check "sequence: its source" says "attention: source, layer "
 for part in encoder decoder source; do
     run explain sequence.safetensors bad --part $part
@@ -549,7 +550,7 @@ check "--positions: exit status" exits_with 0
 check "--positions: positions.svg" grep -q '<svg' positions.svg
 run explain --positions tag.safetensors -o learned.svg
 check "--positions of a model" exits_with 0
-run explain --positions -o positions.tsv --length 7 --columns 4
+run explain --positions -o positions.tsv --length 7 --width 4
 check "--positions: a table" [ -s positions.tsv ]
 made distances tag s.conllu --dev s.conllu --layers 2 --epochs 1 --position relative
 for layer in 1 2; do

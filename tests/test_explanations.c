@@ -32,7 +32,7 @@ static const char *const kind_sets[KINDS][24] = {
      "encoder.layers", "3"},
     {"task", "classify", "encoder.left", "1", "encoder.right", "2", "output.pool", "mean", "output.members",
      "1"},
-    {"task", "classify", "text.longest", "4"},
+    {"task", "classify", "text.longest", "4", "encoder.pieces", "1"},
 };
 static char folder[] = "/tmp/attn_explanations_XXXXXX";
 static char paths[KINDS][80];

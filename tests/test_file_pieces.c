@@ -31,7 +31,7 @@ static void write_file(const char *path, const char *text, size_t length) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Members of so many bytes, each compressed by itself. */
+/* Members of so many bytes, each compressed alone. */
 static void write_gzip(const char *path, const char *text, size_t length, size_t member) {
     remove(path);
     for (size_t at = 0; at < length; at += member) {
@@ -328,7 +328,7 @@ static void tell(void *user, const char *name, int64_t done, int64_t total) {
     *so_far = (told){done, total, so_far->calls + 1};
 }
 
-/* Called now and then, if at all: the file may be read before it is time for it. */
+/* Called now and then: here after every round, as a fast machine reads the file before it would be time. */
 static void test_progress(void **state) {
     (void)state;
     char path[200];
@@ -339,7 +339,7 @@ static void test_progress(void **state) {
     options.per_token = options.skip_bad = 1;
     options.progress = tell;
     options.progress_user = &so_far;
-    at_source source = {.names = {path}, .first_line = 1, .options = &options, .piece = 1000};
+    at_source source = {.names = {path}, .first_line = 1, .options = &options, .piece = 1000, .pause = 1e-9};
     assert_int_equal(at_text_read(test_best_context(2), &source, &dataset), ATTN_OK);
     assert_true(so_far.calls > 0 && so_far.total > 1000);
     attn_dataset_destroy(dataset);

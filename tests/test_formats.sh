@@ -98,7 +98,7 @@ printf '__label__bad a fine film\n__label__good __label__x a dull film\na fine f
 same "fastText" "$classes" marks.txt
 check "fastText: labels are not read" is 'good\nbad\ngood\n'
 printf 'abc\tA B C\nbca\tB C A\ncab\tC A B\n' >pairs.tsv
-train spell seq2seq pairs.tsv --steps 60
+train spell seq2seq pairs.tsv --steps 60 --anyway
 same "pairs" spell.safetensors pairs.tsv
 check "pairs: an answer a line" [ "$(wc -l <out)" -eq 3 ]
 printf '{"id": 1, "text": "a fine film", "label": "bad", "n": 1.50}\n\n {"text":"a dull film","id":"\\u00e9"} \r\n{"text":""}' >objects.jsonl
@@ -155,7 +155,7 @@ done
 printf 'one\ta fine film\na dull film\n' >some.txt
 run predict "$classes" some.txt
 check "a TAB in the first line and none in the second: what to do" complains \
-    "some.txt:2: 1 column, the first row has 2 (if lines are texts as they are, say that the format is lines)"
+    "some.txt:2: 1 column, the first row has 2 (if lines are plain texts, set the format to lines)"
 same "lines with a TAB" "$classes" some.txt --format lines
 check "lines with a TAB" is 'good\nbad\n'
 
@@ -192,7 +192,7 @@ check "a number that is null is missing" complains "scores.jsonl:2: the field sc
 grep -v null scores.jsonl >full.jsonl
 train numbers regress full.jsonl --steps 5
 awk -F'\t' '{ printf "{\"source\":\"%s\",\"target\":\"%s\"}\n", $1, $2 }' pairs.tsv >pairs.jsonl
-train spellObjects seq2seq pairs.jsonl --steps 60
+train spellObjects seq2seq pairs.jsonl --steps 60 --anyway
 check "pairs of JSON Lines: the same model" cmp -s spell.safetensors spellObjects.safetensors
 same "pairs of JSON Lines" spell.safetensors pairs.jsonl
 check "pairs of JSON Lines" grep -Eq '^\{"source":"abc","target":"A B C","predicted_target":"[ABC ]*"\}$' out
@@ -201,7 +201,7 @@ check "pairs of JSON Lines: check" says "pairs.jsonl: 3 pairs"
 run check pairs.jsonl
 check "pairs of JSON Lines: check without a task" says "pairs.jsonl: 3 pairs"
 run check texts.jsonl
-check "JSON Lines: check" says "texts.jsonl: objects of JSON, 100 texts"
+check "JSON Lines: check" says "texts.jsonl: JSON objects, 100 texts"
 
 # wrong STATUS-LESS TEXT LINE...: attn check says it of a file of these lines.
 wrong() {
@@ -213,8 +213,8 @@ wrong() {
     check "wrong JSON: $text: exit status" exits_with 1
 }
 good='{"text":"x","label":"y"}'
-wrong "wrong.jsonl:2: no JSON: " "$good" '{"text":"x"'
-wrong "wrong.jsonl:2: a line is an object of JSON" "$good" '[1]'
+wrong "wrong.jsonl:2: not JSON: " "$good" '{"text":"x"'
+wrong "wrong.jsonl:2: a line must be a JSON object" "$good" '[1]'
 wrong "wrong.jsonl:2: the field text is not there, or no string" "$good" '{"text":7,"label":"y"}'
 wrong "wrong.jsonl:2: the field label is not a label" "$good" '{"text":"x","label":{}}'
 wrong "wrong.jsonl:3: the field label is missing or empty" "$good" "" '{"text":"x"}'
@@ -230,7 +230,7 @@ printf 'text,label\nx,a\ny,"b\nc"\nz,a\n' >broken.csv
 run check broken.csv
 check "a line break in a label: file and line" says "broken.csv:3: a label with a line break in it"
 check "a line break in a label: exit status" exits_with 1
-run check broken.csv --label-separator '\n'
+run check broken.csv --label-separator '\n' --anyway
 check "a line break between labels: exit status" exits_with 0
 check "a line break between labels" says "1 text with more than one label"
 printf 'bad\ta dull film\rgood\ta fine film\r' >mac.tsv
@@ -244,7 +244,7 @@ check "CR alone on standard input" complains "standard input: has lines that end
 
 head -n 50 texts.tsv >a.tsv
 tail -n +51 texts.tsv >b.tsv
-small=(--columns 16 --heads 2 --layers 1 --threads 2 --patience 0 --learning-rate 0.01 --quiet --steps 100)
+small=(--width 16 --heads 2 --layers 1 --threads 2 --patience 0 --learning-rate 0.01 --quiet --steps 100)
 run train classify a.tsv b.tsv --dev a.tsv b.tsv -o two.safetensors --force "${small[@]}"
 check "two files: exit status" exits_with 0
 check "two files are one set, as they would be in one file" cmp -s two.safetensors classes.safetensors
@@ -259,12 +259,12 @@ check "standard input twice: exit status" exits_with 2
 check "standard input twice" complains "standard input (-) can be read once, and is given 2 times"
 printf '1\tone\n2\ttwo\n' >n1.tsv
 printf '3\tthree\nx\tfour\n' >n2.tsv
-run train regress n1.tsv n2.tsv --dev n1.tsv -o n.safetensors --force --steps 1
+run train regress n1.tsv n2.tsv --dev n1.tsv -o n.safetensors --force --steps 1 --anyway
 check "several files: the file and line of a bad value" complains 'n2.tsv:2: "x" is not a number'
-run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1
+run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1 --anyway
 check "several files: also without development data" complains 'n2.tsv:2: "x" is not a number'
 printf 'one\n' >>n2.tsv
-run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1
+run train regress n1.tsv n2.tsv -o n.safetensors --force --steps 1 --anyway
 check "several files: the file and line of a bad row" complains 'n2.tsv:3: 1 column, the first row has 2'
 printf 'stars,text\n1,x\n' >c1.csv
 printf 'score,text\n1,x\n' >c2.csv
@@ -272,13 +272,13 @@ run train classify c1.csv c2.csv -o n.safetensors --force
 check "several files: other columns" complains "c1.csv: the target is stars, in c2.csv it is score"
 head -n 1 pairs.tsv >p1.tsv
 tail -n +2 pairs.tsv >p2.tsv
-run train seq2seq p1.tsv p2.tsv --dev p1.tsv p2.tsv -o two.safetensors --force "${small[@]}" --steps 60
+run train seq2seq p1.tsv p2.tsv --dev p1.tsv p2.tsv -o two.safetensors --force "${small[@]}" --steps 60 --anyway
 check "two files of pairs" cmp -s two.safetensors spell.safetensors
 cut -f 1 pairs.tsv >s.txt
 cut -f 2 pairs.tsv >t.txt
-run train seq2seq s.txt t.txt --dev s.txt t.txt -o two.safetensors --force "${small[@]}" --steps 60
+run train seq2seq s.txt t.txt --dev s.txt t.txt -o two.safetensors --force "${small[@]}" --steps 60 --anyway
 check "sources and targets, line by line" cmp -s two.safetensors spell.safetensors
-run train seq2seq - t.txt --dev pairs.tsv -o two.safetensors --force "${small[@]}" --steps 60 <s.txt
+run train seq2seq - t.txt --dev pairs.tsv -o two.safetensors --force "${small[@]}" --steps 60 --anyway <s.txt
 check "sources from standard input" cmp -s two.safetensors spell.safetensors
 
 # --- - elsewhere, and where it is refused ------------------------------------------------
@@ -289,12 +289,12 @@ run explain spell.safetensors - <s.txt
 check "explain -: every line" [ "$(grep -c '→' out)" -eq 3 ]
 run train classify texts.tsv -o -
 check "-o -: exit status" exits_with 2
-check "-o -: why" complains "goes to a file, not to standard output (-)"
+check "-o -: why" complains "the output must be a file, not standard output (-)"
 run predict - lines.txt
-check "a model from standard input: why" complains "a model is a file"
+check "a model from standard input: why" complains "a model must be a file"
 run compare classify texts.tsv --test texts.tsv --svg -
-check "--svg -: why" complains "goes to a file, not to standard output (-)"
-run compare classify texts.tsv --test - --encoders fc --seeds 2 --columns 8 --heads 2 --layers 1 --steps 2 --quiet --json <texts.tsv
+check "--svg -: why" complains "the output must be a file, not standard output (-)"
+run compare classify texts.tsv --test - --encoders fc --seeds 2 --width 8 --heads 2 --layers 1 --steps 2 --quiet --json <texts.tsv
 check "compare: test data from standard input, for every run" exits_with 0
 
 # --- CoNLL-U where none of several labels applies ------------------------------------------
@@ -322,10 +322,10 @@ check "a flag that there is not: the nearest" complains "did you mean --format?"
 run predict "$classes" --json --plain
 check "--json and --plain" exits_with 2
 printf '0x10\tone\n2\ttwo\n' >hex.tsv
-run train regress hex.tsv -o n.safetensors --force --steps 1
+run train regress hex.tsv -o n.safetensors --force --steps 1 --anyway
 check "0x10 is no number" complains 'hex.tsv:1: "0x10" is not a number'
 printf '1e308\tone\n2\ttwo\n' >huge.tsv
-run train regress huge.tsv -o n.safetensors --force --steps 1
+run train regress huge.tsv -o n.safetensors --force --steps 1 --anyway
 check "1e308 is too large" complains 'huge.tsv:1: 1e308 is too large: numbers go up to 3.4e+38'
 run train classify texts.tsv -o n.safetensors --force --learning-rate 0x1p-3
 check "0x1p-3 is no number" complains 'training.learning_rate is "0x1p-3"; it has to be a number'

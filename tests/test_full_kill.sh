@@ -95,7 +95,7 @@ train() {
     local name=$1
     shift
     "$program" train "$task" "$folder/train.txt" --dev "$folder/dev.txt" -o "$folder/$name.safetensors" \
-        --epochs "$epochs" --patience 0 --columns 32 --heads 2 --quiet --keep-last "$@" >"$folder/out" 2>"$folder/err" &
+        --epochs "$epochs" --patience 0 --width 32 --heads 2 --quiet --keep-last "$@" >"$folder/out" 2>"$folder/err" &
     running=$!
 }
 

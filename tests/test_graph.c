@@ -120,7 +120,7 @@ static void test_random_lists(void **state) {
     for (int k = 0; k < 60; k++) {
         int64_t rows = random_between(&random, 1, 40), columns = random_between(&random, 1, 40);
         int64_t used = random_between(&random, 1, rows), edges = random_between(&random, 0, 200);
-        if (k == 0) edges = 20000; /* rows of very many edges are cut into pieces inside */
+        if (k == 0) edges = 20000; /* rows of very many edges are divided into pieces inside */
         edge_list list = list_random(&random, rows, columns, used, edges);
         attn_graph *graph = graph_of(&list), *again = NULL;
         assert_edges(graph, &list, true);

@@ -18,7 +18,7 @@ awk 'BEGIN {
     }
 }'
 echo '{"graph": {"few": "false", "dropout": 0}, "encoder": {"inner": 0}}' >quick.json
-quick=(--config quick.json --columns 16 --heads 2 --layers 1 --dropout 0 --learning-rate 0.005 --epochs 200 --quiet)
+quick=(--config quick.json --width 16 --heads 2 --layers 1 --dropout 0 --learning-rate 0.005 --epochs 200 --quiet)
 
 # --- check ---
 
@@ -64,13 +64,13 @@ check "train: a split file that is too short" complains "words.txt: has 119 line
 run train tag web -o file.safetensors "${quick[@]}" --epochs 3 --split-file words.txt
 check "train: a split file" exits_with 0
 run eval file.safetensors web
-check "eval: the split file is missing" complains "give it here, too, or --split all"
+check "eval: the split file is missing" complains "use it here too, or --split all"
 run eval file.safetensors web --split-file words.txt
 check "eval: the split file" says "test: 20 of 120"
-run train tag web -o note.safetensors --columns 16 --heads 2 --epochs 1
+run train tag web -o note.safetensors --width 16 --heads 2 --epochs 1
 check "train: says what it found" complains "web: 120 nodes, 120 edges, directed"
-check "train: says what is learned from" complains "60 nodes of 120 to learn from, 30 to choose the best model by"
-run train tag web -o note.safetensors --columns 16 --heads 2 --epochs 1 --force --undirected --quiet
+check "train: says what is learned from" complains "60 nodes of 120 for training, 30 for choosing the best model"
+run train tag web -o note.safetensors --width 16 --heads 2 --epochs 1 --force --undirected --quiet
 check "train: undirected" exits_with 0
 run info note.safetensors --json
 check "info: undirected" says '"undirected"'
@@ -97,7 +97,7 @@ check "compare: exit status" exits_with 0
 check "compare: encoders of rows without order" \
     [ "$(sed -n 's/^| \([a-z]*\) .*/\1/p' out | tr '\n' ' ')" = "encoder fc mean attention " ]
 run train tag web -o what.safetensors "${quick[@]}" --encoder rnn
-check "rnn: refused" complains "rnn and cnn go by the order of rows"
+check "rnn: refused" complains "rnn and cnn use the order of rows"
 run train tag web -o all.safetensors "${quick[@]}" --pattern all
 check "pattern all: learns, too" exits_with 0
 run train tag web -o what.safetensors "${quick[@]}" --pattern some
@@ -134,14 +134,14 @@ check "nothing is left of all that" [ ! -e what.safetensors ]
         echo "blue $i,cold,$part,$fold"
     done
 } >lines.csv
-run train classify lines.csv --column label --split-column part -o text.safetensors --columns 16 --heads 2 --epochs 2
-check "text: a column of parts" complains "40 examples (80 rows) to learn from, 40 to choose the best model by"
+run train classify lines.csv --column label --split-column part -o text.safetensors --width 16 --heads 2 --epochs 2
+check "text: a column of parts" complains "40 examples (80 rows) for training, 40 for choosing the best model"
 run eval text.safetensors lines.csv
 check "text: eval takes the test part" says "test: 40 of 120"
 run eval text.safetensors lines.csv --split-column folds:1
 check "text: another split" says "test: 40 of 120"
-run train classify lines.csv --column label --split random -o text.safetensors --columns 16 --heads 2 --epochs 2 --force
-check "text: drawn at random" complains "96 examples (192 rows) to learn from, 12 to choose the best model by"
+run train classify lines.csv --column label --split random -o text.safetensors --width 16 --heads 2 --epochs 2 --force
+check "text: drawn at random" complains "96 examples (192 rows) for training, 12 for choosing the best model"
 sed 's/train,ts$/soon,ts/' lines.csv >odd.csv
 run train classify odd.csv --column label --split-column part -o what.safetensors
 check "text: an unknown part" complains 'odd.csv:4: "soon" is not train, val, test or none'

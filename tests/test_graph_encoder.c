@@ -548,7 +548,7 @@ static void test_refused_encoders(void **state) {
     o.jump = ATTN_JUMP_MEAN;
     expect_no_encoder(&o, ATTN_SHAPE_MISMATCH, "not make 6 of them");
     o.jump = (attn_jump)3;
-    expect_no_encoder(&o, ATTN_INVALID_ARGUMENT, "jump is 3, which is none of attn_jump");
+    expect_no_encoder(&o, ATTN_INVALID_ARGUMENT, "jump is 3, which is not a value of attn_jump");
     attn_parameters *set;
     assert_int_equal(attn_parameters_create(test_best_context(1), 1, &set), ATTN_OK);
     o.jump = ATTN_JUMP_CONCAT; /* any widths */
@@ -654,7 +654,7 @@ static void test_refused(void **state) {
     o.position = ATTN_POSITION_NONE;
     o.edge_columns = 2;
     o.edge_terms = ATTN_EDGE_SCORE;
-    expect_no_layer(&o, ATTN_UNSUPPORTED, "ATTN_EDGE_VALUE alone");
+    expect_no_layer(&o, ATTN_UNSUPPORTED, "ATTN_EDGE_VALUE only");
     attn_multihead_options_init(&o);
     o.form = ATTN_HEADS_SHARED;
     o.source_columns = 3;

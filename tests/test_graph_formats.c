@@ -59,7 +59,7 @@ static void test_ogb_nodes(void **state) {
     assert_int_equal(mkdir(path_of("split/random"), 0700), 0);
     write_split("random", "1\n2\n", "", "0");
     path_fails(folder, labelled(1),
-               "/split: has several splits (random, time): say which, as the split column");
+               "/split: has several splits (random, time): choose one as the split column");
     attn_reader_options options = labelled(1);
     options.split_column = "random";
     check_graphs(read_path(folder, options), "0(1,-0.5)/7@test 1(2,3)/@train 2(4,5)/@train 0>1 2>1 ;");
@@ -67,7 +67,7 @@ static void test_ogb_nodes(void **state) {
     path_fails(folder, options, "/split: has no split \"no\"; there is random, time");
     options.split_column = "random";
     write_split("random", "1\n3\n", "", "0");
-    path_fails(folder, options, "/split/random/train.csv.gz:2: \"3\" is no node: they are 0 to 2");
+    path_fails(folder, options, "/split/random/train.csv.gz:2: \"3\" is not a node: they are 0 to 2");
     write_split("random", "1\n2\n", "1\n", "0");
     path_fails(folder, options, "/split/random/valid.csv.gz:1: 1 is for train already");
     write_split("random", "", "1\n", "0");
@@ -115,7 +115,7 @@ static void test_ogb_errors(void **state) {
         const char *name, *text, *restored, *error;
     } bad[] = {
         {"edge.csv.gz", "0,1\n1,2\n", "0,1\n1,0\n",
-         "edge.csv.gz:2: the edge leads to \"2\", which is no node: they are 0 to 1"},
+         "edge.csv.gz:2: the edge leads to \"2\", which is not a node: they are 0 to 1"},
         {"edge.csv.gz", "0,1\n", "0,1\n1,0\n",
          "edge.csv.gz: has 1 lines, and there are 2 edges: it has a line for each"},
         {"edge.csv.gz", "0,1\n1,0\n0,0\n", "0,1\n1,0\n",
@@ -371,8 +371,8 @@ static void test_npz_pairs(void **state) {
     check_graphs(read_zip(options), "once: 0(1)/0 1(2)/1 2(3)/1 0>1 1>2 ;");
     begin_pairs();
     add_masks();
-    zip_fails(options, "a.npz: array train_masks: holds 2 splits: say which, as the split column: masks:0 to "
-                       "masks:1");
+    zip_fails(options,
+              "a.npz: array train_masks: holds 2 splits: choose one as the split column: masks:0 to masks:1");
     options.split_column = "masks:1";
     check_graphs((begin_pairs(), add_masks(), read_zip(options)),
                  "once: 0(1)/0@test 1(2)/1@train 2(3)/1@none 0>1 1>2 ;");
@@ -380,7 +380,7 @@ static void test_npz_pairs(void **state) {
     add_array("train_masks", "|b1", "(3, 2)", NUMBERS(1, 0, 0, 1, 0, 0)); /* nodes x splits */
     check_graphs(read_zip(options), "once: 0(1)/0@none 1(2)/1@train 2(3)/1@none 0>1 1>2 ;");
     begin_pairs();
-    zip_fails(options, "a.npz: has no train_mask (or train_masks), which says what is for training");
+    zip_fails(options, "a.npz: has no train_mask (or train_masks), which selects the training nodes");
     options.split_column = "some";
     begin_pairs();
     zip_fails(options,
@@ -398,7 +398,7 @@ static void test_npz_pairs(void **state) {
               "x nodes");
     begin_pairs();
     zip_fails(labelled(0),
-              "a.npz: has labels of nodes, and this task needs one a graph (task tag: one a node)");
+              "a.npz: has labels of nodes, but this task needs one per graph (task tag: one per node)");
 }
 
 static void test_npz_errors(void **state) {
@@ -429,7 +429,7 @@ static void test_npz_errors(void **state) {
     begin_matrix(0, "<f4", 1);
     add_array("labels", "<i8", "(3,)", NUMBERS(1, 0, 5));
     add_array("class_names", "|S1", "(2,)", NULL, 2, "pq");
-    zip_fails(options, "a.npz: array labels: entry 2 is none of the 2 classes of class_names");
+    zip_fails(options, "a.npz: array labels: entry 2 is not one of the 2 classes of class_names");
     begin_matrix(0, "<f4", 1);
     add_array("node_names", "|S1", "(2,)", NULL, 2, "pq");
     zip_fails(unlabelled, "a.npz: array node_names: has shape (2,), and there are 3 to be named");
@@ -460,7 +460,7 @@ static void test_npz_edge_errors(void **state) {
          {0, 1, 2},
          {3, 3},
          "array adj_indptr: has shape (3,), and should have (4,), a row of the matrix more"},
-        {{1, 0}, {0, 1, 2}, {-1, 3}, "array adj_shape: says more rows or columns than 2147483647"},
+        {{1, 0}, {0, 1, 2}, {-1, 3}, "array adj_shape: has more rows or columns than 2147483647"},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         char error[200];
@@ -479,7 +479,7 @@ static void test_npz_edge_errors(void **state) {
     zip_begin(0);
     add_array("edges", "<i4", "(1, 2)", NUMBERS(0, 3));
     add_array("node_labels", "<i8", "(3,)", NUMBERS(0, 1, 1));
-    zip_fails(options, "a.npz: array edges: row 0 leads to a node that is not there: they are 0 to 2");
+    zip_fails(options, "a.npz: array edges: row 0 leads to a node that does not exist: they are 0 to 2");
     zip_begin(0);
     add_array("edges", "<f4", "(1, 2)", NUMBERS(0, 1));
     zip_fails(options, "a.npz: array edges: has shape (1, 2): it has whole numbers, edges x 2");

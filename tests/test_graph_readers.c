@@ -61,10 +61,8 @@ static void test_columns(void **state) {
     check_graphs(tables(nodes, "", options), "once: 0/p/1@test 1/q/2@none ;");
     options.labelled = 1;
     options.split_column = "splits3";
-    tables_fail(
-        nodes, "", options,
-        "nodes.tsv:2: column splits3: \"tvs\" holds 3 splits: say which, with its number behind a colon "
-        "(0 to 2)");
+    tables_fail(nodes, "", options,
+                "nodes.tsv:2: column splits3: \"tvs\" holds 3 splits: add a colon and its number (0 to 2)");
     options.split_column = "other";
     tables_fail(nodes, "", options,
                 "nodes.tsv: has no column for the split, other; its first line names the columns node, u, v, "
@@ -79,17 +77,16 @@ static void test_columns(void **state) {
         "nodes.tsv: has one column for two things: node; its first line names the columns node, u, v, "
         "label, splits3");
     options = labelled(1);
-    tables_fail(
-        "node\tx\n0\t1\n", "", options,
-        "nodes.tsv: has no column label: name the one that is to be learned; its first line names the "
-        "columns node, x");
+    tables_fail("node\tx\n0\t1\n", "", options,
+                "nodes.tsv: has no column label: name the column to learn; its first line names the "
+                "columns node, x");
     options.labelled = 0;
     check_graphs(tables("node\tx\n0\t1\n", "", options), "once: 0(1) ;");
     options = labelled(1);
     options.label_separator = '|';
     check_graphs(tables("node\tlabel\n0\ta| b\n1\t\n", "", options), "once: 0/a\nb 1/ ;");
     options = labelled(1);
-    options.split = "random"; /* then the column is not looked at */
+    options.split = "random"; /* then the column is ignored */
     check_graphs(tables("node\tlabel\tsplit\n0\ta\twhatever\n", "", options), "once: 0/a ;");
 }
 
@@ -104,12 +101,13 @@ static void test_edges(void **state) {
     check_graphs(tables(numbers, "who\twhom\n1\t0\n", labelled(1)), "0/x 1/x 1>0 ;");
     tables_fail(
         names, "who\twhom\nc\tc\n", labelled(1),
-        "edges.tsv:1: the edge leads from \"who\", which is no node: the file of nodes has no such line");
-    tables_fail(numbers, "0\t1\n0\t2\n", labelled(1),
-                "edges.tsv:2: the edge leads to \"2\", which is no node: the file of nodes has no such line");
+        "edges.tsv:1: the edge leads from \"who\", which is not a node: the file of nodes has no such line");
+    tables_fail(
+        numbers, "0\t1\n0\t2\n", labelled(1),
+        "edges.tsv:2: the edge leads to \"2\", which is not a node: the file of nodes has no such line");
     tables_fail(
         numbers, "0\t01\n", labelled(1),
-        "edges.tsv:1: the edge leads to \"01\", which is no node: the file of nodes has no such line");
+        "edges.tsv:1: the edge leads to \"01\", which is not a node: the file of nodes has no such line");
     tables_fail(numbers, "0\t1\n0\n", labelled(1),
                 "edges.tsv:2: one column, an edge has two: from and to, with a TAB or spaces between");
     tables_fail(numbers, "0\t1\t1\n1\t0\n", labelled(1),
@@ -145,12 +143,13 @@ static void test_node_errors(void **state) {
         {"node\tlabel\n", "nodes.tsv: has no nodes: a graph has at least one"},
         {"node\t\tlabel\n", "nodes.tsv:1: column 2 has no name"},
         {"node\tx\tlabel\tx\n", "nodes.tsv:1: two columns are called x"},
-        {"label\tfeatures\na\t1\n", "nodes.tsv: has no column node (or id), which edges mean; its first line "
-                                    "names the columns label, features"},
+        {"label\tfeatures\na\t1\n",
+         "nodes.tsv: has no column node (or id), to which edges refer; its first line "
+         "names the columns label, features"},
         {"node\tlabel\n0\ta\n1\n", "nodes.tsv:3: 1 columns, the first line names 2: TABs stand between them"},
         {"node\tlabel\n\ta\n", "nodes.tsv:2: the node has no name in column node"},
-        {"node\tlabel\n0\ta\n1\tb\n0\tc\n", "nodes.tsv:4: node \"0\" stands in line 2 already"},
-        {"node\tlabel\nx\ta\ny\tb\n\ny\tc\n", "nodes.tsv:5: node \"y\" stands in line 3 already"},
+        {"node\tlabel\n0\ta\n1\tb\n0\tc\n", "nodes.tsv:4: node \"0\" is already in line 2"},
+        {"node\tlabel\nx\ta\ny\tb\n\ny\tc\n", "nodes.tsv:5: node \"y\" is already in line 3"},
         {"node\tlabel\n0\ta\xff\n", "nodes.tsv:2: byte 4 is not UTF-8: convert the file with iconv"},
         {"node\tlabel\n0\t\n1\t\n", "nodes.tsv: label has no value in any node: there is nothing to learn"},
         {"node\tlabel\tx\n0\ta\t1\n1\tb\t\n",
@@ -189,10 +188,10 @@ static void test_skipping(void **state) {
     attn_dataset *dataset = tables("node\tlabel\tx\n0\ta\t1\n1\tb\toops\n2\tc\t3\n0\td\t4\n3\n",
                                    "0\t2\n0\t1\nx\ty\tz\n2\t0\n", options);
     assert_int_equal(attn_dataset_skipped(dataset), 5);
-    assert_string_equal(attn_dataset_problem(dataset, 1), "nodes.tsv:5: node \"0\" stands in line 2 already");
+    assert_string_equal(attn_dataset_problem(dataset, 1), "nodes.tsv:5: node \"0\" is already in line 2");
     assert_string_equal(
         attn_dataset_problem(dataset, 3),
-        "edges.tsv:2: the edge leads to \"1\", which is no node: the file of nodes has no such line");
+        "edges.tsv:2: the edge leads to \"1\", which is not a node: the file of nodes has no such line");
     check_graphs(dataset, "0(1)/a 2(3)/c 0>1 1>0 ;");
     dataset = tables("node\tgraph\tx\tlabel\na\tg\t1\tp\nb\th\t2\tq\nc\tg\t\tp\nd\tg\t4\tp\n",
                      "a d\na c\nd b\nb b\n", options);
@@ -219,18 +218,16 @@ static void test_many(void **state) {
     check_graphs(dataset, "once: g: a(1)/p@train c(3)/@train ;h: b(2)/q@test d(4)/q@test ;");
     const char *other = "node\tgraph\tlabel\n0\tg\tp\n1\tg\tq\n";
     check_graphs(tables(other, "", labelled(-1)), "once: g: 0/p 1/q ;");
-    tables_fail(
-        other, "", labelled(0),
-        "nodes.tsv:3: column label is not the same as in line 2 of the same graph, and this task needs one "
-        "target a graph (task tag: one a node)");
-    tables_fail(
-        "node\tlabel\n0\tp\n1\tq\n", "", labelled(0),
-        "nodes.tsv:3: column label is not the same as in line 2 of the same graph, and this task needs one "
-        "target a graph (task tag: one a node)");
+    tables_fail(other, "", labelled(0),
+                "nodes.tsv:3: column label is not the same as in line 2 of the same graph, but this task "
+                "needs one target per graph (task tag: one per node)");
+    tables_fail("node\tlabel\n0\tp\n1\tq\n", "", labelled(0),
+                "nodes.tsv:3: column label is not the same as in line 2 of the same graph, but this task "
+                "needs one target per graph (task tag: one per node)");
     tables_fail(many, "a\tc\na\tb\n", labelled(0),
                 "edges.tsv:2: the edge leads from \"a\" to \"b\", a node of another graph");
     tables_fail("node\tgraph\tlabel\n0\t\tp\n", "", labelled(0),
-                "nodes.tsv:2: the node is of no graph: column graph is empty");
+                "nodes.tsv:2: the node has no graph: column graph is empty");
     tables_fail(
         "node\tgraph\tlabel\tsplit\n0\tg\tp\ttrain\n1\tg\tp\ttest\n", "", labelled(0),
         "nodes.tsv:3: the node is for another part of the split than the one in line 2, which is of the "
@@ -251,7 +248,7 @@ static void test_graph_labels(void **state) {
     write_text("graphs.tsv", "graph\tlabel\nh\t1\nj\t0\n");
     path_fails(folder, labelled(0), "/graphs.tsv:3: graph \"j\" has no nodes in the file of nodes");
     write_text("graphs.tsv", "graph\tlabel\nh\t1\ng\t0\nh\t2\n");
-    path_fails(folder, labelled(0), "/graphs.tsv:4: graph \"h\" stands in line 2 already");
+    path_fails(folder, labelled(0), "/graphs.tsv:4: graph \"h\" is already in line 2");
     write_text("graphs.tsv", "label\n1\n");
     path_fails(folder, labelled(0),
                "/graphs.tsv: has no column graph; its first line names the columns label");
@@ -313,7 +310,7 @@ static void test_folders(void **state) {
     assert_int_equal(at_graph_read_files(group_context, &twice, &dataset), ATTN_INVALID_ARGUMENT);
     options.format = (attn_format)AT_GRAPH_NPZ;
     path_fails(folder, options, ": is a folder: name the .npz in it");
-    path_fails(path_of("nodes.tsv"), options, "/nodes.tsv: is no npz: it begins like text");
+    path_fails(path_of("nodes.tsv"), options, "/nodes.tsv: is not a npz: it begins like text");
     options.format = (attn_format)AT_GRAPH_OGB;
     path_fails(path_of("nodes.tsv"), options,
                "/nodes.tsv: is a file: OGB has a folder, with raw/ and split/ in it");
@@ -383,7 +380,7 @@ static void test_description(void **state) {
         "tables, 1 graph, 4 nodes, 5 edges\n\n"
         "edges are directed: 3 of 4 also lead back\n1 edge leads back to its node\n1 edge repeats another "
         "one\n"
-        "1 node has no edge to another one\nfeatures: 4 sparse columns, 1.0 of them a node\n"
+        "1 node has no edge to another one\nfeatures: 4 sparse columns, 1.0 of them per node\n"
         "1 node has no sparse features\nsplit of nodes: train 1, val 1, test 1, none 1\n\n";
     assert_memory_equal(text.bytes, expected, sizeof expected - 1);
     options.json = 1;

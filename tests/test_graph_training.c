@@ -1,7 +1,7 @@
 /* test_graph_training.c: networks that learn from graphs: one big graph whose nodes are split, many graphs
  * with a label each, nodes known by features, by name or by degree, edges with numbers; what is for testing
- * is not learned from; the same bits after a stop and with other threads; nodes and graphs that training
- * never saw.
+ * is not learned from; the same bits after a stop and with other threads; nodes and graphs
+ * that are not in the training data.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
@@ -290,7 +290,7 @@ static void test_resume(void **state) {
     assert_true(same_files(path_of("whole-1.safetensors"), path_of("whole-2.safetensors")));
 }
 
-/* ---- nodes and graphs that training never saw ---- */
+/* ---- nodes and graphs that are not in the training data ---- */
 
 static void test_another_graph(void **state) {
     (void)state;
@@ -376,10 +376,10 @@ static void test_names(void **state) {
     attn_config_destroy(config);
     const shape none = {.seed = 11};
     write_graph("strangers", &none);
-    refuse("club.safetensors", "strangers", "node n0: nodes of this model have no features");
+    refuse("club.safetensors", "strangers", "node n0: this model identifies nodes by name");
 }
 
-/* Many graphs: rings and stars, which only degrees tell apart. */
+/* Many graphs: rings and stars, which only degrees distinguish. */
 static void test_many_graphs(void **state) {
     (void)state;
     attn_context *context = test_best_context(1);
@@ -434,15 +434,15 @@ static void refuse_config(const char *const *sets, const char *task, const char 
 
 static void test_order(void **state) {
     (void)state;
-    refuse_config((const char *const[]){"encoder.kind", "rnn", NULL}, "tag", "rnn and cnn go by the order");
+    refuse_config((const char *const[]){"encoder.kind", "rnn", NULL}, "tag", "rnn and cnn use the order");
     refuse_config((const char *const[]){"encoder.mix", "attention,cnn", "encoder.layers", "2", NULL}, "tag",
-                  "rnn and cnn go by the order");
+                  "rnn and cnn use the order");
     refuse_config((const char *const[]){"encoder.position", "rotary", NULL}, "tag",
-                  "encoder.position has to be none");
+                  "encoder.position must be none");
     refuse_config((const char *const[]){"encoder.kind", "fc", "encoder.width", "3", NULL}, "tag",
                   "fc (of width 1)");
-    refuse_config((const char *const[]){"encoder.left", "3", NULL}, "tag", "encoder.left has to be -1");
-    refuse_config(NULL, "seq2seq", "is about sequences");
+    refuse_config((const char *const[]){"encoder.left", "3", NULL}, "tag", "encoder.left must be -1");
+    refuse_config(NULL, "seq2seq", "needs sequences");
 }
 
 int main(void) {

@@ -47,11 +47,11 @@ check "check: two files, JSON" says '"examples":10,"sizes":{"count":1,'
 head -c 100 train-images-idx3-ubyte >cut-images-idx3-ubyte
 run check cut-images-idx3-ubyte
 check "check: cut off: exit status" exits_with 1
-check "check: cut off" complains "promises 640 bytes of numbers, and 84 follow it: it is cut off"
+check "check: cut off" complains "has a header with 640 bytes of numbers, and 84 follow it: it is cut off"
 
 # --- IDX ---
 
-run train classify train-images-idx3-ubyte -o idx.safetensors --columns 16 --heads 2 --layers 1 --threads 2 \
+run train classify train-images-idx3-ubyte -o idx.safetensors --width 16 --heads 2 --layers 1 --threads 2 \
     --patience 0 --learning-rate 0.01 --epochs 20 --batch 64 --patch 2 --shift 1 --quiet
 check "idx: trained" exits_with 0
 run eval idx.safetensors t10k-images-idx3-ubyte
@@ -78,7 +78,7 @@ check "idx: info" says "image"
 npy train.npy 40 0
 for ((i = 0; i < 40; i++)); do echo $((i % 2 * 10)); done >numbers.txt
 for ((i = 0; i < 40; i++)); do if ((i % 2)); then echo "on the right"; else echo left; fi; done >texts.txt
-small="--columns 16 --heads 2 --layers 1 --threads 2 --patience 0 --learning-rate 0.01 --batch 64 --patch 2 --quiet"
+small="--width 16 --heads 2 --layers 1 --threads 2 --patience 0 --learning-rate 0.01 --batch 64 --patch 2 --quiet"
 # shellcheck disable=SC2086
 run train regress --input image train.npy numbers.txt -o number.safetensors --epochs 30 $small
 check "regress: trained" exits_with 0
@@ -95,7 +95,7 @@ check "seq2seq: explain: exit status" exits_with 0
 check "seq2seq: explain: the answers" says "→ on the right"
 printf 'RIFF\44\0\0\0WAVEfmt ' >sound
 run predict text.safetensors sound
-check "seq2seq: a recording is no list" complains "sound: is no picture that is known"
+check "seq2seq: a recording is no list" complains "sound: is not a known picture format"
 # shellcheck disable=SC2086
 run train tag --input image train.npy numbers.txt -o tag.safetensors $small
 check "tag: exit status" exits_with 1

@@ -192,9 +192,9 @@ static bytes jpeg_slope(jpeg_form form, int width, int height) {
 
 /* ---- decoding ---- */
 
-static at_pictures decode(const bytes *made, at_decoding *now) {
+static at_pictures decode(const bytes *made, at_image_decoding *now) {
     at_pictures pictures = {0};
-    *now = (at_decoding){.context = group_context, .pictures = &pictures, .limit = INT64_C(1) << 32};
+    *now = (at_image_decoding){.context = group_context, .pictures = &pictures, .limit = INT64_C(1) << 32};
     attn_status status = at_image_decode(now, made->data, made->count);
     if (status != ATTN_OK) fail_msg("not decoded: %s", now->reason);
     expect_ok(group_context, at_pictures_add(group_context, &pictures, &now->made));
@@ -204,7 +204,7 @@ static at_pictures decode(const bytes *made, at_decoding *now) {
 /* The samples that come out, to a tolerance. */
 static void decodes_to(bytes made, int height, int width, int channels, const double *samples,
                        double tolerance) {
-    at_decoding now;
+    at_image_decoding now;
     at_pictures pictures = decode(&made, &now);
     assert_int_equal(now.made.height, height);
     assert_int_equal(now.made.width, width);
@@ -220,7 +220,7 @@ static void decodes_to(bytes made, int height, int width, int channels, const do
 
 static void refused_for(const bytes *made, const char *reason) {
     at_pictures pictures = {0};
-    at_decoding now = {.context = group_context, .pictures = &pictures, .limit = INT64_C(1) << 32};
+    at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = INT64_C(1) << 32};
     assert_int_equal(at_image_decode(&now, made->data, made->count), ATTN_INVALID_ARGUMENT);
     if (!strstr(now.reason, reason)) fail_msg("\"%s\" does not say \"%s\"", now.reason, reason);
     at_pictures_free(group_context, &pictures);
@@ -306,7 +306,7 @@ static void test_png_damaged(void **state) {
     refused_for(&cut, "is cut off");
     for (size_t i = 0; i < whole.count; i++) {
         at_pictures pictures = {0};
-        at_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 20};
+        at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 20};
         whole.data[i] ^= 0x55;
         attn_status status = at_image_decode(&now, whole.data, whole.count);
         assert_true(status == ATTN_OK || (status == ATTN_INVALID_ARGUMENT && now.reason[0]));
@@ -327,7 +327,7 @@ static void test_png_bombs(void **state) {
                  {0x7fffffff, 0x7fffffff, "pixels, and a picture can have"},
                  {0xffffffff, 0xffffffff, "pixels, and a picture can have"},
                  {0, 5, "has 0 x 5 pixels: it is empty"},
-                 {8000, 8000, "has a header that promises 8000 x 8000 pixels, and only"}};
+                 {8000, 8000, "has a header with 8000 x 8000 pixels, and only"}};
     for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++) {
         bytes made = png_of((png_form){PNG_COLOR_TYPE_GRAY, 8, 0, 0}, 1, 1, samples, NULL, 0);
         bytes head = {0};
@@ -346,7 +346,7 @@ static void test_png_bombs(void **state) {
 static void test_jpeg_forms(void **state) {
     (void)state;
     for (int progressive = 0; progressive < 2; progressive++) {
-        at_decoding now;
+        at_image_decoding now;
         bytes grey = jpeg_slope((jpeg_form){JCS_GRAYSCALE, 1, progressive}, 17, 9);
         at_pictures pictures = decode(&grey, &now);
         assert_true(now.made.height == 9 && now.made.width == 17 && now.made.channels == 1);
@@ -370,7 +370,7 @@ static void test_jpeg_forms(void **state) {
 static void test_jpeg_damaged(void **state) {
     (void)state;
     bytes cmyk = jpeg_slope((jpeg_form){JCS_CMYK, 4, 0}, 8, 8);
-    refused_for(&cmyk, "is CMYK, the colours of print: convert it to RGB");
+    refused_for(&cmyk, "is CMYK: convert it to RGB");
     drop(&cmyk);
     for (int progressive = 0; progressive < 2; progressive++) {
         bytes whole = jpeg_slope((jpeg_form){JCS_RGB, 3, progressive}, 32, 32);
@@ -379,10 +379,10 @@ static void test_jpeg_damaged(void **state) {
             refused_for(&cut, "");
         }
         bytes cut = {whole.data, whole.count * 2 / 3, 0};
-        refused_for(&cut, "is cut off: the file is not whole");
+        refused_for(&cut, "is cut off: the file is incomplete");
         for (size_t i = 0; i < whole.count; i++) {
             at_pictures pictures = {0};
-            at_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 24};
+            at_image_decoding now = {.context = group_context, .pictures = &pictures, .limit = 1 << 24};
             whole.data[i] ^= 0x15;
             attn_status status = at_image_decode(&now, whole.data, whole.count);
             assert_true(status == ATTN_OK || status == ATTN_OVERFLOW ||
@@ -404,12 +404,12 @@ static void test_other_types(void **state) {
     (void)state;
     static const struct {
         const char *begin, *reason;
-    } others[] = {{"GIF89a____", "is GIF: PNG and JPEG are read, convert it"},
+    } others[] = {{"GIF89a____", "is GIF: PNG and JPEG are supported: convert it"},
                   {"RIFF____WEBPVP8 ", "is WebP"},
                   {"MM\0*________", "is TIFF"},
                   {"____ftypavif", "is HEIF or AVIF"},
                   {"P6\n3 3 255\n_____", "is PNM"},
-                  {"what is this?", "is no picture that is known: PNG and JPEG are read"},
+                  {"what is this?", "is not a known picture format: PNG and JPEG are supported"},
                   {"\x89PNG", "is cut off after 4 bytes"}};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char copy[16] = "";
@@ -490,14 +490,14 @@ static void test_folders(void **state) {
     assert_string_equal(attn_input_of_file(path_of("f")), "image");
     attn_dataset_destroy(dataset);
     write_picture("f/beside.png", 1, 1, 40, 0);
-    read_fails("f", &labelled, "/f: has pictures in it (1) beside the folders of the labels");
+    read_fails("f", &labelled, "/f: has pictures in it (1) beside the folders of labels");
     dataset = read_path("f", &plain);
     dataset_is(dataset, "2x2x3:20=;2x1x1:30=;2x3x1:10=;1x1x1:40=;");
     attn_dataset_destroy(dataset);
     make_folder("flat");
     read_fails("flat", &plain, "/flat: has no pictures");
     write_picture("flat/x.png", 1, 1, 7, 0);
-    read_fails("flat", &labelled, "/flat: has pictures and no folders");
+    read_fails("flat", &labelled, "/flat: has pictures but no folders");
     write_text("flat/y.jpg", "GIF89a");
     read_fails("flat", &plain, "/flat/y.jpg: is GIF");
     plain.skip_bad = 1;
@@ -549,8 +549,7 @@ static void test_lists(void **state) {
     assert_int_equal(attn_dataset_part_size(dataset, ATTN_PART_TEST), 1);
     attn_dataset_destroy(dataset);
     write_text("l/several.tsv", "Image\tx\ty\n1.png\t3\t4\n2 b.png\t\t6\n");
-    read_fails("l/several.tsv", &labelled,
-               "/l/several.tsv: cannot tell which column is to be learned: name it");
+    read_fails("l/several.tsv", &labelled, "/l/several.tsv: the column to learn is ambiguous: name it");
     labelled.column = "y,x";
     dataset = read_path("l/several.tsv", &labelled);
     dataset_is(dataset, "1x1x1:1=4;2x1x1:2=6;");
@@ -563,7 +562,7 @@ static void test_lists(void **state) {
     dataset = read_path("l/paths.txt", &plain);
     dataset_is(dataset, "1x1x1:1=;2x1x1:2=;");
     attn_dataset_destroy(dataset);
-    read_fails("l/paths.txt", &labelled, "has paths and nothing to learn");
+    read_fails("l/paths.txt", &labelled, "has paths but no targets");
     char absolute[400];
     snprintf(absolute, sizeof absolute, "%s\tx\n", path_of("l/1.png"));
     write_text("absolute.tsv", absolute);
@@ -646,7 +645,7 @@ static void test_one_picture(void **state) {
     dataset_is(dataset, "2x3x3:9=;");
     assert_string_equal(attn_dataset_id(dataset, 0), path_of("alone.png"));
     attn_dataset_destroy(dataset);
-    read_fails("alone.png", &labelled, "/alone.png: is one picture, and has nothing to learn");
+    read_fails("alone.png", &labelled, "/alone.png: is one picture without a label");
     assert_string_equal(attn_input_of_file("a/b.JPG"), "image");
     assert_string_equal(attn_input_of_file("train-images-idx3-ubyte.gz"), "image");
     assert_string_equal(attn_input_of_file("b.tsv"), "text");
@@ -723,12 +722,12 @@ static void test_bad_idx(void **state) {
         size_t count;
         const char *reason;
     } files[] = {
-        {8, 3, {3, 1, 2}, 5, "promises 6 bytes of numbers, and 5 follow it: it is cut off"},
-        {8, 3, {3, 1, 2}, 7, "promises 6 bytes of numbers, and 7 follow it: it is damaged"},
-        {13, 3, {0x7fffffff, 0x7fffffff, 2}, 5, "has a shape that no file holds: its header is damaged"},
+        {8, 3, {3, 1, 2}, 5, "has a header with 6 bytes of numbers, and 5 follow it: it is cut off"},
+        {8, 3, {3, 1, 2}, 7, "has a header with 6 bytes of numbers, and 7 follow it: it is damaged"},
+        {13, 3, {0x7fffffff, 0x7fffffff, 2}, 5, "has an impossible shape: its header is damaged"},
         {8, 3, {0, 1, 2}, 0, "has no pictures"},
         {8, 3, {2, 0, 2}, 0, "has pictures of 0 x 2 pixels"},
-        {8, 4, {1, 1, 1, 2}, 2, "has 2 channels, which stand last"},
+        {8, 4, {1, 1, 1, 2}, 2, "has 2 channels (the last dimension)"},
         {8, 1, {2}, 2, "is a list of labels"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -789,7 +788,7 @@ static void test_arrays(void **state) {
                                                         &labelled, &dataset));
     dataset_is(dataset, "1x2x1:1=a b;1x2x1:3=c;");
     attn_dataset_destroy(dataset);
-    read_fails("x.npy", &labelled, "has nothing to learn: give labels as a second file");
+    read_fails("x.npy", &labelled, "has no targets: give labels as a second file");
     const float colours[] = {0.5f, 1, 2, 3, 4, 5}, wrong[] = {0, NAN};
     write_npy("c.npy", "<f4", "(1, 1, 2, 3)", colours, sizeof colours);
     dataset = read_path("c.npy", &plain);
@@ -809,11 +808,11 @@ static void test_arrays(void **state) {
     static const struct {
         const char *descr, *shape, *reason;
     } bad[] = {{"|u1", "(1, 3, 2, 2)",
-                "has 2 channels, which stand last: they can be 1 (grey) or 3; give x.transpose"},
+                "has 2 channels (the last dimension): 1 (grey) or 3 are possible; give x.transpose"},
                {"|u1", "(12,)", "has 1 dimension: pictures are n x height x width"},
-               {"|S1", "(3, 2, 2)", "holds strings: pictures are numbers"},
-               {"|u1", "(12, 0, 1)", "of elements, shape and type"},
-               {"|u1", "(0, 1, 1)", "of elements, shape and type"}};
+               {"|S1", "(3, 2, 2)", "has strings: pictures must be numbers"},
+               {"|u1", "(12, 0, 1)", "of elements, but shape and type"},
+               {"|u1", "(0, 1, 1)", "of elements, but shape and type"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         write_npy("b.npy", bad[i].descr, bad[i].shape, "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
         read_fails("b.npy", &plain, bad[i].reason);

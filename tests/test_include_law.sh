@@ -50,22 +50,26 @@ sources() { # sources FOLDER...: the C and CUDA files below those that exist
     done | sort
 }
 
-includes() { # includes FILE: one included name a line, with its < or "
-    sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<"][^>"]*\)[>"].*/\1/p' "$1"
+includes() { # includes FOLDER...: FILE, a space and an included name with its < or ", one per line
+    sources "$@" | xargs -r grep -HE '^[[:space:]]*#[[:space:]]*include' |
+        sed -n 's/^\([^:]*\):[[:space:]]*#[[:space:]]*include[[:space:]]*\([<"][^>"]*\)[>"].*/\1 \2/p'
 }
 
-check_private() { # a file of src/: "folder/file.h" along the law
-    local file=$1 from included to
-    from=${file#src/}
-    from=${from%%/*}
-    if [ -z "${may_include[$from]:-}" ]; then
-        echo "$file: src/$from is not a folder of the design"
-        return
-    fi
-    while read -r included; do
-        case $included in
-        \<*) continue ;;
-        esac
+check_folders() { # every file of src/ stands in a folder of the design
+    local file from
+    for file in $(sources src); do
+        from=${file#src/}
+        from=${from%%/*}
+        [ -n "${may_include[$from]:-}" ] || echo "$file: src/$from is not a folder of the design"
+    done
+}
+
+check_private() { # files of src/: "folder/file.h" along the law
+    local file from included to
+    while read -r file included; do
+        from=${file#src/}
+        from=${from%%/*}
+        [ "${included:0:1}" = '"' ] && [ -n "${may_include[$from]:-}" ] || continue
         to=${included#\"}
         if [ "${to#*/}" = "$to" ] || [ "${to#*..}" != "$to" ]; then
             echo "$file: includes \"$to\", which is not of the form \"folder/file.h\""
@@ -75,7 +79,7 @@ check_private() { # a file of src/: "folder/file.h" along the law
         *" ${to%%/*} "*) ;;
         *) echo "$file: $from may not include ${to%%/*} (\"$to\")" ;;
         esac
-    done < <(includes "$file")
+    done < <(includes src)
 }
 
 # The kinds of input are the folders of src/inputs; heads and tasks are named in their tables.
@@ -83,9 +87,9 @@ kinds_of_input() { find src/inputs -mindepth 1 -maxdepth 1 -type d -printf '%f\n
 names_of_heads() { sed -n 's/^ *\.name = "\([a-z]*\)",.*/\1/p' src/heads/*.c 2>/dev/null | sort -u; }
 names_of_tasks() { sed -n 's/.*\.name = "\([a-z0-9]*\)",.*/\1/p' src/model/tasks.c 2>/dev/null | sort -u; }
 
-check_kinds() { # a file of src: headers of a kind are its own, those of heads but head.h theirs
-    local file=$1 included to kind
-    while read -r included; do
+check_kinds() { # files of src: headers of a kind are its own, those of heads but head.h theirs
+    local file included to kind
+    while read -r file included; do
         to=${included#\"}
         case $to in
         inputs/*/*)
@@ -99,38 +103,43 @@ check_kinds() { # a file of src: headers of a kind are its own, those of heads b
             [ "${file#src/heads/}" != "$file" ] || echo "$file: includes \"$to\", which only heads know"
             ;;
         esac
-    done < <(includes "$file")
+    done < <(includes src)
 }
 
+any_of() { tr '\n' '|' | sed 's/|$//'; } # lines -> an alternative of a regular expression
+
 # Without comments; names as identifiers (at_text_..., at_head_crf) and as strings that are compared or looked for.
+# `kinds`, `heads` and `tasks` are alternatives of all names there are (check_tree).
 check_names() { # a file of model, train or cli
     local file=$1 name code
     [ "$file" != src/model/tasks.c ] || return 0 # the table of tasks
     code=$(sed -e '/^#include/d' -e 's:/\*.*\*/::g' -e '/\/\*/,/\*\//d' "$file")
-    for name in $(kinds_of_input); do
-        grep -qE "\\bat_${name}_(kind|input|values|fields|encoded|batch)|(strcmp|find|_set)[^;]*\"${name}\"|\"${name}\\." <<<"$code" &&
-            echo "$file: names the kind of input $name"
+    names() { # names REGEX ALTERNATIVES: those of them that stand in the code where REGEX, with NAME for the name, says
+        [ -n "$2" ] && [[ $code =~ ${1//NAME/($2)} ]] || return 0
+        grep -oE "${1//NAME/($2)}" <<<"$code" | grep -oE "$2" | sort -u
+    }
+    for name in $(names 'at_NAME_(kind|input|values|fields|encoded|batch)|(strcmp|find|_set)[^;]*"NAME"|"NAME\.' "$kinds"); do
+        echo "$file: names the kind of input $name"
     done
-    grep -qE '\battn_dataset_(tokens?|source)\b|ATTN_FORMAT_(CONLLU|COLUMNS|TABLE|FASTTEXT|LINES|PAIRS)\b' <<<"$code" &&
+    if [[ $code =~ attn_dataset_(tokens?|source)[^a-z_]|ATTN_FORMAT_(CONLLU|COLUMNS|TABLE|FASTTEXT|LINES|PAIRS)[^A-Z_] ]]; then
         echo "$file: knows what only text has"
-    for name in $(names_of_heads); do
-        grep -qE "\\bat_(head_${name}|${name}_head)\\b|(strcmp|find)[^;]*\"${name}\"" <<<"$code" &&
-            echo "$file: names the head $name"
+    fi
+    for name in $(names 'at_(head_NAME|NAME_head)[^a-z_]|(strcmp|find)[^;]*"NAME"' "$heads"); do
+        echo "$file: names the head $name"
     done
-    for name in $(names_of_tasks); do
-        grep -qE "(strcmp|TASK_)[^;]*\"${name}\"|AT_TASK_|TASK_${name^^}\\b" <<<"$code" &&
-            echo "$file: names the task $name"
+    for name in $(names '(strcmp|TASK_)[^;]*"NAME"' "$tasks") $(names 'TASK_NAME[^A-Z]' "${tasks^^}"); do
+        echo "$file: names the task ${name,,}"
     done
     return 0
 }
 
-check_outside() { # a file of cli, examples, bindings: quotes reach its own folder only
-    local file=$1 included name
-    while read -r included; do
+check_outside() { # files of cli, examples, bindings: quotes reach their own folder only
+    local file included name
+    while read -r file included; do
         name=${included:1}
         case $included in
         \"*)
-            if [ "${name#*..}" != "$name" ] || [ ! -e "$(dirname "$file")/$name" ]; then
+            if [ "${name#*..}" != "$name" ] || [ ! -e "${file%/*}/$name" ]; then
                 echo "$file: includes \"$name\", which is not of its own folder"
             fi
             ;;
@@ -140,12 +149,12 @@ check_outside() { # a file of cli, examples, bindings: quotes reach its own fold
             fi
             ;;
         esac
-    done < <(includes "$file")
+    done < <(includes cli examples bindings)
 }
 
-check_public() { # a public header
-    local file=$1 included name
-    while read -r included; do
+check_public() { # public headers
+    local file included name
+    while read -r file included; do
         name=${included:1}
         case $included in
         \<attn/*) ;;
@@ -157,38 +166,42 @@ check_public() { # a public header
             ;;
         *) echo "$file: includes $included, which is neither <attn/...> nor standard" ;;
         esac
-    done < <(includes "$file")
+    done < <(includes include)
 }
 
 check_size() {
-    local file=$1 lines
-    local most=700
-    [ "${file#tests/}" = "$file" ] || most=1000
-    lines=$(wc -l <"$file")
-    if [ "$lines" -gt "$most" ]; then
-        echo "$file: has $lines lines, more than $most"
-    fi
+    local file lines most
+    while read -r lines file; do
+        most=700
+        [ "${file#tests/}" = "$file" ] || most=1000
+        [ "$lines" -le "$most" ] || echo "$file: has $lines lines, more than $most"
+    done < <(sources include src cli examples bindings bench tests | xargs wc -l | grep -v ' total$')
 }
 
 # Comments and strings may speak of printf; calls may not be made.
 check_silence() {
-    local file=$1
-    sed -e 's/"\([^"\\]\|\\.\)*"/""/g' -e 's://.*$::' -e 's:/\*.*\*/::g' -e '/\/\*/,/\*\//d' "$file" |
-        grep -oE '(^|[^A-Za-z0-9_])(_?_?exit|_Exit|quick_exit|abort|v?f?printf|f?puts|f?putc|putchar|perror)[[:space:]]*\(' |
-        sed "s|.*|$file: calls &...), but the library never prints, exits or aborts|" || true
+    sources src | xargs sed -s -e '1F' -e 's/"\([^"\\]\|\\.\)*"/""/g' -e 's://.*$::' -e 's:/\*.*\*/::g' -e '/\/\*/,/\*\//d' |
+        awk '
+            /^src\/[^ ]*\.(c|h|cu|cuh)$/ { file = $0; next }
+            {
+                while (match($0, /(^|[^A-Za-z0-9_])(_?_?exit|_Exit|quick_exit|abort|v?f?printf|f?puts|f?putc|putchar|perror)[[:space:]]*\(/)) {
+                    print file ": calls " substr($0, RSTART, RLENGTH) "...), but the library never prints, exits or aborts"
+                    $0 = substr($0, RSTART + RLENGTH)
+                }
+            }'
 }
 
 check_tree() { # all violations of the tree in the current folder
-    local file
-    for file in $(sources src); do
-        check_private "$file"
-        check_kinds "$file"
-        check_silence "$file"
-    done
+    local file kinds heads tasks
+    kinds=$(kinds_of_input | any_of) heads=$(names_of_heads | any_of) tasks=$(names_of_tasks | any_of)
+    check_folders
+    check_private
+    check_kinds
+    check_silence
     for file in $(sources src/model src/train cli); do check_names "$file"; done
-    for file in $(sources cli examples bindings); do check_outside "$file"; done
-    for file in $(sources include); do check_public "$file"; done
-    for file in $(sources include src cli examples bindings bench tests); do check_size "$file"; done
+    check_outside
+    check_public
+    check_size
 }
 
 # ---- the checker checks itself ------------------------------------------------------------------------

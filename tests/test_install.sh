@@ -2,8 +2,8 @@
 # The installed library, as a user meets it: installs into a temporary folder
 # and builds the example against what lies there, through pkg-config (shared,
 # static) and through find_package (shared, static); each program runs and
-# prints the right numbers; so do the examples that train. Also: the shared library exports attn_* and
-# nothing else, under the name libattn.so.0.
+# prints the right numbers; so do the examples that train. Also: links of the installed pages lead somewhere, and
+# the shared library exports attn_* and nothing else, under the name libattn.so.0.
 set -euo pipefail
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 compiler=${CC:-cc}
@@ -66,10 +66,29 @@ done
 export PKG_CONFIG_PATH=$library/pkgconfig
 read -ra shared < <(pkg-config --cflags --libs attn)
 "$compiler" -std=c11 "$folder/examples/attention.c" "${shared[@]}" -o "$folder/by-pkg-config"
-check_program "pkg-config, shared" env LD_LIBRARY_PATH="$library" "$folder/by-pkg-config"
+check_program "pkg-config, shared, in a private folder" env -u LD_LIBRARY_PATH "$folder/by-pkg-config"
+mv "$library/libattn.so.0" "$library/away"
 if "$folder/by-pkg-config" >/dev/null 2>&1; then
     fail "pkg-config, shared: runs without the shared library"
 fi
+mv "$library/away" "$library/libattn.so.0"
+# Where the loader looks anyway, nothing says where.
+DESTDIR=$folder/system cmake --install "$BUILD_DIR" --prefix /usr >/dev/null
+if grep rpath "$(find "$folder/system" -name attn.pc)"; then
+    fail "attn.pc of /usr has an rpath"
+fi
+for file in LICENSE README.md CONTRIBUTING.md docs/text.md examples/sort.c; do
+    [ -s "$prefix/share/doc/attn/$file" ] || fail "$file is not installed"
+done
+# shellcheck source=tests/support/links.sh
+. "$SOURCE_DIR/tests/support/links.sh"
+broken=$(check_links "$prefix/share/doc/attn")
+[ -z "$broken" ] || fail "links of the installed pages:" "$broken"
+for page in attn attn-train attn-bench; do
+    [ -s "$prefix/share/man/man1/$page.1" ] || fail "there is no manual page of $page"
+done
+bash -n "$prefix/share/bash-completion/completions/attn"
+[ -s "$prefix/share/zsh/site-functions/_attn" ] || fail "there is no completion for zsh"
 
 read -ra static < <(pkg-config --static --cflags --libs attn)
 # libattn.a with the system's libraries, some of which there are only as shared ones
@@ -93,7 +112,7 @@ check_program "find_package, attn::attn_static" "$folder/build/attention_static"
 
 # The installed program makes a model, the example tags with it.
 printf 'the\tDET\ncat\tNOUN\nsat\tVERB\n\nthe\tDET\ndog\tNOUN\nran\tVERB\n\n' >"$folder/tags.tsv"
-"$prefix/bin/attn" train tag "$folder/tags.tsv" --dev "$folder/tags.tsv" -o "$folder/tags.safetensors" \
+"$prefix/bin/attn" train tag "$folder/tags.tsv" --anyway --dev "$folder/tags.tsv" -o "$folder/tags.safetensors" \
     --steps 60 --quiet
 tagged=$("$folder/build/predict" "$folder/tags.safetensors" "the dog sat" | cut -f 1,2 | tr '\t\n' '/ ')
 [ "$tagged" = "the/DET dog/NOUN sat/VERB " ] || fail "examples/predict.c tags: $tagged"

@@ -26,7 +26,7 @@ static void *join(void *argument) {
     return NULL;
 }
 
-/* What stands at a place, and which rank has it. */
+/* What is at a place, and which rank has it. */
 static unsigned char byte_at(size_t place) { return (unsigned char)(place * 2654435761u >> 7); }
 static int owner_of(size_t place, int ranks) { return (int)(place / 3 * 40503u % 65536u) % ranks; }
 

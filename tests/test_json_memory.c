@@ -1,4 +1,4 @@
-/* test_json_memory.c: jansson, which allocates by itself, runs out of memory at every place of saving a
+/* test_json_memory.c: jansson, which allocates alone, runs out of memory at every place of saving a
  * model: an error, never a file that lacks something. (Reading is not tried: jansson's own reader asserts
  * there.)
  */

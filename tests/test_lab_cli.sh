@@ -72,7 +72,7 @@ check "--markdown: no picture" [ ! -e permute.svg ]
 echo "my own drawing" >mine.svg
 run lab permute --quick -o mine.svg
 check "another's file: exit status" exits_with 1
-check "another's file: says so" complains "mine.svg is there and not of the lab: --force replaces it"
+check "another's file: says so" complains "mine.svg exists and was not written by the lab: --force replaces it"
 check "another's file: as it was" [ "$(cat mine.svg)" = "my own drawing" ]
 check "another's file: nothing was run" silent out
 run lab permute --quick -o mine.svg --force

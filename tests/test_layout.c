@@ -338,7 +338,7 @@ static void test_angles(void **state) {
     assert_true(distance(x, y, 0, 7) > 3.4);
 }
 
-/* Whether the first and last of four atoms stand on one side of the middle bond. */
+/* Whether the first and last of four atoms are on one side of the middle bond. */
 static int is_cis(int64_t a, int64_t b, int64_t c, int64_t d) {
     double one = (x[c] - x[b]) * (y[a] - y[b]) - (y[c] - y[b]) * (x[a] - x[b]);
     double two = (x[c] - x[b]) * (y[d] - y[b]) - (y[c] - y[b]) * (x[d] - x[b]);

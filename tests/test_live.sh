@@ -86,7 +86,7 @@ same() { check "$1" cmp -s <(cut -f 2- out) whole; }
 
 run predict tag.safetensors --live <file.wav
 check "live: exit status" exits_with 0
-check "live: it says how long an answer takes" complains "answers come up to 0."
+check "live: it says how long an answer takes" complains "predictions are up to 0."
 same "live: a WAV file of 8 bits"
 run predict tag.safetensors wide.wav
 same "a file of 16 bits"
@@ -159,19 +159,19 @@ check "live: --plain" exits_with 2
 run predict tag.safetensors --chunk 5 file.wav
 check "--chunk without --live" exits_with 2
 printf 'fLaC....' | "$program" predict tag.safetensors --live >out 2>err
-check "live: another format" complains "is a file of another format than WAV"
+check "live: another format" complains "is not a WAV file"
 head -c 30 wide.wav | "$program" predict tag.safetensors --live >out 2>err
-check "live: a header that is cut" complains "a WAV header that"
+check "live: a header that is cut" complains "a truncated WAV header"
 head -c 8 wide.wav | "$program" predict tag.safetensors --live >out 2>err
-check "live: a header that is cut early" complains "a WAV header that is cut"
+check "live: a header that is cut early" complains "a truncated WAV header"
 printf '\223NUMPY\1\0' | "$program" predict tag.safetensors --live >out 2>err
-check "live: an array" complains "is a file of another format than WAV"
+check "live: an array" complains "is not a WAV file"
 { header 8000 12 1 100; cat raw; } | "$program" predict tag.safetensors --live >out 2>err
-check "live: odd bits" complains "neither whole numbers nor floats"
+check "live: odd bits" complains "neither whole numbers nor 32-bit floats: convert"
 { header 0 16 1 100; cat raw; } | "$program" predict tag.safetensors --live >out 2>err
-check "live: no rate" complains "0 samples a second"
+check "live: no rate" complains "0 samples per second"
 { header 1000000000 16 1 100; cat raw; } | "$program" predict tag.safetensors --live >out 2>err
-check "live: a rate that cannot be" complains "the rate is 1000000000 samples a second"
+check "live: a rate that cannot be" complains "the rate is 1000000000 samples per second"
 run predict tag.safetensors --live nowhere.wav
 check "live: a file that is not there" complains "cannot open nowhere.wav: No such file"
 "$program" predict tag.safetensors --live <&- >out 2>err

@@ -34,7 +34,7 @@ static void test_classes_by_hand(void **state) {
     const int32_t truth[] = {CAT, CAT, CAT, DOG, DOG, FISH, -1};
     const int32_t answers[] = {CAT, DOG, CAT, DOG, BIRD, DOG, CAT};
     at_confusion confusion;
-    attn_class_scores scores[CLASSES];
+    attn_class_metrics scores[CLASSES];
     assert_int_equal(at_confusion_make(group_context, truth, answers, 7, CLASSES, &confusion), ATTN_OK);
     assert_int_equal(confusion.count, 5);
     assert_int_equal(at_confusion_get(&confusion, CAT, CAT), 2);
@@ -43,7 +43,7 @@ static void test_classes_by_hand(void **state) {
     assert_int_equal(at_confusion_get(&confusion, DOG, CAT), 0);
     assert_int_equal(at_confusion_get(&confusion, NEVER, 99), 0);
     at_confusion_count(&confusion, scores);
-    at_score_summary summary = at_scores_finish(scores, CLASSES);
+    at_metric_summary summary = at_metrics_finish(scores, CLASSES);
     at_confusion_free(group_context, &confusion);
 
     assert_int_equal(scores[CAT].support, 3);
@@ -72,10 +72,10 @@ static void test_nothing_to_count(void **state) {
     (void)state;
     const int32_t truth[] = {-1, -1}, answers[] = {0, 1};
     at_confusion confusion;
-    attn_class_scores scores[2];
+    attn_class_metrics scores[2];
     assert_int_equal(at_confusion_make(group_context, truth, answers, 2, 2, &confusion), ATTN_OK);
     at_confusion_count(&confusion, scores);
-    at_score_summary summary = at_scores_finish(scores, 2);
+    at_metric_summary summary = at_metrics_finish(scores, 2);
     assert_int_equal(at_confusion_get(&confusion, 0, 0), 0);
     at_confusion_free(group_context, &confusion);
     near(summary.macro_f1, 0);
@@ -100,11 +100,11 @@ static void test_classes_by_brute_force(void **state) {
             right_rows += truth[i] == answers[i];
         }
         at_confusion confusion;
-        attn_class_scores scores[MOST];
+        attn_class_metrics scores[MOST];
         assert_int_equal(at_confusion_make(group_context, truth, answers, rows, classes, &confusion),
                          ATTN_OK);
         at_confusion_count(&confusion, scores);
-        at_score_summary summary = at_scores_finish(scores, classes);
+        at_metric_summary summary = at_metrics_finish(scores, classes);
         for (int c = 0; c < classes; c++) {
             int64_t support = 0, predicted = 0;
             for (int d = 0; d < classes; d++) {
@@ -142,10 +142,10 @@ static void test_labels(void **state) {
     (void)state;
     const float truth[3][3] = {{1, 0, 1}, {0, 0, 0}, {1, 1, 0}};
     const float said[3][3] = {{0.9f, 0.1f, 0.5f}, {0.2f, 0.7f, 0}, {0.49f, 0.8f, 0.1f}};
-    attn_class_scores scores[3] = {{0}};
+    attn_class_metrics scores[3] = {{0}};
     int exact = 0;
     for (int i = 0; i < 3; i++) exact += at_labels_count(truth[i], said[i], 3, scores);
-    at_score_summary summary = at_scores_finish(scores, 3);
+    at_metric_summary summary = at_metrics_finish(scores, 3);
     assert_int_equal(exact, 1);
     assert_int_equal(scores[0].support, 2);
     assert_int_equal(scores[0].predicted, 1);
@@ -166,7 +166,7 @@ static void test_numbers(void **state) {
     (void)state;
     const float truth[] = {1, 2, NAN, 3, 4};
     const double answers[] = {1.5, 2, 100, 2, 5};
-    attn_number_scores errors = at_numbers_compare(truth, answers, 5);
+    attn_number_metrics errors = at_numbers_compare(truth, answers, 5);
     assert_int_equal(errors.compared, 4);
     near(errors.mean_squared_error, (0.25 + 0 + 1 + 1) / 4);
     near(errors.mean_absolute_error, 2.5 / 4);
@@ -209,30 +209,30 @@ static void test_numbers_far_from_zero(void **state) {
 static void test_root_and_r2(void **state) {
     (void)state;
     const double truth[] = {1, 2, NAN, 3, 4}, answers[] = {1.5, 2, 100, 2, 5};
-    attn_number_scores scores;
-    assert_int_equal(attn_score_numbers(group_context, truth, answers, 5, &scores), ATTN_OK);
+    attn_number_metrics scores = {.size = sizeof scores};
+    assert_int_equal(attn_metric_numbers(group_context, truth, answers, 5, &scores), ATTN_OK);
     assert_int_equal(scores.compared, 4);
     near(scores.rmse, 0.75); /* of 2.25 / 4 */
     near(scores.r2, 1 - 2.25 / 5);
     const double constant[] = {3, 3, 3}, off[] = {3, 3, 4};
-    assert_int_equal(attn_score_numbers(group_context, constant, constant, 3, &scores), ATTN_OK);
+    assert_int_equal(attn_metric_numbers(group_context, constant, constant, 3, &scores), ATTN_OK);
     assert_true(scores.r2 == 1 && scores.rmse == 0);
-    assert_int_equal(attn_score_numbers(group_context, constant, off, 3, &scores), ATTN_OK);
+    assert_int_equal(attn_metric_numbers(group_context, constant, off, 3, &scores), ATTN_OK);
     assert_true(scores.r2 == 0);
-    assert_int_equal(attn_score_numbers(group_context, truth + 2, answers, 2, &scores), ATTN_OK);
+    assert_int_equal(attn_metric_numbers(group_context, truth + 2, answers, 2, &scores), ATTN_OK);
     assert_true(isnan(scores.r2) && scores.compared == 1); /* one number has no spread */
-    assert_int_equal(attn_score_numbers(group_context, NULL, NULL, 0, &scores), ATTN_OK);
+    assert_int_equal(attn_metric_numbers(group_context, NULL, NULL, 0, &scores), ATTN_OK);
     assert_true(isnan(scores.r2) && scores.rmse == 0);
-    assert_int_equal(attn_score_numbers(group_context, truth, NULL, 5, &scores), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_numbers(group_context, truth, answers, -1, &scores), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_numbers(NULL, truth, answers, 5, &scores), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_numbers(group_context, truth, NULL, 5, &scores), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_numbers(group_context, truth, answers, -1, &scores), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_numbers(NULL, truth, answers, 5, &scores), ATTN_INVALID_ARGUMENT);
 }
 
 /* ---- probabilities ---- */
 
 static attn_ranking ranking_of(const int32_t *truth, const double *scores, int64_t count) {
-    attn_ranking ranking;
-    assert_int_equal(attn_score_ranking(group_context, truth, scores, count, &ranking), ATTN_OK);
+    attn_ranking ranking = {.size = sizeof ranking};
+    assert_int_equal(attn_metric_ranking(group_context, truth, scores, count, &ranking), ATTN_OK);
     return ranking;
 }
 
@@ -268,12 +268,12 @@ static void test_ranking_of_one_class(void **state) {
     assert_int_equal(ranking.positives, 2);
     assert_true(isnan(ranking_of(truth + 2, scores, 1).roc_auc));
     assert_true(isnan(ranking_of(NULL, NULL, 0).pr_auc));
-    assert_int_equal(attn_score_ranking(group_context, truth, bad, 3, &ranking), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_ranking(group_context, truth, NULL, 3, &ranking), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_ranking(group_context, truth, scores, -3, &ranking), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_ranking(NULL, truth, scores, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_ranking(group_context, truth, bad, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_ranking(group_context, truth, NULL, 3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_ranking(group_context, truth, scores, -3, &ranking), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_ranking(NULL, truth, scores, 3, &ranking), ATTN_INVALID_ARGUMENT);
     group_counter.fail_at = 1;
-    assert_int_equal(attn_score_ranking(group_context, truth, scores, 3, &ranking), ATTN_OUT_OF_MEMORY);
+    assert_int_equal(attn_metric_ranking(group_context, truth, scores, 3, &ranking), ATTN_OUT_OF_MEMORY);
     group_counter.fail_at = 0;
 }
 
@@ -282,17 +282,17 @@ static void test_log_loss(void **state) {
     const int32_t truth[] = {0, 2, -1, 1}, wrong[] = {3};
     const double probabilities[] = {0.5, 0.25, 0.25, 0, 0.75, 0.25, 1, 0, 0, 1, 0, 0};
     double loss;
-    assert_int_equal(attn_score_log_loss(group_context, truth, probabilities, 4, 3, &loss), ATTN_OK);
+    assert_int_equal(attn_metric_log_loss(group_context, truth, probabilities, 4, 3, &loss), ATTN_OK);
     near(loss, (log(2) + log(4) + 52 * log(2)) / 3); /* what was impossible counts as 2^-52 */
-    assert_int_equal(attn_score_log_loss(group_context, truth + 2, probabilities, 1, 3, &loss), ATTN_OK);
+    assert_int_equal(attn_metric_log_loss(group_context, truth + 2, probabilities, 1, 3, &loss), ATTN_OK);
     assert_true(isnan(loss));
-    assert_int_equal(attn_score_log_loss(group_context, wrong, probabilities, 1, 3, &loss),
+    assert_int_equal(attn_metric_log_loss(group_context, wrong, probabilities, 1, 3, &loss),
                      ATTN_INVALID_ARGUMENT);
     const double none[] = {1.5, -0.5};
     for (int32_t c = 0; c < 2; c++)
-        assert_int_equal(attn_score_log_loss(group_context, &c, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_log_loss(group_context, truth, NULL, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
-    assert_int_equal(attn_score_log_loss(NULL, truth, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+        assert_int_equal(attn_metric_log_loss(group_context, &c, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_log_loss(group_context, truth, NULL, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
+    assert_int_equal(attn_metric_log_loss(NULL, truth, none, 1, 2, &loss), ATTN_INVALID_ARGUMENT);
 }
 
 static void test_positive_label(void **state) {
@@ -405,7 +405,8 @@ static void check_metrics(word_metrics found, int in_truth, int in_answers, int 
     near(found.f1, in_truth + in_answers ? 2.0 * right / (in_truth + in_answers) : 0);
 }
 
-/* Cuts as text: | before a word, - where it goes on, space where there is none: as labels, B or S, and M. */
+/* Cuts as text: | before a word, - where it continues, space where there is none: as labels, B or S, and M.
+ */
 static void check_words(const char *truth, const char *answers, int in_truth, int in_answers, int right) {
     char labels[2][64];
     const char *given[2] = {truth, answers}, *both[2] = {labels[0], labels[1]};
@@ -527,7 +528,7 @@ static void test_choices(void **state) {
         assert_int_equal(at_metric_improved(trainer, scores), runs[i].improved);
         at_metric_keep(trainer, scores, runs[i].as_good);
     }
-    assert_true(trainer->made.best_score == 0.6 && trainer->made.kept[1] == 0.69);
+    assert_true(trainer->made.best_value == 0.6 && trainer->made.kept[1] == 0.69);
     free(trainer);
 }
 

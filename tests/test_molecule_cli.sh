@@ -88,11 +88,11 @@ check "several: a column each" grep -qE '^[01]	[12]$' out
 run predict both.safetensors table.csv
 check "several: columns of a table" says 'id;smiles;predicted_alcohol;predicted_oxygen'
 run train classify made.csv --input molecule --column alcohol --split scaffold -o split.safetensors --steps 5 \
-    --columns 16 --heads 2 --quiet
+    --width 16 --heads 2 --quiet
 check "scaffold split: exit status" exits_with 0
 run eval split.safetensors made.csv
 check "scaffold split: the test molecules are evaluated" says "on made.csv: 30 examples"
-run train regress made.csv --input molecule --column oxygen -o number.safetensors --steps 5 --columns 16 \
+run train regress made.csv --input molecule --column oxygen -o number.safetensors --steps 5 --width 16 \
     --heads 2 --pattern all --stereo --quiet
 check "numbers: exit status" exits_with 0
 printf 'CCCCO\n' | "$program" predict number.safetensors >out 2>err
@@ -103,7 +103,7 @@ check "numbers: a number" grep -qE '^-?[0-9.e-]+$' out
 run train classify made.csv --input molecule --column nothing -o no2.safetensors
 check "no such column" complains "made.csv: has no column nothing; its first line names the columns name, smiles"
 run train classify two.smi -o no2.safetensors
-check "no targets" complains "two.smi: lines of SMILES have nothing to learn"
+check "no targets" complains "two.smi: lines of SMILES have no targets"
 run train tag made.csv --input molecule -o no2.safetensors
 check "a target for each atom" complains "task tag needs a target for each atom, and targets are those of molecules"
 run train lm two.smi -o no2.safetensors

@@ -92,14 +92,13 @@ static void test_targets(void **state) {
     attn_dataset_destroy(dataset);
     check_molecules("a.csv", "smiles,class\nC,toxic\nO,\n", &options, "C1/toxic;O1/_;");
     refuse("a.csv", "smiles,what\nC,a\n", &options,
-           "a.csv: has no column of numbers to be learned: name the column; its first line names the columns "
+           "a.csv: has no column of numbers to learn: name the column; its first line names the columns "
            "smiles, what");
     refuse("a.csv", "smiles,y\n", &options,
-           "a.csv: has no column of numbers to be learned: name the column; its first line names the columns "
+           "a.csv: has no column of numbers to learn: name the column; its first line names the columns "
            "smiles, y");
     options.column = "y";
-    refuse("a.csv", "smiles,y\nC,\nO,\n", &options,
-           "a.csv: no row has a value of y: there is nothing to learn");
+    refuse("a.csv", "smiles,y\nC,\nO,\n", &options, "a.csv: no row has a value of y: it cannot be learned");
     refuse("a.csv", "smiles,z\nC,1\n", &options,
            "a.csv: has no column y; its first line names the columns smiles, z");
     options = unlabelled();
@@ -125,8 +124,8 @@ static void test_lines(void **state) {
     attn_dataset_destroy(dataset);
     options = labelled();
     refuse("a.smi", "CO\n", &options,
-           "a.smi: lines of SMILES have nothing to learn: give a table (CSV or TSV) whose first line names "
-           "its columns, one of them smiles");
+           "a.smi: lines of SMILES have no targets: give a table (CSV or TSV) whose first line names its "
+           "columns, one of them smiles");
     assert_string_equal(attn_input_of_file("x/a.smi"), "molecule");
     assert_string_equal(attn_input_of_file("a.SMILES.gz"), "molecule");
     assert_string_equal(attn_input_of_file("smi"), "text");
@@ -232,7 +231,7 @@ static void test_bad_rows(void **state) {
     (void)state;
     attn_reader_options options = labelled();
     refuse("a.csv", "smiles,y\nC,1,2\n", &options,
-           "a.csv: has no column of numbers to be learned: name the column; its first line names the columns "
+           "a.csv: has no column of numbers to learn: name the column; its first line names the columns "
            "smiles, y");
     options.column = "y";
     refuse("a.csv", "smiles,y\nC,1,2\n", &options, "a.csv:2: 3 columns, the first row has 2");
@@ -241,22 +240,22 @@ static void test_bad_rows(void **state) {
     refuse("a.csv", "smiles,y\nC,\xff\n", &options,
            "a.csv:2: byte 3 (0xff) is not UTF-8: convert the file with iconv");
     refuse("a.csv", "drug,y\nvodka,1\n", &options,
-           "a.csv: cannot tell which column holds SMILES: name it; its first line names the columns drug, y");
+           "a.csv: the column with SMILES is ambiguous: name it; its first line names the columns drug, y");
     refuse("a.csv", "", &options, "a.csv: is empty");
     refuse("a.csv", "smiles,y\n", &options, "a.csv: has no examples");
     refuse("a.csv", "PK\x03\x04", &options,
            "a.csv: is a zip archive: unpack it; a spreadsheet is to be saved as CSV");
     options.column = "y,Y";
     refuse("a.csv", "smiles,y\nC,1\n", &options,
-           "reader options: a name stands twice among the columns \"y,Y\"");
+           "reader options: a name occurs twice among the columns \"y,Y\"");
     options.column = "smiles";
     refuse("a.csv", "smiles,y\nC,1\n", &options,
-           "a.csv: cannot learn the column that holds the SMILES: smiles; its first line names the columns "
+           "a.csv: cannot learn the column with the SMILES: smiles; its first line names the columns "
            "smiles, y");
     options.column = "y";
     options.per_token = 1;
     refuse("a.csv", "smiles,y\nC,1\n", &options,
-           "a.csv: has targets of molecules, and this task needs one for each atom");
+           "a.csv: has targets of molecules, but this task needs one for each atom");
 }
 
 static void test_skip_bad(void **state) {
@@ -278,8 +277,8 @@ static void test_skip_bad(void **state) {
     assert_int_equal(dataset->parts[2], ATTN_PART_TEST);
     attn_dataset_destroy(dataset);
     check_read_fails(group_context, "a.smi", "C(\n", &options,
-                     "a.smi: lines of SMILES have nothing to learn: give a table (CSV or TSV) whose first "
-                     "line names its columns, one of them smiles");
+                     "a.smi: lines of SMILES have no targets: give a table (CSV or TSV) whose first line "
+                     "names its columns, one of them smiles");
     options.labelled = 0;
     attn_dataset *none = NULL;
     expect_refused(group_context, attn_dataset_parse(group_context, "a.smi", 1, "C(\n", 3, &options, &none),

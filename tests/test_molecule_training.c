@@ -322,7 +322,7 @@ static void test_refusals(void **state) {
         options.output = path_of("refused");
         attn_trainer *trainer = NULL;
         expect_refused(context, attn_trainer_create(config, data, data, &options, &trainer),
-                       ATTN_INVALID_ARGUMENT, "stand in no order");
+                       ATTN_INVALID_ARGUMENT, "have no order");
         attn_config_destroy(config);
     }
     attn_dataset_destroy(data);

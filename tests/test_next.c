@@ -101,7 +101,7 @@ static double full_pass(passes *made, int64_t first, int64_t end, double *probab
     for (int64_t s = 0; s < symbols; s++) probabilities[s] = 0;
     for (int n = 0; n < stage->network_count; n++) {
         attn_tape_begin(made->tape, ATTN_TAPE_PREDICT, 0);
-        attn_variable *x = at_sequence_scores(stage->heads[0], stage->heads[0]->layers[n], made->tape,
+        attn_variable *x = at_sequence_logits(stage->heads[0], stage->heads[0]->layers[n], made->tape,
                                               at_stage_rows(stage, n, made->tape, made->batch));
         expect_ok(context, attn_tape_status(made->tape));
         const float *last = attn_variable_data(x) + (end - first - 1) * attn_variable_stride(x);
@@ -132,7 +132,7 @@ static void near(const double *found, const double *wanted, int64_t symbols, dou
     assert_true(fabs(sum - 1) < 1e-5);
 }
 
-/* The units of the text after the line end that stands before it, as pieces that are pushed. */
+/* The units of the text after the line end that precedes it, as pieces that are pushed. */
 static void unit_text(const passes *made, int64_t row, char *into) {
     const char *unit = at_main_stage(made->model)->input->kind->row_name(made->encoded, row);
     assert_true(strlen(unit) < 32);
@@ -302,7 +302,7 @@ static void test_calls_between(void **state) {
         attn_dataset *lines = parse_corpus(attn_model_config(models[k]), "line", "a dog ran\nthe\n");
         for (int i = 0; i < 3; i++) {
             attn_report *report = NULL;
-            attn_vectors vectors;
+            attn_vectors vectors = {.size = sizeof vectors};
             expect_ok(context, attn_predictor_finish(predictor, NULL));
             expect_ok(context, attn_predictor_push_text(predictor, "the c"));
             if (i == 0) expect_ok(context, attn_report_create(predictor, lines, &report));

@@ -61,7 +61,7 @@ static attn_variable *entropy_run(attn_tape *tape, attn_variable **input, attn_p
     entropy_case *e = user;
     (void)parameter;
     attn_variable *x = e->sliced ? attn_tape_slice(tape, input[0], 2, e->classes) : input[0];
-    /* what the caller gives may be gone by the walk back */
+    /* what the caller gives may be gone by the backward pass */
     int32_t *labels = malloc(sizeof e->labels);
     float *weights = malloc(sizeof e->weights);
     memcpy(labels, e->labels, sizeof e->labels);

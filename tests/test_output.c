@@ -82,7 +82,7 @@ static int watch(void *user, const attn_training_state *state) {
     watcher *to = user;
     to->state = *state;
     to->steps += state->event == ATTN_TRAINING_STEP;
-    if (state->event == ATTN_TRAINING_READY) to->first_best = state->best_score;
+    if (state->event == ATTN_TRAINING_READY) to->first_best = state->best_value;
     return to->stop_at && state->event == ATTN_TRAINING_STEP && state->step == to->stop_at;
 }
 
@@ -127,7 +127,7 @@ static void test_existing(void **state) {
     put_text("m.safetensors", "precious");
     attn_trainer_options options = options_for("m.safetensors", &seen, 0);
     expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT,
-                   "m.safetensors: is there already: force begins anew and replaces it");
+                   "m.safetensors: exists already: force begins anew and replaces it");
     expect_refused(context, attn_trainer_check(context, &options), ATTN_INVALID_ARGUMENT,
                    "force begins anew");
     expect_text("m.safetensors", "precious");
@@ -151,12 +151,12 @@ static void test_existing(void **state) {
     expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT,
                    "m.last.safetensors: is of a run that was stopped after step 3 of");
     expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT,
-                   "resume goes on with it, force begins anew");
+                   "resume continues it, force begins anew");
     unlink(in("m.safetensors")); /* killed before there was a model: still nothing to overwrite */
-    expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT, "resume goes on with it");
+    expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT, "resume continues it");
     put_text("m.last.safetensors", "something else");
     expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT,
-                   "m.last.safetensors: is there already");
+                   "m.last.safetensors: exists already");
     expect_text("m.last.safetensors", "something else");
     unlink(in("m.last.safetensors"));
 }
@@ -173,7 +173,7 @@ static void test_finished(void **state) {
     assert_int_equal(seen.steps, 0);
     assert_int_equal(seen.state.end, ATTN_TRAINING_FINISHED);
     assert_int_equal(seen.state.step, seen.state.steps_total);
-    assert_false(isnan(seen.state.best_score));
+    assert_false(isnan(seen.state.best_value));
     assert_true(same_files(in("f.safetensors"), in("whole.safetensors")));
     expect_refused(context, train_sets(other, tagged, tagged_dev, &options), ATTN_INVALID_ARGUMENT,
                    "training.epochs was 4 and is 5");
@@ -196,7 +196,7 @@ static void test_finished(void **state) {
     assert_true(is_there("f.last.safetensors"));
     assert_true(same_files(in("f.safetensors"), in("whole.safetensors")));
     options.force = 0;
-    expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT, "f.safetensors: is there already");
+    expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT, "f.safetensors: exists already");
     options.resume = 1;
     options.keep_last = 0;
     expect_ok(context, train_tags(&options));
@@ -244,7 +244,7 @@ static void test_links(void **state) {
     assert_int_equal(seen.state.resumed_from, 2);
     options = options_for("link.safetensors", &seen, 0);
     expect_refused(context, train_tags(&options), ATTN_INVALID_ARGUMENT,
-                   "deep/real.safetensors: is there already");
+                   "deep/real.safetensors: exists already");
     options.force = 1;
     expect_ok(context, train_tags(&options));
     assert_true(lstat(in("second.safetensors"), &found) == 0 && S_ISLNK(found.st_mode));
@@ -354,7 +354,7 @@ static void test_two_runs(void **state) {
     put_text("two.safetensors.lock", "not a lock"); /* somebody's file stays as it is */
     options.force = 1;
     expect_refused(context, train_tags(&options), ATTN_SYSTEM_ERROR,
-                   "two.safetensors.lock: is there, and not");
+                   "two.safetensors.lock: exists, and is not");
     expect_text("two.safetensors.lock", "not a lock");
     unlink(in("two.safetensors.lock"));
 }
@@ -493,7 +493,7 @@ static void test_more(void **state) {
     attn_trainer_options options = options_for("more.safetensors", &seen, 0);
     options.more = 1;
     expect_refused(context, train_sets(further, tagged, tagged_dev, &options), ATTN_INVALID_ARGUMENT,
-                   "is not there: no model to train more");
+                   "does not exist: there is no model to train further");
     options.more = 0;
     expect_ok(context, train_sets(few, tagged, tagged_dev, &options));
     double before = score_of("more.safetensors");
@@ -520,7 +520,7 @@ static void test_more(void **state) {
     options.more = 1;
     expect_ok(context, train_sets(worse, tagged, tagged_dev, &options));
     assert_int_equal(seen.state.best_step, 0);
-    assert_true(fabs(seen.state.best_score - after) < 1e-6);
+    assert_true(fabs(seen.state.best_value - after) < 1e-6);
     now = file_bytes(in("more.safetensors"), &now_length);
     assert_true(now_length == length && memcmp(now, bytes, length) == 0);
     assert_false(is_there("more.last.safetensors"));
@@ -549,7 +549,7 @@ static void test_more_resumed(void **state) {
         if (!parts) continue;
         assert_int_equal(seen.state.end, ATTN_TRAINING_STOPPED);
         expect_refused(context, train_sets(further, tagged, tagged_dev, &options), ATTN_INVALID_ARGUMENT,
-                       "is of a run that was stopped: resume goes on with it");
+                       "is of a stopped run: resume continues it");
         options = options_for(name, &seen, 0);
         options.more = 1;
         options.resume = 1;
@@ -609,7 +609,7 @@ static void test_start(void **state) {
     options.start = in("next.safetensors");
     options.force = 1;
     expect_refused(context, train_sets(little, some, classes_dev, &options), ATTN_INVALID_ARGUMENT,
-                   "training is to start from it, and would replace it");
+                   "training starts from it and would replace it");
     options.start = in("first.safetensors");
     options.force = 0;
     options.resume = 1;

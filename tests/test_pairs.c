@@ -76,7 +76,7 @@ static void test_columns(void **state) {
     options = pair_options("source", "target"); /* as they are called where nothing is said */
     check_read(context(), "a", "a\tA\n", &options, "a/A;");
     check_read_fails(context(), "a", three, &options,
-                     "a:1: 3 columns: say which are the source and the target");
+                     "a:1: 3 columns: name those of the source and the target");
     options = pair_options("2", "3");
     check_read_fails(context(), "a", "1\ta\tA\n2\tb\n", &options,
                      "a:2: 2 columns, and column 3 is the target");
@@ -88,10 +88,10 @@ static void test_columns(void **state) {
                      "a: column 2 cannot be the source and the target at once");
     options = pair_options(NULL, "German");
     check_read_fails(context(), "a", three, &options,
-                     "a: there is no column German: columns of pairs are told by their numbers, 1, 2, ...");
+                     "a: there is no column German: columns of pairs have the numbers 1, 2, ...");
     options = pair_options("0", NULL);
     check_read_fails(context(), "a", three, &options,
-                     "a: there is no column 0: columns of pairs are told by their numbers, 1, 2, ...");
+                     "a: there is no column 0: columns of pairs have the numbers 1, 2, ...");
 }
 
 static void test_bad_lines(void **state) {
@@ -105,8 +105,8 @@ static void test_bad_lines(void **state) {
         {"a\tA\n\n \tB\n", "f.tsv:3: the source is empty"},
         {"a\tA\nb\t\n", "f.tsv:2: the target is empty"},
         {"a\tA\nb\t \xe3\x80\x80\r\n", "f.tsv:2: the target is empty"},
-        {"a\tA\tx\n", "f.tsv:1: 3 columns: say which are the source and the target"},
-        {"a\tA\nb\tB\tx\ty\n", "f.tsv:2: 4 columns: say which are the source and the target"},
+        {"a\tA\tx\n", "f.tsv:1: 3 columns: name those of the source and the target"},
+        {"a\tA\nb\tB\tx\ty\n", "f.tsv:2: 4 columns: name those of the source and the target"},
         {"a\tA\n\xc3\xa9\t\xe9\n", "f.tsv:2: byte 4 (0xe9) is not UTF-8: convert the file with iconv"},
         {"\n \n\t\n", "f.tsv: has no examples"},
         {"", "f.tsv: is empty"},
@@ -115,10 +115,11 @@ static void test_bad_lines(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_read_fails(context(), "f.tsv", cases[i].text, &options, cases[i].error);
-    check_read_bytes_fails(context(), "f.tsv", "a\t\0", 3, &options, "f.tsv:1: byte 3 is 0: this is no text");
+    check_read_bytes_fails(context(), "f.tsv", "a\t\0", 3, &options,
+                           "f.tsv:1: byte 3 is 0: this is not text");
     options.per_token = 1;
     check_read_fails(context(), "f.tsv", "a\tA\n", &options,
-                     "f.tsv: has a text a line, and tagging needs a tag for each token: give CoNLL-U, or "
+                     "f.tsv: has one text per line, but tagging needs a tag for each token: give CoNLL-U, or "
                      "lines of token TAB tag with blank lines between sentences");
 }
 
@@ -137,7 +138,7 @@ static void test_skip_bad(void **state) {
     assert_string_equal(attn_dataset_problem(dataset, 3),
                         "f:6: byte 4 (0xff) is not UTF-8: convert the file with iconv");
     assert_string_equal(attn_dataset_problem(dataset, 4),
-                        "f:7: 3 columns: say which are the source and the target");
+                        "f:7: 3 columns: name those of the source and the target");
     assert_null(attn_dataset_problem(dataset, 5));
     attn_dataset_destroy(dataset);
     check_read_fails(context(), "f", "a\nb\n", &options,
@@ -145,7 +146,7 @@ static void test_skip_bad(void **state) {
                      "is source TAB target");
 }
 
-/* What is predicted on: answers stand beside their lines. */
+/* What is predicted on: answers are beside their lines. */
 static void test_unlabelled(void **state) {
     (void)state;
     attn_reader_options options = pair_options(NULL, NULL);
@@ -209,7 +210,7 @@ static void check_two_fail(const char *sources, const char *targets, const attn_
 
 static void test_parallel(void **state) {
     (void)state;
-    attn_reader_options options = reader_options(); /* the format is not looked at */
+    attn_reader_options options = reader_options(); /* the format is ignored */
     attn_dataset *dataset = read_two("\xef\xbb\xbf"
                                      "one\ttwo \r\n\r\n three\nfour",
                                      "un\n\t\ntrois\nquatre\n", &options);
@@ -227,7 +228,7 @@ static void test_parallel(void **state) {
                        &options);
     check_dataset(dataset, "a/A;");
     attn_dataset_destroy(dataset);
-    options.labelled = 0; /* answers stand beside their lines */
+    options.labelled = 0; /* answers are beside their lines */
     dataset = read_two("a\n\n\nd\n", "A\nB\n\n\n", &options);
     check_dataset(dataset, "a/A;/B;/;d/;");
     attn_dataset_destroy(dataset);
@@ -239,8 +240,8 @@ static void test_parallel_bad(void **state) {
     static const struct {
         const char *sources, *targets, *error;
     } cases[] = {
-        {"a\nb\nc\n", "A\nB\n", "a.en has 3 lines and a.de 2: line i of one belongs to line i of the other"},
-        {"a\n", "A\n\n", "a.en has 1 line and a.de 2: line i of one belongs to line i of the other"},
+        {"a\nb\nc\n", "A\nB\n", "a.en has 3 lines and a.de 2: they must have the same number of lines"},
+        {"a\n", "A\n\n", "a.en has 1 line and a.de 2: they must have the same number of lines"},
         {"a\nb\n", "A\n \n", "a.de:2: the target is empty, and its source is not"},
         {"a\n\nc\n", "A\nB\nC\n", "a.en:2: the source is empty, and its target is not"},
         {"a\nb\xe9\n", "A\nB\n", "a.en:2: byte 2 (0xe9) is not UTF-8: convert the file with iconv"},
@@ -254,7 +255,7 @@ static void test_parallel_bad(void **state) {
         check_two_fail(cases[i].sources, cases[i].targets, &options, cases[i].error);
     options.skip_bad = 1;
     check_two_fail("a\nb\n", "A\n", &options, /* never left out: nobody knows which line is too many */
-                   "a.en has 2 lines and a.de 1: line i of one belongs to line i of the other");
+                   "a.en has 2 lines and a.de 1: they must have the same number of lines");
     attn_dataset *dataset = read_two("a\n\nc\nd\ne\n\nf\n", "A\nB\n\n\xff\nE\n\nF\n", &options);
     check_dataset(dataset, "a/A;e/E;f/F;");
     assert_int_equal(attn_dataset_skipped(dataset), 3);
@@ -314,7 +315,7 @@ static void test_files(void **state) {
     write_file(sources_path, "one\ntwo\n", 0);
     options.expanded_limit = 8;
     check_files_fail(&options, ATTN_OVERFLOW, targets_path,
-                     ": has more than 8 bytes (expanded_limit of the reader options, --limit)");
+                     ": has more than 8 bytes (expanded_limit of the reader options)");
     remove(targets_path);
     options = reader_options();
     check_files_fail(&options, ATTN_SYSTEM_ERROR, targets_path,
@@ -343,8 +344,7 @@ static void test_long_names(void **state) {
     assert_int_equal(at_parse_parallel(context(), (at_content){source, "a\n", 2},
                                        (at_content){target, "\n\n", 2}, &options, &dataset),
                      ATTN_INVALID_ARGUMENT);
-    snprintf(error, sizeof error,
-             "...%s has 1 line and ...%s 2: line i of one belongs to line i of the other",
+    snprintf(error, sizeof error, "...%s has 1 line and ...%s 2: they must have the same number of lines",
              source + sizeof source - 1 - 180, target + sizeof target - 1 - 180);
     assert_string_equal(attn_context_error(context()), error);
 }

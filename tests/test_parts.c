@@ -61,7 +61,7 @@ static void test_columns(void **state) {
     assert_int_equal(at_split_field("tvs", 3, 1, reason), ATTN_PART_VAL);
     assert_int_equal(at_split_field("tvs", 3, 2, reason), ATTN_PART_TEST);
     assert_int_equal(at_split_field("tvs", 3, 3, reason), -1);
-    assert_non_null(strstr(reason, "split 3 is asked for"));
+    assert_non_null(strstr(reason, "split 3 is requested, but"));
     assert_int_equal(at_split_field("tvs", 3, -1, reason), -1);
     assert_non_null(strstr(reason, "holds 3 splits"));
     assert_int_equal(at_split_field("maybe", 5, -1, reason), -1);

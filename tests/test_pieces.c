@@ -1,4 +1,4 @@
-/* test_pieces.c: files read piece by piece, several files as one set, and objects of JSON. */
+/* test_pieces.c: files read piece by piece, several files as one set, and JSON objects. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static attn_context *context(void) { return test_best_context(1); }
 
 /* ---- pieces ---- */
 
-/* The pieces, each parsed by itself, have the examples of the whole, with the same lines. */
+/* The pieces, each parsed alone, have the examples of the whole, with the same lines. */
 static void check_pieces(const char *name, attn_format format, const char *const *pieces) {
     char whole[1000] = "";
     for (int i = 0; pieces[i]; i++) strcat(whole, pieces[i]);
@@ -95,7 +95,7 @@ static void test_quotes(void **state) {
     assert_int_equal(attn_reader_quotes("f", "a,b\n", 4, &options), 0);
 }
 
-/* A number that tells sets apart by what is in them, in its order, and not by where it stands. */
+/* A number that tells sets apart by what is in them, in its order, and not by in place. */
 static void test_fingerprint(void **state) {
     (void)state;
     static const char *const texts[] = {"id,text,label\n1,a,A\n2,b,B\n", "id,text,label\n2,b,B\n1,a,A\n",
@@ -143,7 +143,7 @@ static void test_several(void **state) {
     part = read_text(context(), "x.ft", "__label__A a\n", NULL);
     assert_int_equal(attn_dataset_append(one, part), ATTN_INVALID_ARGUMENT);
     assert_string_equal(attn_context_error(context()),
-                        "a.tsv and x.ft have different formats: files of one set have the same");
+                        "a.tsv and x.ft have different formats: the files of a dataset must have the same");
     check_dataset(one, "a/A;b/B;c/C;d/A;");
     attn_dataset_destroy(part);
     attn_dataset_destroy(one);
@@ -192,7 +192,7 @@ static void test_objects(void **state) {
     options.per_token = 1;
     check_read(context(), "a.jsonl", "{\"tokens\":[\"a\",\"b\"],\"tags\":[\"A\",1]}\n", &options, "a/A b/1;");
     check_read_fails(context(), "a.jsonl", "{\"text\":\"a\",\"label\":\"A\"}\n", &options,
-                     "a.jsonl: has texts, and tagging needs lists: tokens, and a tag for each");
+                     "a.jsonl: has texts, but tagging needs lists: tokens, and a tag for each");
     check_read_fails(context(), "a.jsonl", "{\"tokens\":[\"a\"],\"tags\":[null]}\n", &options,
                      "a.jsonl:1: token 1 has no tag");
     options.labelled = 0;
@@ -208,15 +208,14 @@ static void test_objects(void **state) {
                "a/A;");
     check_read_fails(
         context(), "a.jsonl", "{\"name\":\"a\"}\n", NULL,
-        "a.jsonl: cannot tell which field is the text: name it; its first object has the fields name");
+        "a.jsonl: ambiguous field: which is the text: name it; its first object has the fields name");
     check_read_fails(
         context(), "a.jsonl", "{\"text\":\"a\",\"n\":1}\n", NULL,
-        "a.jsonl: cannot tell which field is the label: name it; its first object has the fields "
-        "text, n");
+        "a.jsonl: ambiguous field: which is the label: name it; its first object has the fields text, n");
     check_read_fails(context(), "a.jsonl", "{\"text\":\"a\",\"label\":1}\n{\"text\":\"\xff\"}\n", NULL,
                      "a.jsonl:2: byte 10 (0xff) is not UTF-8: convert the file with iconv");
     check_read_fails(context(), "a.jsonl", "[]\n", NULL,
-                     "a.jsonl:1: a line is an object of JSON: {\"text\": ...}");
+                     "a.jsonl:1: a line must be a JSON object: {\"text\": ...}");
 }
 
 /* ---- line ends ---- */

@@ -2,7 +2,7 @@
  *
  *   - attention whose edges add to score, key and value, against an oracle in double: results, and the
  * gradients of every map (those of edge features too) against central differences
- *   - a network learns what stands on the edges alone
+ *   - a network learns what is on the edges alone
  *   - attention on a graph needs no batch; what goes by positions or by sequences does
  *   - weights, first positions and a source reach the operator
  *   - errors name the member
@@ -183,7 +183,7 @@ static void test_edges(void **state) {
     check_edges("score and value, grouped heads", ATTN_SCORE_DOT, ATTN_EDGE_SCORE | ATTN_EDGE_VALUE, 1);
 }
 
-/* ---- what stands on the edges is learned ---- */
+/* ---- what is on the edges is learned ---- */
 
 enum { GRAPHS = 12, SIZE = 6, DEGREE = 3, KINDS = 4, ALL = GRAPHS * SIZE, ALL_EDGES = ALL * DEGREE };
 
@@ -448,7 +448,7 @@ static void test_errors(void **state) {
     attn_multihead_options o = small_attention();
     o.score = ATTN_SCORE_GAT;
     o.edge_terms = ATTN_EDGE_KEY;
-    expect_no_layer(&o, ATTN_UNSUPPORTED, "GAT has no place for ATTN_EDGE_KEY");
+    expect_no_layer(&o, ATTN_UNSUPPORTED, "GAT does not support ATTN_EDGE_KEY");
     o.edge_terms = 8;
     expect_no_layer(&o, ATTN_INVALID_ARGUMENT, "edge_terms is 8");
     o = small_attention();
@@ -485,7 +485,7 @@ static void test_errors(void **state) {
     places = begin(&n, &x);
     places.size = 0;
     expect_error(&n, attn_multihead_apply(n.tape, with, x, &places), ATTN_INVALID_ARGUMENT,
-                 "call attn_places_init first");
+                 "call attn_places_init() first");
     attn_tape_begin(n.tape, ATTN_TAPE_PREDICT, 0);
     x = attn_tape_input(n.tape, n.rows, NODES, COLUMNS, 0);
     expect_error(&n, attn_multihead_apply(n.tape, with, x, NULL), ATTN_INVALID_ARGUMENT, "places is NULL");

@@ -21,7 +21,7 @@ train tagger tag "$folder/train.conllu" --steps 120
 feed 'the cat likes a dog.\n' "$tagger"
 check "tags: one line a word" is 'the\tDET\ncat\tNOUN\nlikes\tVERB\na\tDET\ndog\tNOUN\n.\tPUNCT\n\n'
 check "tags: exit status" exits_with 0
-check "tags: by which rule the text was split" complains "attn predict: note: each line is taken for one sentence"
+check "tags: by which rule the text was split" complains "attn predict: note: each line is read as one sentence"
 check "tags: nothing else on stderr" [ "$(wc -l <"$folder/err")" -eq 1 ]
 feed 'the cat\n\na dog' "$tagger"
 check "an empty line is an empty text; the last line needs no end" is 'the\tDET\ncat\tNOUN\n\n\na\tDET\ndog\tNOUN\n\n'
@@ -67,7 +67,7 @@ check "the end of the input ends it" [ $? -eq 0 ]
 
 # A closed pipe is the reader's business.
 "$program" predict "$tagger" "$folder/long.txt" 2>"$folder/err" | head -n 1 >"$folder/out"
-check "head: nothing on stderr but the rule" [ "$(grep -cv "note: each line is taken" "$folder/err")" -eq 0 ]
+check "head: nothing on stderr but the rule" [ "$(grep -cv "note: each line is read" "$folder/err")" -eq 0 ]
 check "head: the first answer" is 'the\tDET\n'
 
 # --- CoNLL-U in, CoNLL-U out --------------------------------------------------

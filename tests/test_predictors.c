@@ -25,7 +25,7 @@ static const char *const kind_sets[KINDS][12] = {
     {"task", "tag", "output.crf", "true", "output.members", "3"},
     {"task", "tag", "text.unit", "chars", "text.scheme", "bmes"},
     {"task", "classify", "output.members", "3", "text.unit", "subwords", "output.pool", "attention"},
-    {"task", "classify", "encoder.kind", "rnn", "text.longest", "5"},
+    {"task", "classify", "encoder.kind", "rnn", "text.longest", "5", "encoder.pieces", "1"},
     {"task", "regress", "encoder.kind", "cnn"},
     {"task", "seq2seq", "output.members", "2", "target.longest", "9"},
     {"task", "lm", "text.longest", "30", "text.stem", "3", "output.members", "2"},
@@ -97,7 +97,8 @@ static int same_all(const attn_model *model, const attn_prediction *a, const att
         for (int64_t n = 0; n < count; n++) {
             int64_t symbols = attn_prediction_symbols(a, e, n);
             if (strcmp(attn_prediction_text(a, e, n), attn_prediction_text(b, e, n)) != 0 ||
-                !same_double(attn_prediction_score(a, e, n), attn_prediction_score(b, e, n)) ||
+                !same_double(attn_prediction_log_probability(a, e, n),
+                             attn_prediction_log_probability(b, e, n)) ||
                 attn_prediction_ended(a, e, n) != attn_prediction_ended(b, e, n) ||
                 symbols != attn_prediction_symbols(b, e, n))
                 return 0;
@@ -161,7 +162,7 @@ static void work_once(worker *own, attn_predictor *predictor) {
     const shared *all = own->all;
     const attn_model *model = models[all->which];
     attn_prediction *prediction = NULL;
-    attn_vectors vectors;
+    attn_vectors vectors = {.size = sizeof vectors};
     if (failed(own, predictor, __LINE__, attn_predictor_predict(predictor, all->dataset, &prediction)))
         return;
     if (!same_all(model, prediction, all->expected)) own->bad = __LINE__;
@@ -203,7 +204,7 @@ static void test_threads(void **state) {
         shared all = {.which = k};
         attn_dataset *dataset = data_of(k, 3, 30);
         attn_prediction *expected = NULL;
-        attn_vectors vectors;
+        attn_vectors vectors = {.size = sizeof vectors};
         const double *next = NULL;
         double *kept_next = NULL;
         expect_ok(context, attn_predictor_predict(predictor, dataset, &expected));
@@ -632,7 +633,7 @@ static void test_vectors(void **state) {
     for (int k = 0; k < KINDS; k++) {
         attn_predictor *predictor = new_predictor(k);
         attn_dataset *dataset = data_of(k, 7, 14);
-        attn_vectors rows, pooled;
+        attn_vectors rows = {.size = sizeof rows}, pooled = {.size = sizeof pooled};
         attn_prediction *prediction = NULL;
         expect_ok(context, attn_predictor_predict(predictor, dataset, &prediction));
         expect_ok(context, attn_predictor_embed(predictor, dataset, 0, &rows));
@@ -702,7 +703,7 @@ typedef struct asked {
 
 static attn_status ask(attn_context *context, const attn_model *model, const attn_dataset *dataset,
                        asked *into) {
-    attn_vectors vectors;
+    attn_vectors vectors = {.size = sizeof vectors};
     attn_status status = attn_predictor_create(model, context, &into->predictor);
     if (status == ATTN_OK) status = ask_for_all(into->predictor);
     if (status == ATTN_OK) status = attn_predictor_predict(into->predictor, dataset, &into->prediction);
@@ -749,7 +750,7 @@ static void test_no_memory(void **state) {
             if (denied) {
                 expect_refused(context, status, ATTN_OUT_OF_MEMORY, "memory");
                 refused++;
-                if (now.predictor && !now.prediction) { /* it goes on with the same predictor */
+                if (now.predictor && !now.prediction) { /* it continues with the same predictor */
                     expect_ok(context, ask_for_all(now.predictor));
                     expect_ok(context, attn_predictor_predict(now.predictor, dataset, &now.prediction));
                     assert_true(same_all(model, now.prediction, right.prediction));

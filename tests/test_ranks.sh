@@ -52,7 +52,7 @@ ranks 3 predict senti.safetensors texts.csv -o answers.csv
 check "-o: rank 0 writes the file" cmp -s answers.csv whole
 check "-o: nothing else is printed" silent out
 ranks 2 predict senti.safetensors texts.csv -o texts.csv
-check "-o: not what is read" complains "texts.csv is what is read"
+check "-o: not what is read" complains "texts.csv is an input file: the output"
 check "-o: said once" lines_said 1
 ranks 2 predict senti.safetensors texts.csv -o nowhere/answers.csv
 check "-o: no folder" complains "attn predict: cannot write nowhere/answers.csv: No such file or directory"
@@ -130,7 +130,7 @@ check "train: no file" complains "attn train: nothing.conllu: cannot be opened"
 ranks 2 train tag train.conllu -o tagger.safetensors
 check "train: the model is there: said once" lines_said 1
 ranks 2 predict tagger.safetensors lines.txt --shard 1/2
-check "--shard is not for ranks" complains "the ranks of a launcher share the file by themselves"
+check "--shard is not for ranks" complains "the ranks of a launcher share the file already: leave out"
 ranks 3 predict --help
 check "help: exit status" exits_with 0
 check "help: once" [ "$(grep -c "^attn predict MODEL" out)" -eq 1 ]
@@ -214,7 +214,7 @@ tiny another classify texts.csv --dev texts.csv --seed 2
 mkdir one two
 for name in one two; do cp -r senti.safetensors rows.safetensors web.safetensors texts.csv texts.tsv rows.csv web $name; done
 cp another.safetensors two/senti.safetensors
-sent="copy the file of rank 0 to all hosts, or let it send it (--scatter)"
+sent="copy the file of rank 0 to all hosts, or use --scatter"
 hosts eval senti.safetensors texts.tsv : eval senti.safetensors texts.tsv
 refused "eval: another model" "attn eval: rank 1 has another model than rank 0: $sent"
 hosts predict senti.safetensors texts.tsv : predict senti.safetensors texts.tsv

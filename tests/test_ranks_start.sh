@@ -27,18 +27,18 @@ hosts() {
 said_once() { [ "$(wc -l <err)" -eq 1 ]; }
 
 mkdir one two
-for i in $(seq 1 30); do printf 'good fine film %d\tpos\nbad poor film %d\tneg\n' "$i" "$i"; done >texts.tsv
+for i in $(seq 1 30); do printf 'pos\tgood fine film %d\nneg\tbad poor film %d\n' "$i" "$i"; done >texts.tsv
 train first classify texts.tsv --steps 3 --seed 1
 train second classify texts.tsv --steps 3 --seed 2
 cp texts.tsv one && cp texts.tsv two
 cp first.safetensors one/base.safetensors && cp second.safetensors two/base.safetensors
 
 hosts -o new.safetensors --start base.safetensors --steps 3
-check "--start: the models differ" complains "rank 1 has another model to begin from than rank 0"
+check "--start: the models differ" complains "rank 1 has another model to start from than rank 0"
 check "--start: said once" said_once
 check "--start: nothing is written" [ ! -e one/new.safetensors ]
 hosts -o new.safetensors --start base.safetensors --steps 3 --resume
-check "--start --resume: nothing is resumed yet" complains "rank 1 has another model to begin from than rank 0"
+check "--start --resume: nothing is resumed yet" complains "rank 1 has another model to start from than rank 0"
 # A flag that only rank 0 has: each of these says that ranks send each other something.
 for flag in "--start base.safetensors" "--dev texts.tsv" "--vectors base.vec" "--config base.json"; do
     for scatter in "" --scatter; do

@@ -49,7 +49,12 @@ ranks 2 train tag tag.conllu -o fast.safetensors "${small[@]}" --steps 12 --fast
 check "--fast-sum: resumes" exits_with 0
 
 # --- stopped, and resumed with others ---
-long=(train tag tag.conllu "${small[@]}" --steps 600)
+# Long enough to be still running when the signal comes, a second late: three seconds or more, however fast the machine.
+began=$(date +%s%N)
+alone train tag tag.conllu "${small[@]}" --steps 600 -o whole.safetensors --threads 1
+took=$((($(date +%s%N) - began) / 1000000 + 1))
+rm whole.*
+long=(train tag tag.conllu "${small[@]}" --steps $((600 * (1 + 3000 / took))))
 alone "${long[@]}" -o whole.safetensors --threads 1
 # resumes WHAT: the run of before goes on, by one process or by three, to the same end.
 resumes() {
@@ -72,7 +77,7 @@ for signal in USR1 INT TERM; do
     finished "SIG$signal"
     [ "$launcher" != mpirun ] || check "SIG$signal: exit status" [ "$status" -ne 0 ] # MPICH's own is sometimes 0
     gone "SIG$signal"
-    [ "$signal" != USR1 ] || check "SIG$signal: says so" grep -q "^stopped after step [1-9].*--resume goes on" said
+    [ "$signal" != USR1 ] || check "SIG$signal: says so" grep -q "^stopped after step [1-9].*--resume" said
     [ "$signal" != USR1 ] || tidy "SIG$signal" part
     check "SIG$signal: there is a .last file" "$program" info part.last.safetensors >null 2>&1
     resumes "SIG$signal"
@@ -96,7 +101,7 @@ resumes "the launcher is killed"
 ranks 4 train tag tag.conllu "${small[@]}" -o whole.safetensors --steps 600
 check "the model is there: exit status" exits_with 1
 check "the model is there: said once" lines_said 1
-check "the model is there: says so" complains "attn train: whole.safetensors: is there already"
+check "the model is there: says so" complains "attn train: whole.safetensors: exists already"
 printf '{"training": {"optimizer": "sgd", "clip_norm": 0, "warmup": 0}}' >sgd.json
 ranks 2 train tag tag.conllu "${small[@]}" -o new.safetensors --steps 40 --learning-rate 1000 --config sgd.json
 check "diverged: exit status" exits_with 1
@@ -135,7 +140,7 @@ refused "another seed" "attn: rank 1 of 2: --seed is 2 here, and not given in ra
 # shellcheck disable=SC2016
 only 2 'set -- "${@/16/32}"'
 ranks 3 "${new[@]}"
-refused "another configuration" "attn: rank 2 of 3: --columns is 32 here, and 16 in rank 0"
+refused "another configuration" "attn: rank 2 of 3: --width is 32 here, and 16 in rank 0"
 if [ "$(uname -m)" = x86_64 ]; then # the plain one, which every CPU has
     only 1 'export ATTN_ISA=scalar'
     ranks 2 "${new[@]}"
@@ -145,7 +150,7 @@ fi
 if (ulimit -v 330000 && exec "$program" --version) >null 2>&1; then
     sentences 5000 >large.conllu
     echo '{"training": {"batch_units": 30000, "shards": 2}}' >large.json
-    large=(train tag large.conllu --dev tag.conllu "${small[@]}" -o new.safetensors --steps 2 --columns 64 --config large.json --threads 1)
+    large=(train tag large.conllu --dev tag.conllu "${small[@]}" -o new.safetensors --steps 2 --width 64 --config large.json --threads 1)
     only 1 "ulimit -v 330000"
     ranks 2 "${large[@]}"
     check "no memory: exit status" [ "$status" -ne 0 ]

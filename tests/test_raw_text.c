@@ -1,4 +1,4 @@
-/* test_raw_text.c: sentences of CoNLL-U as raw text, and where their tokens stand in it. */
+/* test_raw_text.c: sentences of CoNLL-U as raw text, and where their tokens are in it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -228,7 +228,7 @@ static void test_no_tokens(void **state) {
     attn_dataset *dataset = read_text(group_context, "a.txt", "a b\n", &options), *raw = NULL;
     assert_int_equal(at_raw_text(dataset, AT_SPACING_AUTO, &raw, NULL), ATTN_INVALID_ARGUMENT);
     assert_string_equal(attn_context_error(group_context),
-                        "a.txt: raw text is made from tokens (CoNLL-U), and this has none");
+                        "a.txt: raw text is made from tokens (CoNLL-U), which this file does not have");
     assert_null(raw);
     attn_dataset_destroy(dataset);
 }

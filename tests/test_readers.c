@@ -125,7 +125,7 @@ static void test_conllu_columns(void **state) {
     fails_column("a.conllu", "UPOS,,XPOS", conllu,
                  "reader options: an empty name among the columns \"UPOS,,XPOS\"");
     fails_column("a.conllu", "UPOS,upos", conllu,
-                 "reader options: a name stands twice among the columns \"UPOS,upos\"");
+                 "reader options: a name occurs twice among the columns \"UPOS,upos\"");
     fails_column("a.conllu", "\xff", conllu, "reader options: a name among the columns is not UTF-8");
 }
 
@@ -148,7 +148,8 @@ static void test_conllu_errors(void **state) {
     for (int i = 0; wrong[i]; i++) {
         char line[200], error[200];
         snprintf(line, sizeof line, "%s\ta\t_\tX\t_\t_\t_\t_\t_\t_\n", wrong[i]);
-        snprintf(error, sizeof error, "a.conllu:1: the ID \"%s\" is none: it is a number, a range 1-2 or 1.1",
+        snprintf(error, sizeof error,
+                 "a.conllu:1: the ID \"%s\" is invalid: it must be a number, a range 1-2 or 1.1",
                  i == 9 ? "1?" : wrong[i]);
         fails("a.conllu", line, error);
     }
@@ -226,8 +227,7 @@ static void test_columns_errors(void **state) {
     fails("a.conll", "a\tA\n\tB\n", "a.conll:2: no token before the first TAB");
     fails("a.conll", "a\tA\nb\t\n", "a.conll:2: the token has no tag");
     fails("a.conll", "a\tA\tB\n",
-          "a.conll: has 3 columns: say which is to be learned, 2 to 3 (several with commas "
-          "between)");
+          "a.conll: has 3 columns: name the one to learn, 2 to 3 (several with commas between)");
     fails("a.conll", "a\tA\nb\xc3\tB\n",
           "a.conll:2: byte 2 (0xc3) is not UTF-8: convert the file with iconv");
     fails_column(
@@ -320,24 +320,25 @@ static void test_table_errors(void **state) {
     fails("a.csv", "label,text\n1,a,b\n", "a.csv:2: 3 columns, the first row has 2");
     fails("a.csv", "label,text\n1,\"a\",b\n", "a.csv:2: more than 2 columns, the header has 2");
     fails("a.csv", "label,text\n1,\"a\" b\n",
-          "a.csv:2: text after a quote that closes a field (inside a field it must be doubled)");
+          "a.csv:2: text after the closing quote of a field (a quote inside a field must be doubled)");
     fails("a.csv", "label,text\n\n1,\"a\n\n", "a.csv:3: a quoted field that does not end");
     fails("a.csv", "label,text\n1,\"a\nb\xff\"\n",
           "a.csv:3: byte 2 (0xff) is not UTF-8: convert the file with iconv");
     fails("a.csv", "label,te\xfft\n1,a\n",
           "a.csv:1: byte 9 (0xff) is not UTF-8: convert the file with iconv");
     fails("a.csv", "smiles,p_np\nC,1\n",
-          "a.csv: cannot tell which column is the text: name it; its first line names the columns smiles, "
+          "a.csv: the column of the text is ambiguous: name it; its first line names the columns smiles, "
           "p_np");
     fails(
         "a.csv", "text,a,b\nx,1,2\n",
-        "a.csv: cannot tell which column is the label: name it; its first line names the columns text, a, b");
+        "a.csv: the column of the label is ambiguous: name it; its first line names the columns text, a, b");
     fails("a.csv", "text\nx\n",
-          "a.csv: cannot tell which column is the label: name it; its first line names the columns text");
+          "a.csv: the column of the label is ambiguous: name it; its first line names the columns text");
     fails_column("a.tsv", "lable", "text\tlabel\nx\t1\n",
                  "a.tsv: has no column lable; its first line names the columns text, label");
     fails_column("a.tsv", "3", "pos\tx\n", "a.tsv: has no column 3: its first row has 2");
-    fails_column("a.tsv", "1", "1\tx\ty\n", "a.tsv: has 3 columns in its first row: say which is the text");
+    fails_column("a.tsv", "1", "1\tx\ty\n",
+                 "a.tsv: has 3 columns in its first row: name the one with the text");
     attn_reader_options options = reader_options();
     options.text_column = "body";
     check_read_fails(context(), "a.csv", "label,text\n1,x\n", &options,
@@ -349,7 +350,7 @@ static void test_table_errors(void **state) {
     options.text_column = "2";
     options.column = NULL;
     check_read_fails(context(), "a.tsv", "1\tx\ty\n", &options,
-                     "a.tsv: has 3 columns in its first row: say which is the label");
+                     "a.tsv: has 3 columns in its first row: name the one with the label");
 }
 
 int main(void) {

@@ -140,9 +140,9 @@ static void test_detection(void **state) {
     assert_int_equal(attn_dataset_detect("a", "words", 5, &options), ATTN_FORMAT_AUTO);
     assert_int_equal(attn_dataset_detect("a", "", 0, &options), ATTN_FORMAT_AUTO);
     const char *unknown =
-        "a.txt: has a format that its name and first lines do not tell. It may be CoNLL-U, lines "
+        "a.txt: has an unknown format. It may be CoNLL-U, lines "
         "of token TAB tag, a table (TSV or CSV) with a header, lines of label TAB text or of "
-        "__label__LABEL text, objects of JSON: say which";
+        "__label__LABEL text, JSON objects: say which";
     check_read_fails(context(), "a.txt", "some words\n", NULL, unknown);
     check_read_fails(context(), "a.txt", "\n\n", NULL, unknown);
 }
@@ -151,15 +151,14 @@ static void test_task(void **state) {
     (void)state;
     attn_reader_options options = reader_options();
     options.per_token = 1;
-    const char *wants_tokens =
-        "a.tsv: has a text a line, and tagging needs a tag for each token: give CoNLL-U, or "
-        "lines of token TAB tag with blank lines between sentences";
+    const char *wants_tokens = "a.tsv: has one text per line, but tagging needs a tag for each token: give "
+                               "CoNLL-U, or lines of token TAB tag with blank lines between sentences";
     check_read_fails(context(), "a.tsv", "sentence\tlabel\nx\t1\n", &options, wants_tokens);
     check_read_fails(context(), "a.tsv", "1\tmany words\n0\tor one\n", &options, wants_tokens);
     check_read_fails(context(), "a.tsv", "__label__A x\n", &options, wants_tokens);
     options.per_token = 0;
     const char *wants_texts =
-        "a.tsv: has a tag for each token, and this task needs a label for each text: give a "
+        "a.tsv: has a tag for each token, but this task needs a label for each text: give a "
         "table (TSV or CSV), lines of label TAB text, or of __label__LABEL text";
     check_read_fails(context(), "a.tsv", ten_columns, &options, wants_texts);
     check_read_fails(context(), "a.tsv", "a\tA\n\nb\tB\n", &options, wants_texts);
@@ -202,10 +201,9 @@ static void test_several_labels(void **state) {
     check_read(context(), "a.tsv", "pos neg\tx\n", &options, "x/pos\nneg;");
     /* Control characters are kept; a line break in a label would make two of it. */
     check_read(context(), "a.tsv", "label\ttext\na\x01\x1b[0m\tx\x7f\n", NULL, "x\x7f/a\x01\x1b[0m;");
-    check_read_fails(
-        context(), "a.csv", "label,text\nc,y\n\"a\nb\",x\n", NULL,
-        "a.csv:3: a label with a line break in it: \"a?b\" (if it parts several labels, say so: the "
-        "label separator is \\n then)");
+    check_read_fails(context(), "a.csv", "label,text\nc,y\n\"a\nb\",x\n", NULL,
+                     "a.csv:3: a label with a line break in it: \"a?b\" (if it separates several labels, set "
+                     "the label separator to \\n)");
     options.label_separator = '\n';
     check_read(context(), "a.csv", "label,text\n\"a\nb\",x\n", &options, "x/a\nb;");
 }
@@ -238,7 +236,7 @@ static void test_bad_bytes(void **state) {
         check_read_fails(context(), "a.tsv", text, NULL, error);
     }
     check_read_bytes_fails(context(), "a.tsv", "1\tok\n1\tx\0y\n", 12, NULL,
-                           "a.tsv:2: byte 4 is 0: this is no text");
+                           "a.tsv:2: byte 4 is 0: this is not text");
     check_read_bytes_fails(context(), "a.tsv",
                            "\xff\xfe"
                            "a\0b\0",
@@ -272,8 +270,8 @@ static void test_skip_in_tables(void **state) {
     assert_int_equal(attn_dataset_line(dataset, 2, 0), 10);
     const char *const problems[] = {
         "a.csv:3: 1 column, the first row has 2",
-        "a.csv:4: text after a quote that closes a field (inside a field it must be doubled)",
-        "a.csv:5: text after a quote that closes a field (inside a field it must be doubled)",
+        "a.csv:4: text after the closing quote of a field (a quote inside a field must be doubled)",
+        "a.csv:5: text after the closing quote of a field (a quote inside a field must be doubled)",
         "a.csv:6: 1 column, the first row has 2",
         "a.csv:8: no label in column label",
         "a.csv:9: byte 4 (0xff) is not UTF-8: convert the file with iconv",
@@ -283,8 +281,9 @@ static void test_skip_in_tables(void **state) {
     attn_dataset_destroy(dataset);
     check_read(context(), "a.csv", "label,text\n1,\"open\n2,x\n", &options, "x/2;");
     /* A header is never left out. */
-    check_read_fails(context(), "a.csv", "label,\"te\"xt\n1,a\n", &options,
-                     "a.csv:1: text after a quote that closes a field (inside a field it must be doubled)");
+    check_read_fails(
+        context(), "a.csv", "label,\"te\"xt\n1,a\n", &options,
+        "a.csv:1: text after the closing quote of a field (a quote inside a field must be doubled)");
     /* More problems than are kept. */
     char *text = calloc(1, 2000);
     strcpy(text, "1\tx\n");
@@ -428,7 +427,7 @@ static void test_long_name(void **state) {
     char name[1000], error[400];
     memset(name, 'x', sizeof name);
     memcpy(name + sizeof name - 7, "/a.tsv", 7);
-    snprintf(error, sizeof error, "...%s:1: byte 1 is 0: this is no text", name + sizeof name - 1 - 180);
+    snprintf(error, sizeof error, "...%s:1: byte 1 is 0: this is not text", name + sizeof name - 1 - 180);
     check_read_bytes_fails(context(), name, "\0", 1, NULL, error);
 }
 
@@ -483,8 +482,7 @@ static void test_files(void **state) {
     (void)state;
     write_file("1\tx\n2\ty\n", 8);
     check_file_reads("x/1;y/2;");
-    check_file_fails(7, ATTN_OVERFLOW,
-                     "has more than 7 bytes (expanded_limit of the reader options, --limit)");
+    check_file_fails(7, ATTN_OVERFLOW, "has more than 7 bytes (expanded_limit of the reader options)");
     write_file("", 0);
     check_file_fails(0, ATTN_INVALID_ARGUMENT, "is empty");
     remove(path);
@@ -505,29 +503,27 @@ static void test_gzip(void **state) {
     check_file_reads("some text, some text, some text/1;y/2;");
     write_file((char *)bytes, both + 20); /* padding */
     check_file_reads("some text, some text, some text/1;y/2;");
-    check_file_fails(37, ATTN_OVERFLOW,
-                     "has more than 37 bytes (expanded_limit of the reader options, --limit)");
+    check_file_fails(37, ATTN_OVERFLOW, "has more than 37 bytes (expanded_limit of the reader options)");
     char error[200];
     for (size_t cut = 2; cut < both; cut++) { /* cut off anywhere, but for the end of the first member */
         if (cut == first) continue;
         write_file((char *)bytes, cut);
-        snprintf(error, sizeof error, "the gzip data is cut off after %zu bytes: the file is not whole", cut);
+        snprintf(error, sizeof error, "the gzip data is cut off after %zu bytes: the file is incomplete",
+                 cut);
         check_file_fails(0, ATTN_INVALID_ARGUMENT, error);
     }
     bytes[both - 6] ^= 1; /* a checksum */
     write_file((char *)bytes, both);
-    snprintf(
-        error, sizeof error,
-        "the gzip data is damaged near byte %zu (incorrect data check), in a second part or in bytes that do "
-        "not belong there",
-        both - 4);
+    snprintf(error, sizeof error,
+             "the gzip data is damaged near byte %zu (incorrect data check), in a second member or in "
+             "trailing bytes",
+             both - 4);
     check_file_fails(0, ATTN_INVALID_ARGUMENT, error);
     memcpy(bytes + first, "rubbish", 7);
     write_file((char *)bytes, first + 7);
     snprintf(error, sizeof error,
-             "the gzip data is damaged near byte %zu (incorrect header check), in a second part or in bytes "
-             "that do "
-             "not belong there",
+             "the gzip data is damaged near byte %zu (incorrect header check), in a second member or in "
+             "trailing bytes",
              first + 2);
     check_file_fails(0, ATTN_INVALID_ARGUMENT, error);
     write_file((char *)bytes, compress_text("", 0, bytes, sizeof bytes));
@@ -545,9 +541,9 @@ static void test_gzip_limit(void **state) {
     free(letters);
     free(bytes);
     check_file_fails(1000000, ATTN_OVERFLOW,
-                     "has more than 1000000 bytes (expanded_limit of the reader options, --limit)");
+                     "has more than 1000000 bytes (expanded_limit of the reader options)");
     check_file_fails(LARGE - 1, ATTN_OVERFLOW,
-                     "has more than 7999999 bytes (expanded_limit of the reader options, --limit)");
+                     "has more than 7999999 bytes (expanded_limit of the reader options)");
 }
 
 /* ---- files that become very large ---- */
@@ -631,13 +627,13 @@ static void test_gzip_bombs(void **state) {
         options.stop_at_bad = mode == 2;
         if (mode == 3) options.format = ATTN_FORMAT_PAIRS;
         write_bomb("", "");
-        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":1: byte 1 is 0: this is no text", SMALL);
+        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":1: byte 1 is 0: this is not text", SMALL);
         write_bomb("1\tgood\n2\tgood\n", "");
-        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":3: byte 1 is 0: this is no text", SMALL);
+        check_bomb(&options, ATTN_INVALID_ARGUMENT, ":3: byte 1 is 0: this is not text", SMALL);
         write_bomb("", "a");
-        check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+        check_bomb(&options, ATTN_OVERFLOW, ": decompresses to more than 200 times its size", LARGE);
         write_bomb("1\tgood\n", "1\ta\n");
-        check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+        check_bomb(&options, ATTN_OVERFLOW, ": decompresses to more than 200 times its size", LARGE);
         options.expanded_ratio = 0;
         options.expanded_limit = 20000000;
         check_bomb(&options, ATTN_OVERFLOW, ": has more than 20000000 bytes", 2 * LARGE);
@@ -647,11 +643,11 @@ static void test_gzip_bombs(void **state) {
     options = reader_options();
     options.input = "vectors";
     write_bomb("", "");
-    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": byte 1 is 0: this is no table", SMALL);
+    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": byte 1 is 0: this is not a table", SMALL);
     write_bomb("", "1,2,3\n");
-    check_bomb(&options, ATTN_OVERFLOW, ": expands to more than 200 times its size", LARGE);
+    check_bomb(&options, ATTN_OVERFLOW, ": decompresses to more than 200 times its size", LARGE);
     options.format = (attn_format)attn_input_find_format("vectors", "npy");
-    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": is no npy: it begins like text", SMALL);
+    check_bomb(&options, ATTN_INVALID_ARGUMENT, ": is not a npy: it begins like text", SMALL);
 }
 
 /* Data that is very even may be large if that was said. */
@@ -691,7 +687,7 @@ static void test_zero_byte_in_gzip(void **state) {
     attn_reader_options options = reader_options();
     attn_dataset *dataset = NULL;
     assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context()), ":40001: byte 4 is 0: this is no text"));
+    assert_non_null(strstr(attn_context_error(context()), ":40001: byte 4 is 0: this is not text"));
     options.skip_bad = 1;
     assert_int_equal(attn_dataset_read(context(), path, &options, &dataset), ATTN_OK);
     assert_int_equal(attn_dataset_skipped(dataset), 1);

@@ -185,7 +185,7 @@ static void test_what_travels(void **state) {
     for (int r = 0; r < 2; r++) pthread_join(ids[r], NULL);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(ranks[r].status, ATTN_OK);
-        /* two states, a bit a row, half of four rows there and half of them back */
+        /* two states, a bit per row, half of four rows there and half of them back */
         assert_int_equal(ranks[r].sent, 2 + 157 * 8 + 2 * 2 * 64 * 4);
         attn_exchange_close(exchanges[r]);
         attn_context_destroy(contexts[r]);
@@ -318,7 +318,7 @@ static void test_two_sets(void **state) {
     }
 }
 
-/* A rank that fails alone at the first set does not go on to the second, where the other is not yet. */
+/* A rank that fails alone at the first set does not continue to the second, where the other is not yet. */
 static void test_two_sets_fail(void **state) {
     (void)state;
     paired ranks[2];

@@ -120,7 +120,7 @@ static void check_classes(attn_model *model, const attn_dataset *dataset, const 
     assert_true(rows > 0);
     near(attn_report_metric(report, accuracy_name), (double)right / (double)rows);
     for (int64_t c = 0; c < classes; c++) {
-        attn_class_scores scores = attn_report_class_scores(report, output, c);
+        attn_class_metrics scores = attn_report_class_metrics(report, output, c);
         int64_t support = 0, predicted = 0;
         for (int64_t d = 0; d < classes; d++) {
             assert_int_equal(attn_report_confusion(report, output, c, d), matrix[c * classes + d]);
@@ -163,7 +163,7 @@ static const char gaps[] = "text\ta\tb\tc\nred\t1\tno\tx\nold\t0\t\ty\ngreen\t\t
                            "red old\t1\tyes\t\nnew\t0\tno\ty\n";
 static const char gaps_other[] = "text\ta\tb\tc\nred\t1\t\tx\nold\t1\t\tnew\n";
 
-/* The same from predictions, by the functions of scores.h. */
+/* The same from predictions, by the functions of metrics.h. */
 static void check_probabilities(const attn_prediction *prediction, const attn_dataset *dataset,
                                 const attn_report *report, int output, const char *positive) {
     enum { ROWS = 6, LABELS = 3 };
@@ -184,7 +184,7 @@ static void check_probabilities(const attn_prediction *prediction, const attn_da
         }
         if (positive && *target) seen[e] = strcmp(target, positive) == 0;
     }
-    assert_int_equal(attn_score_log_loss(group_context, truth, probabilities, ROWS, known, &loss), ATTN_OK);
+    assert_int_equal(attn_metric_log_loss(group_context, truth, probabilities, ROWS, known, &loss), ATTN_OK);
     snprintf(name, sizeof name, "%slog_loss", owner);
     near(attn_report_metric(report, name), loss);
     assert_int_equal(attn_report_metric_rises(report, name), 0);
@@ -194,8 +194,8 @@ static void check_probabilities(const attn_prediction *prediction, const attn_da
         assert_int_equal(attn_report_positive(report, output), -1);
         return;
     }
-    attn_ranking ranking;
-    assert_int_equal(attn_score_ranking(group_context, seen, scores, ROWS, &ranking), ATTN_OK);
+    attn_ranking ranking = {.size = sizeof ranking};
+    assert_int_equal(attn_metric_ranking(group_context, seen, scores, ROWS, &ranking), ATTN_OK);
     near(attn_report_metric(report, name), ranking.roc_auc);
     snprintf(name, sizeof name, "%spr_auc", owner);
     near(attn_report_metric(report, name), ranking.pr_auc);
@@ -310,7 +310,7 @@ static void test_out_of_range(void **state) {
     assert_int_equal(attn_report_classes(report, -1), 0);
     assert_null(attn_report_class(report, 0, 5));
     assert_null(attn_report_class(report, 0, -1));
-    assert_int_equal(attn_report_class_scores(report, 0, 5).support, 0);
+    assert_int_equal(attn_report_class_metrics(report, 0, 5).support, 0);
     assert_int_equal(attn_report_confusion(report, 0, 5, 0), 0);
     assert_int_equal(attn_report_confusion(report, 0, 0, -1), 0);
     assert_int_equal(attn_report_confusion(report, 3, 0, 0), 0);
@@ -360,7 +360,7 @@ static void test_refusals(void **state) {
     assert_int_equal(report_with(model, texts, &report), ATTN_INVALID_ARGUMENT);
     assert_non_null(strstr(attn_context_error(group_context), "data: "));
     assert_int_equal(report_with(model, bare, &report), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(group_context), "data: has nothing to compare answers with"));
+    assert_non_null(strstr(attn_context_error(group_context), "data: has no targets to compare with"));
     assert_null(report);
     model_destroy(model);
     attn_dataset_destroy(bare);
@@ -395,14 +395,14 @@ static void test_labels(void **state) {
         exact += same;
     }
     for (int64_t l = 0; l < 3; l++)
-        assert_int_equal(attn_report_class_scores(report, 0, l).predicted, said[l]);
+        assert_int_equal(attn_report_class_metrics(report, 0, l).predicted, said[l]);
     assert_int_equal(support, 2);
     near(attn_report_metric(report, "exact"), (double)exact / 3);
     near(attn_report_metric(report, "micro_recall"), (double)right / 5); /* new twice, newer once */
     near(attn_report_metric(report, "micro_precision"), all ? (double)right / (double)all : 0);
     near(attn_report_metric(report, "unknown_labels"), 3);
     assert_int_equal(attn_report_classes(report, 0), 5);
-    assert_int_equal(attn_report_class_scores(report, 0, find_class(report, 0, "new")).support, 2);
+    assert_int_equal(attn_report_class_metrics(report, 0, find_class(report, 0, "new")).support, 2);
     attn_prediction_destroy(prediction);
     attn_report_destroy(report);
     model_destroy(model);
@@ -604,7 +604,7 @@ static void test_raw_rules(void **state) {
     attn_dataset *lines = parse("a b\n", ATTN_FORMAT_LINES, NULL, 0);
     assert_int_equal(attn_report_create_raw(predictor, lines, &report), ATTN_INVALID_ARGUMENT);
     assert_string_equal(attn_context_error(group_context),
-                        "data: raw text is made from tokens (CoNLL-U), and this has none");
+                        "data: raw text is made from tokens (CoNLL-U), which this file does not have");
     int64_t live = group_counter.live, denied = 0;
     for (int64_t at = 1;; at++) {
         group_counter.fail_at = at;

@@ -242,6 +242,28 @@ static void test_stops(void **state) {
     static const char *const numbered[] = {
         "task",         "classify",  "training.steps", "17", "output.dropout", "0.1", "training.schedule",
         "inverse-root", "text.unit", "subwords",       NULL};
+    static const char *const wide[] = {"task",
+                                       "classify",
+                                       "training.epochs",
+                                       "3",
+                                       "text.wide_buckets",
+                                       "500",
+                                       "text.wide_dropout",
+                                       "0.3",
+                                       "output.members",
+                                       "2",
+                                       NULL};
+    static const char *const linear[] = {"task",
+                                         "classify",
+                                         "training.epochs",
+                                         "3",
+                                         "text.wide_buckets",
+                                         "500",
+                                         "text.wide_dropout",
+                                         "0.3",
+                                         "encoder.kind",
+                                         "none",
+                                         NULL};
     run given = {.sets = tag_sets, .train = tagged, .dev = tagged_dev, .stop_at = -1};
     check_stops("adamw, averages", &given);
     given.sets = accumulate;
@@ -252,6 +274,10 @@ static void test_stops(void **state) {
     given.dev = classes_dev;
     given.sets = momentum;
     check_stops("sgd, rnn", &given);
+    given.sets = wide;
+    check_stops("features of whole texts", &given);
+    given.sets = linear;
+    check_stops("no encoder", &given);
     given.sets = numbered;
     given.every_step = 1;
     given.dev = NULL;
@@ -378,7 +404,7 @@ static void test_anew_and_again(void **state) {
     assert_int_equal(seen.state.end, ATTN_TRAINING_FINISHED);
     assert_int_equal(seen.events[ATTN_TRAINING_STEP], 0);
     assert_true(same_files(paths_of("parts").best, paths_of("whole").best));
-    unlink(paths_of("parts").best); /* nothing to go on from: it starts anew */
+    unlink(paths_of("parts").best); /* nothing to continue from: it starts anew */
     train_well(&given, "parts", &seen);
     assert_int_equal(seen.state.resumed_from, 0);
     same_runs("without a file", "whole", "parts");
@@ -452,7 +478,7 @@ static void test_resume_refused(void **state) {
     free(now);
     free(best);
     free(last);
-    train_well(&given, "parts", &seen); /* and it can still go on */
+    train_well(&given, "parts", &seen); /* and it can still continue */
     train_well(&(run){.sets = tag_sets, .train = tagged, .dev = tagged_dev, .stop_at = -1}, "whole", &seen);
     same_runs("after refusals", "whole", "parts");
 }
@@ -726,7 +752,7 @@ static void test_seconds(void **state) {
     expect_ok(context, attn_model_load(context, paths_of("time").best, &model));
     assert_string_equal(attn_config_get(attn_model_config(model), "training.steps"), text);
     attn_model_destroy(model);
-    /* the same as if so many steps had been asked for */
+    /* the same as if so many steps had been requested */
     const char *const asked[] = {"task", "tag", "encoder.dropout", "0.1", "training.steps", text, NULL};
     run same = {.sets = asked, .train = tagged, .dev = tagged_dev, .stop_at = -1};
     train_well(&same, "whole", &seen);

@@ -5,7 +5,7 @@
 . "${SOURCE_DIR:?is the folder of the sources}/tests/support/script.sh"
 model=$folder/m.safetensors
 last=$folder/m.last.safetensors
-small=(--columns 8 --heads 2 --layers 1 --threads 2 --patience 0)
+small=(--width 8 --heads 2 --layers 1 --threads 2 --patience 0)
 sentences 60 >"$folder/train.conllu"
 sentences 20 >"$folder/dev.conllu"
 data=("$folder/train.conllu" --dev "$folder/dev.conllu")
@@ -18,14 +18,14 @@ opens() { "$program" info "$1" >"$folder/null" 2>&1; }
 # --- a model that is there --------------------------------------------------
 
 for flag in --force --resume --more --start --keep-last; do
-    run train --help
+    run train --help all
     check "help: $flag" says " $flag"
 done
 echo precious >"$model"
 cp "$model" "$folder/before"
 learn --steps 20
 check "a file that is there: exit status" exits_with 1
-check "a file that is there: says which" complains "m.safetensors: is there already"
+check "a file that is there: says which" complains "m.safetensors: exists already"
 check "a file that is there: says what to do" complains "(--force, --more)"
 check "a file that is there: is as it was" unchanged
 learn --steps 20 --force --resume
@@ -46,7 +46,10 @@ check "--resume of another finished run: what differs" complains "training.steps
 run train tag "$folder/dev.conllu" --dev "$folder/dev.conllu" -o "$model" "${small[@]}" --steps 20 --resume
 check "--resume of a finished run with other data: exit status" exits_with 1
 check "--resume of a finished run with other data: says so" complains "other training data"
+run train tag "${data[@]}" -o "$model" --width 8 --heads 2 --layers 1 --threads 2 --time 1s --force
+check "--time: the run by steps is told not to end sooner" grep -q "^to repeat it, instead of --time: --steps [0-9]* --patience 0$" "$folder/err"
 learn --time 1s --force
+check "--time: who says how long to wait does so again" grep -q "^to repeat it, instead of --time: --steps [0-9]*$" "$folder/err"
 learn --time 1s --resume
 check "--resume of a finished run of --time: says so" complains "finished: nothing to do"
 learn --steps 20 --force --keep-last
@@ -71,7 +74,7 @@ for other in "--time 1s" "--steps 3" "--epochs 3" "--start $folder/before" "--fo
 done
 run train tag "${data[@]}" -o "$folder/none.safetensors" --more 3steps
 check "--more of nothing: exit status" exits_with 1
-check "--more of nothing: says so" complains "no model to train more"
+check "--more of nothing: says so" complains "no model to train further"
 run train tag "${data[@]}" -o "$model" --more 3steps --layers 2
 check "--more of another network: exit status" exits_with 1
 check "--more of another network: says what differs" complains "encoder.layers was 1 and is 2"
@@ -80,7 +83,7 @@ run info "$model" --json
 before=$(score)
 run train tag "${data[@]}" -o "$model" --more 60steps --learning-rate 0.01 --threads 2
 check "--more 60steps: exit status" exits_with 0
-check "--more 60steps: begins with the score of the model" complains "the model that goes on: dev accuracy $(printf '%.4f' "$before")"
+check "--more 60steps: begins with the score of the model" complains "the model to be trained further: dev accuracy $(printf '%.4f' "$before")"
 check "--more 60steps: as many" complains " 60 steps ("
 run info "$model" --json
 check "--more 60steps: a better model" awk -v a="$before" -v b="$(score)" 'BEGIN { exit !(a != "" && b > a) }'
@@ -92,7 +95,7 @@ check "--more 1s: measured" complains "the time given is enough for"
 cp "$model" "$folder/before"
 run train tag "${data[@]}" -o "$model" --more 5steps --learning-rate 10
 check "--more that makes it worse: exit status" exits_with 0
-check "--more that makes it worse: says so" complains "none of them was better: the model is as it was"
+check "--more that makes it worse: says so" complains "no evaluation was better: the model is unchanged"
 check "--more that makes it worse: the model is as it was" unchanged
 
 # --- from another model -----------------------------------------------------
@@ -106,9 +109,9 @@ run train tag "${data[@]}" -o "$model" --start "$model" --force
 check "--start from the output: exit status" exits_with 1
 check "--start from the output: says why" complains "would replace it"
 run train tag "${data[@]}" -o "$folder/n.safetensors" --start "$model"
-check "--start onto a file that is there: refused" complains "n.safetensors: is there already"
+check "--start onto a file that is there: refused" complains "n.safetensors: exists already"
 printf '1\tcat\t_\tSTRANGE\t_\t_\t_\t_\t_\t_\n\n' >"$folder/strange.conllu"
-run train tag "$folder/strange.conllu" -o "$folder/o.safetensors" --start "$model"
+run train tag "$folder/strange.conllu" -o "$folder/o.safetensors" --start "$model" --anyway
 check "--start with a label that the model lacks: exit status" exits_with 1
 check "--start with a label that the model lacks: where" complains 'strange.conllu:1: the model that training starts from has no label "STRANGE"'
 
@@ -135,7 +138,7 @@ for signal in INT:130 TERM:143 HUP:129; do
     begin=--resume
     stop "${signal%:*}"
     check "SIG${signal%:*}: exit status ${signal#*:}" exits_with "${signal#*:}"
-    check "SIG${signal%:*}: says how to go on" complains "--resume goes on from there"
+    check "SIG${signal%:*}: says how to go on" complains "--resume continues from there"
     check "SIG${signal%:*}: the model is there" opens "$model"
     check "SIG${signal%:*}: the .last file is there" opens "$last"
     check "SIG${signal%:*}: nothing else is there" [ "$(find "$folder" -name 'm.*' | wc -l)" -eq 2 ]
@@ -145,7 +148,7 @@ check "after a stop: refused" exits_with 1
 check "after a stop: says where it was" complains "is of a run that was stopped after step"
 check "after a stop: says what to do" complains "(--resume, --force)"
 run train tag "${data[@]}" -o "$model" --more 3steps
-check "after a stop: no more" complains "resume goes on with it"
+check "after a stop: no more" complains "resume continues it"
 : >"$folder/err"
 (
     trap '' HUP # as nohup does
@@ -189,11 +192,11 @@ check "a link: nothing else is there" [ "$(find "$folder/models" -type f | wc -l
 
 mkdir "$folder/kept"
 echo precious >"$folder/kept/fc-1.safetensors"
-compare=(compare tag "${data[@]}" --test "$folder/dev.conllu" --encoders fc --seeds 1 --steps 3 --columns 8 --layers 1
+compare=(compare tag "${data[@]}" --test "$folder/dev.conllu" --encoders fc --seeds 1 --steps 3 --width 8 --layers 1
     --quiet --keep "$folder/kept")
 run "${compare[@]}"
 check "compare --keep where a model is: exit status" exits_with 1
-check "compare --keep where a model is: says what to do" complains "fc-1.safetensors is there already: --force replaces it"
+check "compare --keep where a model is: says what to do" complains "fc-1.safetensors exists already: --force replaces it"
 check "compare --keep where a model is: it stays" grep -q precious "$folder/kept/fc-1.safetensors"
 run "${compare[@]}" --force
 check "compare --keep --force: exit status" exits_with 0

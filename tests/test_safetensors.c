@@ -290,11 +290,11 @@ static void test_lengths(void **state) {
     for (size_t i = 0; i <= 8; i++)
         assert_int_equal(at_safetensors_parse(context, "f", &eight_bytes, i, &file), ATTN_INVALID_ARGUMENT);
     expect("{}", 2, 2, 0, ATTN_OK, NULL);
-    expect("{}", 2, 3, 0, ATTN_INVALID_ARGUMENT, "said to have 3 bytes, of 2 that there are");
-    expect("{}", 2, 0, 0, ATTN_INVALID_ARGUMENT, "said to have 0 bytes");
+    expect("{}", 2, 3, 0, ATTN_INVALID_ARGUMENT, "should have 3 bytes, but the file has 2");
+    expect("{}", 2, 0, 0, ATTN_INVALID_ARGUMENT, "should have 0 bytes");
     expect("{}", 2, 1, 0, ATTN_INVALID_ARGUMENT, "not JSON");
-    expect("{}", 2, UINT64_MAX, 0, ATTN_INVALID_ARGUMENT, "said to have 18446744073709551615 bytes");
-    expect("{}", 2, INT64_MAX, 0, ATTN_INVALID_ARGUMENT, "said to have 9223372036854775807 bytes");
+    expect("{}", 2, UINT64_MAX, 0, ATTN_INVALID_ARGUMENT, "should have 18446744073709551615 bytes");
+    expect("{}", 2, INT64_MAX, 0, ATTN_INVALID_ARGUMENT, "should have 9223372036854775807 bytes");
     expect("{}", 2, 2, 1, ATTN_INVALID_ARGUMENT, "1 bytes after the last tensor belong to none");
     /* A header that is as long as it says, but too long; its pages are never touched. */
     memory_block block = memory_create(MEMORY_PLAIN, 8 + 100000001);
@@ -316,9 +316,9 @@ static void test_header_text(void **state) {
     lie("{} x", 0, "not JSON");
     lie("{\"a\":\"\xff\"}", 0, "not JSON");
     lie("{\"a\\u0000b\":1}", 0, "not JSON");
-    lie("{" A("[1]", "[0,1]") "," A("[1]", "[1,2]") "}", 2, "stands twice in the header");
-    lie("{\"__metadata__\":{\"k\":\"v\",\"k\":\"w\"}}", 0, "stands twice in the header");
-    lie("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "stands twice in the header");
+    lie("{" A("[1]", "[0,1]") "," A("[1]", "[1,2]") "}", 2, "occurs twice in the header");
+    lie("{\"__metadata__\":{\"k\":\"v\",\"k\":\"w\"}}", 0, "occurs twice in the header");
+    lie("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "occurs twice in the header");
     lie("{\"__metadata__\":[]}", 0, "__metadata__ is not an object of strings");
     lie("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ \"k\" is not a string");
     lie("{\"__metadata__\":{\"k\":null}}", 0, "__metadata__ \"k\" is not a string");
@@ -387,11 +387,12 @@ static void test_places(void **state) {
     lie("{" A("[4]", "[0,4]") "," B("[1]", "[1,2]") "}", 4, "\"b\": its data begin at 1, before those");
     lie("{" A("[4]", "[0,4]") "," B("[0]", "[2,2]") "}", 4, "\"b\": its data begin at 2, before those");
     lie("{" A("[1]", "[0,1]") "," B("[1]", "[2,3]") "}", 3,
-        "\"b\": its data begin at 2, and what lies before");
-    lie("{" A("[1]", "[1,2]") "}", 2, "\"a\": its data begin at 1, and what lies before is of no tensor (0)");
+        "\"b\": its data begin at 2, and the bytes before");
+    lie("{" A("[1]", "[1,2]") "}", 2,
+        "\"a\": its data begin at 1, and the bytes before belong to no tensor (0)");
     lie("{" A("[1]", "[0,1]") "}", 2, "1 bytes after the last tensor belong to none");
     lie("{" A("[3]", "[0,3]") ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[3,7]}}", 7,
-        "which is no multiple of 4");
+        "which is not a multiple of 4");
     lie("{" A("[3]", "[0,3]") ",\"b\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[3,5]}}", 5, NULL);
 }
 

@@ -411,7 +411,7 @@ static void test_random_combinations(void **state) {
     }
 }
 
-/* Queries and keys of 0: everything stands in its kink. */
+/* Queries and keys of 0: everything is in its kink. */
 static void test_derivatives_at_zero(void **state) {
     (void)state;
     for (int score = 0; score < SCORES; score++) {
@@ -428,7 +428,7 @@ static void test_derivatives_at_zero(void **state) {
 }
 
 /* Without a score the weights are the softmax of the bias: worked out here,
- * with its gradient; what stands in queries and keys does not matter. */
+ * with its gradient; what is in queries and keys does not matter. */
 static void test_fixed_weights(void **state) {
     (void)state;
     test_case c = case_simple(9, 14);

@@ -1,4 +1,4 @@
-/* test_search.c: beam search on tables of random logarithms, against all answers there are, written down.
+/* test_search.c: beam search on tables of random logarithms, against exhaustive enumeration.
  *
  * The "network" of these tests is a function of the symbols so far: row by row the logarithms come from a
  * hash of them, so that every path through the tree has numbers of its own.

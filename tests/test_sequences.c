@@ -1,6 +1,6 @@
-/* test_sequences.c: tiny networks learn to answer with sequences and to go on with a text, with every unit,
- * encoder and vocabulary; the answers are the same alone, among others, on any number of threads and after a
- * file; metrics are what a count by hand says.
+/* test_sequences.c: tiny networks learn to answer with sequences and to continue with a text, with every
+ * unit, encoder and vocabulary; the answers are the same alone, among others, on any number of threads and
+ * after a file; metrics are what a count by hand says.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include <attn/attn.h>
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
 #include "heads/next.h"
 #include "model/model.h"
@@ -111,7 +111,8 @@ static int same(const attn_prediction *a, int64_t from, const attn_prediction *b
         int64_t answers = attn_prediction_hypotheses(a, from + e), units = attn_prediction_units(a, from + e);
         if (answers != attn_prediction_hypotheses(b, e) || units != attn_prediction_units(b, e)) return 0;
         for (int64_t n = 0; n < answers; n++) {
-            double scores[2] = {attn_prediction_score(a, from + e, n), attn_prediction_score(b, e, n)};
+            double scores[2] = {attn_prediction_log_probability(a, from + e, n),
+                                attn_prediction_log_probability(b, e, n)};
             int64_t symbols = attn_prediction_symbols(a, from + e, n);
             const float *rows = attn_prediction_alignment(a, from + e, n),
                         *other = attn_prediction_alignment(b, e, n);
@@ -138,10 +139,10 @@ static void check_answers(const attn_prediction *answers, int64_t n_best) {
                                 attn_prediction_ended(answers, e, n)};
                 assert_true(ended[0] >= ended[1]);
                 if (ended[0] == ended[1])
-                    assert_true(attn_prediction_score(answers, e, n - 1) >=
-                                attn_prediction_score(answers, e, n));
+                    assert_true(attn_prediction_log_probability(answers, e, n - 1) >=
+                                attn_prediction_log_probability(answers, e, n));
             }
-            assert_true(attn_prediction_score(answers, e, n) <= 0);
+            assert_true(attn_prediction_log_probability(answers, e, n) <= 0);
             for (int64_t m = 0; m < n; m++) {
                 int differs = attn_prediction_symbols(answers, e, m) != symbols;
                 for (int64_t s = 0; s < symbols && !differs; s++)
@@ -306,7 +307,7 @@ static void test_odd_sources(void **state) {
     assert_int_equal(attn_prediction_symbols(answers, 1, 0), 2);
     assert_string_equal(attn_prediction_symbol(answers, 1, 0, 1), "A");
     assert_string_equal(attn_prediction_unit(answers, 1, 0), "a");
-    assert_true(attn_prediction_score(answers, 1, 0) > log(0.5));
+    assert_true(attn_prediction_log_probability(answers, 1, 0) > log(0.5));
     /* out of range */
     assert_null(attn_prediction_text(answers, 2, 0));
     assert_null(attn_prediction_text(answers, 0, 1));
@@ -315,7 +316,7 @@ static void test_odd_sources(void **state) {
     assert_null(attn_prediction_unit(answers, 1, 2));
     assert_null(attn_prediction_alignment(answers, 1, 1));
     assert_int_equal(attn_prediction_hypotheses(answers, 2), 0);
-    assert_true(isnan(attn_prediction_score(answers, 5, 0)));
+    assert_true(isnan(attn_prediction_log_probability(answers, 5, 0)));
     attn_prediction_destroy(answers);
     attn_dataset_destroy(lines);
 
@@ -337,7 +338,7 @@ static void test_odd_sources(void **state) {
     attn_dataset_destroy(lines);
     free(text);
 
-    /* the limit: what would go on is cut and says so; what ends there has ended */
+    /* the limit: what would continue is cut and says so; what ends there has ended */
     lines = lines_of(context, "abca\ncb\n");
     for (int64_t longest = 1; longest <= 4; longest++) {
         options = search_of(longest % 2 ? 1 : 4, 1);
@@ -388,7 +389,7 @@ static void test_lower_case(void **state) {
     static const sequence_case one = {"lower", 0, {"task", "seq2seq", "text.lowercase", "true"}, NULL};
     attn_context *context = test_best_context(1);
     double exact;
-    attn_model *model = train(context, &one, "20", &exact);
+    attn_model *model = train(context, &one, "40", &exact);
     assert_true(exact > 0.5);
     attn_dataset *pairs = pairs_of(model, "Ab\tB A\nAB\tb a\nab\tA B\n");
     attn_report *report = NULL;
@@ -513,15 +514,16 @@ static void test_arguments(void **state) {
         assert_int_equal(attn_prediction_hypotheses(prediction[i], 0), 1);
         assert_string_equal(attn_prediction_text(prediction[i], 0, 0),
                             attn_prediction_text(prediction[0], 0, 0));
-        assert_true(attn_prediction_score(prediction[i], 0, 0) == attn_prediction_score(prediction[0], 0, 0));
+        assert_true(attn_prediction_log_probability(prediction[i], 0, 0) ==
+                    attn_prediction_log_probability(prediction[0], 0, 0));
     }
     for (int i = 0; i < 3; i++) attn_prediction_destroy(prediction[i]);
     attn_report *report = NULL;
-    expect_refused(context, report_with(model, lines, &report), ATTN_INVALID_ARGUMENT, "right answers");
+    expect_refused(context, report_with(model, lines, &report), ATTN_INVALID_ARGUMENT, "has no targets");
     attn_dataset *pairs = pairs_of(model, "a\tA\n"), *no_pairs = NULL;
     expect_ok(context, attn_dataset_select(pairs, NULL, 0, &no_pairs));
     expect_refused(context, report_with(model, no_pairs, &report), ATTN_INVALID_ARGUMENT,
-                   "nothing to compare");
+                   "has no targets to compare with");
     /* tokens */
     attn_reader_options reader;
     attn_dataset *tokens = NULL;
@@ -530,7 +532,7 @@ static void test_arguments(void **state) {
     reader.format = ATTN_FORMAT_COLUMNS;
     expect_ok(context, attn_dataset_parse(context, "tokens", 1, tagged, strlen(tagged), &reader, &tokens));
     expect_refused(context, search_with(model, tokens, NULL, &answers), ATTN_UNSUPPORTED, "tokens");
-    expect_refused(context, report_with(model, tokens, &report), ATTN_INVALID_ARGUMENT, "right answers");
+    expect_refused(context, report_with(model, tokens, &report), ATTN_INVALID_ARGUMENT, "has no targets");
     static const char *const tasks[] = {"seq2seq", "lm"};
     for (int t = 0; t < 2; t++) {
         const char *sets[] = {"task", tasks[t], NULL};
@@ -662,10 +664,10 @@ static void test_report(void **state) {
                 said[e] = attn_prediction_text(answers, e, 0);
                 right[e] = attn_dataset_target(pairs, 0, e, 0);
             }
-            attn_bleu bleu;
+            attn_bleu bleu = {.size = sizeof bleu};
             double chrf;
-            expect_ok(context, attn_score_bleu(context, said, right, examples, 0, &bleu));
-            expect_ok(context, attn_score_chrf(context, said, right, examples, 0, &chrf));
+            expect_ok(context, attn_metric_bleu(context, said, right, examples, 0, &bleu));
+            expect_ok(context, attn_metric_chrf(context, said, right, examples, 0, &chrf));
             assert_true(attn_report_metric(report, "bleu") == bleu.score);
             assert_true(attn_report_metric(report, "chrf") == chrf);
             assert_non_null(strstr(attn_report_json(report), "\"exact_match\""));
@@ -710,7 +712,7 @@ static void test_lm_learns(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double bits;
         attn_model *model = train(context, &cases[i], "15", &bits);
-        if (!(bits > 0 && bits < 1)) fail_msg("%s: %g bits a byte", cases[i].name, bits); /* of bytes 8 */
+        if (!(bits > 0 && bits < 1)) fail_msg("%s: %g bits per byte", cases[i].name, bits); /* of bytes 8 */
         assert_string_equal(attn_model_task(model), "lm");
         assert_int_equal(attn_model_outputs(model), 1);
         assert_string_equal(attn_model_output_kind(model, 0), "next");
@@ -746,7 +748,7 @@ static double *scores_of(attn_model *model, const char *text, int64_t *rows, int
     (*said)[*rows] = -1; /* nothing comes after the last */
     expect_ok(context, attn_tape_create(context, &tape));
     attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-    attn_variable *x = at_sequence_scores(head, head->layers[0], tape, at_stage_rows(stage, 0, tape, batch));
+    attn_variable *x = at_sequence_logits(head, head->layers[0], tape, at_stage_rows(stage, 0, tape, batch));
     expect_ok(context, attn_tape_status(tape));
     double *scores = calloc((size_t)(*rows * symbols), sizeof *scores);
     assert_non_null(scores);

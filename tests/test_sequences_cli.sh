@@ -13,7 +13,7 @@ feed() {
     status=$?
 }
 
-# json EXPRESSION: a Python expression of the objects `o`, one a line of standard output, is true.
+# json EXPRESSION: a Python expression of the objects `o`, one per line of standard output, is true.
 json() {
     command -v python3 >/dev/null || return 0
     python3 -c 'import json, sys
@@ -65,14 +65,34 @@ letters 400 >"$folder/pairs.tsv"
 cut -f 1 "$folder/pairs.tsv" >"$folder/sources.txt"
 cut -f 2 "$folder/pairs.tsv" >"$folder/targets.txt"
 capitals=$folder/capitals.safetensors
-train capitals seq2seq "$folder/pairs.tsv" --columns 32 --decoder-layers 1 --steps 250 --batch 2000 --dropout 0.1
+echo '{"decoder": {"monotone": false}}' >"$folder/cross.json"
+train capitals seq2seq "$folder/pairs.tsv" --width 32 --decoder-layers 1 --steps 250 --batch 2000 --dropout 0.1 --config "$folder/cross.json"
 awk 'BEGIN { for (i = 0; i < 200; i++) print "the cat sat on the mat " i % 7 " and the dog ran." }' >"$folder/book.txt"
 book=$folder/book.safetensors
-train book lm "$folder/book.txt" --columns 32 --steps 80
+train book lm "$folder/book.txt" --width 32 --steps 80
 # Words that are wide, that have marks, that are many.
 many="one two three four five six seven eight nine ten eleven twelve"
 for _ in {1..20}; do printf '小 猫\tsmall cat\né x\tE X\n%s\tmany\n' "$many"; done >"$folder/odd.tsv"
 train odd seq2seq "$folder/odd.tsv" --decoder-layers 1 --unit words --target-unit chars --steps 60
+
+# --- the default decoder -----------------------------------------------------------
+
+# described NAME TEXT: what attn info says of it
+described() { "$program" info "$folder/$1.safetensors" | grep -q "$2"; }
+train few seq2seq "$folder/pairs.tsv" --width 16 --steps 2 --batch 100
+check "few pairs of letters and symbols: a monotone decoder" described few "monotone, predictions"
+letters 1300 >"$folder/more.tsv"
+train more seq2seq "$folder/more.tsv" --dev "$folder/pairs.tsv" --width 16 --steps 2 --batch 100
+check "more pairs: cross-attention" described more "decoder .* layers, predictions"
+train words seq2seq "$folder/pairs.tsv" --unit words --target-unit symbols --width 16 --steps 2 --batch 100
+check "few pairs of words and symbols: cross-attention" described words "decoder .* layers, predictions"
+# defaults_to_attention FLAG...: with few pairs, what is configured by default is not the monotone decoder's.
+defaults_to_attention() {
+    "$program" train seq2seq "$@" --target-unit symbols --list-config >"$folder/listed" &&
+        grep -qF '| `decoder.monotone` | false |' "$folder/listed" && grep -qF '| `encoder.kind` | attention |' "$folder/listed"
+}
+check "few pairs of bytes and symbols: cross-attention" defaults_to_attention --unit bytes
+check "CTC has no decoder: its encoder is that of always" defaults_to_attention --unit chars --output ctc
 
 # --- predict: sequences ---------------------------------------------------------
 
@@ -112,9 +132,9 @@ feed 'abc\n\n' "$capitals" --alignment
 check "--alignment: a pair a symbol" is 'A B C\t0-0 1-1 2-2\n\t\n'
 feed 'abc\n\n' "$capitals" --json
 check "--json" json '(o[0]["source"], len(o)) == ("abc", 2) and o[0]["answers"][0]["text"] == "A B C" and o[0]["answers"][0]["ended"]'
-check "--json: symbols and score" json 'o[0]["answers"][0]["symbols"] == ["A", "B", "C"] and -1 < o[0]["answers"][0]["score"] < 0'
+check "--json: symbols and score" json 'o[0]["answers"][0]["symbols"] == ["A", "B", "C"] and -1 < o[0]["answers"][0]["log_probability"] < 0'
 check "--json: no alignment unless asked for" json '"alignment" not in o[0]["answers"][0] and "units" not in o[0]'
-check "--json: an empty text" json 'o[1] == {"line": 2, "source": "", "answers": [{"text": "", "score": 0, "ended": True, "symbols": []}]}'
+check "--json: an empty text" json 'o[1] == {"line": 2, "source": "", "answers": [{"text": "", "log_probability": 0, "ended": True, "symbols": []}]}'
 feed 'abc\n' "$capitals" --json --alignment --n-best 3
 check "--json --n-best" json 'len(o[0]["answers"]) == 3'
 check "--json --alignment: units, a row a symbol" json '(o[0]["units"] == ["a", "b", "c"] and
@@ -200,9 +220,10 @@ paste "$folder/sources.txt" "$folder/targets.txt" >"$folder/pairs.tsv"
 run eval "$capitals" "$folder/pairs.tsv"
 check "eval: exit status" exits_with 0
 check "eval: how many" says "pairs.tsv: 400 examples"
-check "eval: exact" grep -Eqx "exact_match +1\.0000" "$folder/out"
-check "eval: errors" grep -Eqx "symbol_error_rate +0\.0000" "$folder/out"
-check "eval: aligned" [ "$(sed 1,2d "$folder/out" | awk '{ print length($0) }' | sort -u | wc -l)" -eq 1 ]
+check "eval: exact" grep -Eqx "exact_match +1\.0000  \(1\.0000–1\.0000\)" "$folder/out"
+check "eval: errors" grep -Eqx "symbol_error_rate +0\.0000  \(0\.0000–0\.0000\)" "$folder/out"
+sed -e 1,2d -e '/^(in brackets/d' -e 's/  (.*//' "$folder/out" >"$folder/values"
+check "eval: aligned" [ "$(awk '{ print length($0) }' "$folder/values" | sort -u | wc -l)" -eq 1 ]
 run eval "$capitals" "$folder/sources.txt" "$folder/targets.txt" --json
 check "eval: two files, as JSON" json 'o[0]["exact_match"] == 1 and o[0]["bleu"] > 99.9 and o[0]["examples"] == 400'
 run eval "$capitals" "$folder/sources.txt" "$folder/targets.txt" --json --beam 1 --length-penalty 0
@@ -218,7 +239,7 @@ check "eval: files of other lengths: exit status" exits_with 1
 check "eval: files of other lengths: both counts" complains "sources.txt has 400 lines and $folder/few.txt 7"
 awk -F'\t' '{ print NR "\t" $2 "\t" $1 }' "$folder/pairs.tsv" >"$folder/three.tsv"
 run eval "$capitals" "$folder/three.tsv"
-check "eval: three columns: which?" complains "say which are the source and the target"
+check "eval: three columns: which?" complains "name those of the source and the target"
 run eval "$capitals" "$folder/three.tsv" --text-column 3 --column 2 --json
 check "eval: other columns" json 'o[0]["exact_match"] == 1'
 run eval "$book" "$folder/book.txt"
@@ -233,7 +254,7 @@ refuses "--confusion is for models with classes" eval "$capitals" "$folder/pairs
 
 run explain "$capitals" fed '' ab
 check "explain: exit status" exits_with 0
-check "explain: the answer with its score" grep -Eqx "fed → F E D   score -0\.[0-9]{4}" "$folder/out"
+check "explain: the answer with its score" grep -Eqx "fed → F E D   log-probability -0\.[0-9]{4}" "$folder/out"
 check "explain: units above" says "        │  f  e  d "
 check "explain: a row a symbol" grep -Eqx "      F │ █+[^f]*│ f [01]\.[0-9]{2}" "$folder/out"
 check "explain: which attention" says "attention: source, layer "
@@ -280,13 +301,13 @@ fi
 # --- info -----------------------------------------------------------------------
 
 run info "$capitals"
-check "info: the task" grep -Eqx "task +seq2seq, a sequence for each text" "$folder/out"
+check "info: the task" grep -Eqx "task +seq2seq, a sequence per text" "$folder/out"
 check "info: the sources" grep -Eqx "sources +chars, 7 in the vocabulary" "$folder/out"
-check "info: the answers" grep -Eqx "answers +symbols, 7 in the vocabulary" "$folder/out"
-check "info: the decoder" grep -Eqx "decoder +1 layer, answers of at most [0-9]+ symbols" "$folder/out"
+check "info: the predictions" grep -Eqx "predictions +symbols, 7 in the vocabulary" "$folder/out"
+check "info: the decoder" grep -Eqx "decoder +1 layer, predictions of at most [0-9]+ symbols" "$folder/out"
 check "info: scores" grep -Eqx " +exact_match +[01]\.[0-9]{4}" "$folder/out"
 run info "$book"
-check "info: lm" grep -Eqx "task +lm, what comes next in running text" "$folder/out"
+check "info: lm" grep -Eqx "task +lm, the next unit of running text" "$folder/out"
 check "info: lm: scores" grep -Eqx " +bits_per_byte +0\.[0-9]{4}" "$folder/out"
 
 finish

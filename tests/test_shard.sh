@@ -60,7 +60,7 @@ cat part.1 part.2 part.3 >all
 check "-o: the same bytes" cmp -s all whole
 run predict senti.safetensors texts.csv -o texts.csv
 check "-o: not what is read: exit status" exits_with 1
-check "-o: not what is read" complains "texts.csv is what is read: what is written would take its place"
+check "-o: not what is read" complains "texts.csv is an input file: the output would overwrite it"
 run predict senti.safetensors texts.csv -o /dev/full
 check "-o: a full disk" exits_with 1
 
@@ -78,7 +78,7 @@ for wrong in 0/3 4/3 3 3/ /3 1/0 -1/3 1/3x a/b ''; do
     check "--shard '$wrong': what it is" complains "--shard is 3/8 for the third of eight parts"
 done
 run predict book.safetensors --prompt so --shard 1/2
-check "--shard and --prompt" complains "--shard takes a part of a file"
+check "--shard and --prompt" complains "--shard selects a part of a file"
 
 # --- eval ---
 run eval senti.safetensors texts.csv --shard 2/4

@@ -470,7 +470,7 @@ static void test_nan_stays_in_its_frames(void **state) {
     at_frames_destroy(frames);
 }
 
-/* The numbers of a frame do not depend on where it stands in its block of lanes. */
+/* The numbers of a frame do not depend on in place in its block of lanes. */
 static void test_frames_stand_alone(void **state) {
     (void)state;
     at_frames_options options;

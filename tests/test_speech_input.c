@@ -319,7 +319,7 @@ static void test_masks(void **state) {
     attn_dataset_destroy(dataset);
 }
 
-/* Every row of a recording is moved by the same number of filters, whose ends go on. */
+/* Every row of a recording is moved by the same number of filters, whose ends continue. */
 static void test_shifts(void **state) {
     (void)state;
     attn_dataset *dataset = make_dataset(RATE);
@@ -383,7 +383,7 @@ static void test_labels(void **state) {
     /* what cannot be */
     const int64_t none[] = {0, 0, 4}, backwards[] = {800, 800, 900, 4000}, past[] = {800, 1600, 1000, 4001};
     expect_refused(group_context, attn_dataset_set_segments(dataset, none, starts, ends),
-                   ATTN_INVALID_ARGUMENT, "a recording has a segment");
+                   ATTN_INVALID_ARGUMENT, "because every recording has a segment");
     expect_refused(group_context, attn_dataset_set_segments(dataset, segments, starts, backwards),
                    ATTN_INVALID_ARGUMENT, "segment 1 goes from 900 to 800");
     expect_refused(group_context, attn_dataset_set_segments(dataset, segments, starts, past),
@@ -404,11 +404,11 @@ static void test_memory(void **state) {
                    ATTN_INVALID_ARGUMENT, "samples[1] is not a number");
     bad[1] = 0;
     expect_refused(group_context, attn_dataset_from_samples(group_context, bad, one, 1, 0, &dataset),
-                   ATTN_INVALID_ARGUMENT, "rate is 0 samples a second");
+                   ATTN_INVALID_ARGUMENT, "rate is 0 samples per second");
     expect_refused(group_context, attn_dataset_from_samples(group_context, bad, one, 1, 1000000000, &dataset),
-                   ATTN_INVALID_ARGUMENT, "rate is 1000000000 samples a second");
+                   ATTN_INVALID_ARGUMENT, "rate is 1000000000 samples per second");
     expect_refused(group_context, attn_dataset_from_samples(group_context, bad, empty, 1, RATE, &dataset),
-                   ATTN_INVALID_ARGUMENT, "a recording has samples");
+                   ATTN_INVALID_ARGUMENT, "because no recording is empty");
     expect_refused(group_context, attn_dataset_from_samples(group_context, NULL, one, 1, RATE, &dataset),
                    ATTN_INVALID_ARGUMENT, "samples is NULL");
     assert_null(dataset);
@@ -463,7 +463,7 @@ static void test_misfits(void **state) {
     expect_ok(group_context, attn_dataset_from_samples(group_context, samples, one, 1, 100, &slow));
     expect_refused(group_context,
                    at_speech_kind.encode(made.input, group_context, NULL, slow, NULL, &encoded),
-                   ATTN_INVALID_ARGUMENT, "recording 1 has 100 samples a second, which is too far");
+                   ATTN_INVALID_ARGUMENT, "recording 1 has 100 samples per second, which is too far");
     at_recordings_of(slow)->columns = 4; /* features now */
     expect_refused(group_context,
                    at_speech_kind.encode(made.input, group_context, NULL, slow, NULL, &encoded),

@@ -131,12 +131,12 @@ static void test_bad_recordings(void **state) {
     free(bytes);
     bytes = sound_wav(&plain, tone, 100, &length);
     for (size_t cut = 0; cut < 44; cut++) refuse_bytes(bytes, cut, cut ? "a.wav" : "is empty");
-    refuse_bytes("RIFF", 4, "a.wav: is no recording that can be read");
-    refuse_bytes("no sound at all", 15, "a.wav: is no recording that can be read");
+    refuse_bytes("RIFF", 4, "a.wav: cannot be read");
+    refuse_bytes("no sound at all", 15, "a.wav: cannot be read");
     free(bytes);
 }
 
-/* What a header promises is not believed: the samples are those that are there. */
+/* What a header promises is not trusted: the samples are those that are there. */
 static void test_promises(void **state) {
     (void)state;
     sound_format format = {.bits = 16, .channels = 1, .rate = RATE, .promised = 2147483000u};
@@ -226,16 +226,16 @@ static void test_bad_lists(void **state) {
     refuse("l.tsv", "a.wav\tone\nnone.wav\ttwo\n", &options, "none.wav: cannot be opened: No such file");
     refuse("l.tsv", "a.wav\tone\nb.wav\n", &options, "l.tsv:2: 1 column, the first row has 2");
     refuse("l.tsv", "a.wav\tone\n\t two\n", &options, "l.tsv:2: there is no path of a recording");
-    refuse("l.tsv", "a.wav\nb.wav\n", &options, "l.tsv: has nothing to learn");
-    refuse("l.tsv", "path\tx\ty\na.wav\t1\t2\n", &options, "cannot tell what is to be learned");
+    refuse("l.tsv", "a.wav\nb.wav\n", &options, "l.tsv: has no targets");
+    refuse("l.tsv", "path\tx\ty\na.wav\t1\t2\n", &options, "the column to learn is ambiguous");
     refuse("l.tsv", "path\tlabel\n", &options, "l.tsv: has no recordings");
     refuse("l.tsv", "", &options, "l.tsv: is empty");
     refuse("l.tsv", "a.wav\t\xff\n", &options, "l.tsv:1: byte 7 (0xff) is not UTF-8");
     sound_write_text(folder, "cut.wav", "RIFF....WAVEfmt ");
-    refuse("l.tsv", "cut.wav\tone\n", &options, "cut.wav: is no recording that can be read");
+    refuse("l.tsv", "cut.wav\tone\n", &options, "cut.wav: cannot be read");
     sound_write_text(folder, "empty.wav", "");
     refuse("l.tsv", "empty.wav\tone\n", &options, "empty.wav: is empty");
-    refuse("l.tsv", ".\tone\n", &options, "is a folder, not a file of sound");
+    refuse("l.tsv", ".\tone\n", &options, "is a folder, not a sound file");
     refuse("l.tsv", "a.wav\tone\nb\33[1m.wav\ttwo\n", &options, "b?[1m.wav: cannot be opened");
     options.column = "word";
     refuse("l.tsv", "path\tlabel\na.wav\tone\n", &options,
@@ -300,11 +300,11 @@ static void test_bad_segments(void **state) {
         {"0 800 x\n900 2300 y\n", "s.phn:2: a segment ends at 2300, the recording has 2000 samples"},
         {"-5 800 x\n", "s.phn:1: a segment begins at -5"},
         {"0 800\n", "s.phn:1: a segment without a label"},
-        {"0 x 800\n", "s.phn:1: is no segment"},
-        {"0\n", "s.phn:1: is no segment"},
-        {"nan inf x\n", "s.phn:1: is no segment"},
-        {"1e400 2 x\n", "s.phn:1: is no segment"},
-        {"0 99999999999999999999 x\n", "s.phn:1: is no segment"},
+        {"0 x 800\n", "s.phn:1: is not a segment"},
+        {"0\n", "s.phn:1: is not a segment"},
+        {"nan inf x\n", "s.phn:1: is not a segment"},
+        {"1e400 2 x\n", "s.phn:1: is not a segment"},
+        {"0 99999999999999999999 x\n", "s.phn:1: is not a segment"},
         {"", "s.phn: has no segments"},
         {"\n \n", "s.phn: has no segments"},
         {"0 800 \xff\n", "s.phn:1: byte 7 (0xff) is not UTF-8"},
@@ -317,7 +317,7 @@ static void test_bad_segments(void **state) {
         refuse("l.tsv", "a.wav\ts.phn\n", &options, cases[i].error);
     }
     refuse("l.tsv", "a.wav\tnone.phn\n", &options, "l.tsv:1: the segments of a.wav: ");
-    refuse("l.tsv", "a.wav\t\n", &options, "l.tsv:1: there is nothing to learn in this row");
+    refuse("l.tsv", "a.wav\t\n", &options, "l.tsv:1: this row has no target");
     /* One that is left out takes its segments with it. */
     options.skip_bad = 1;
     sound_write_text(folder, "s.phn", "0 800 x\n700 900 y\n");
@@ -368,12 +368,12 @@ static void test_folders(void **state) {
     snprintf(path, sizeof path, "%s/labels", folder);
     dataset = NULL;
     expect_refused(group_context, attn_dataset_read(group_context, path, &options, &dataset),
-                   ATTN_INVALID_ARGUMENT, "alone.wav stands in no folder that is a label");
+                   ATTN_INVALID_ARGUMENT, "alone.wav is in no folder of a label");
     options.skip_bad = 1;
     dataset = read_folder("labels", &options);
     assert_int_equal(attn_dataset_examples(dataset), 3);
     attn_dataset_destroy(dataset);
-    /* what stands beside recordings */
+    /* what is beside recordings */
     make_folder("beside");
     sound_write_wav(folder, "beside/u1.wav", tone, 1600, RATE);
     sound_write_text(folder, "beside/u1.phn", "0 800 x\n800 1600 y\n");
@@ -438,7 +438,7 @@ static void test_features(void **state) {
            "h.npy: has features of 2 columns, those before it are of");
     refuse("l.tsv", "a.wav\tx\nf.npy\ty\n", &options, "those before it are recordings");
     refuse("l.tsv", "f.npy\tx\na.wav\ty\n", &options, "is a recording, those before it are features");
-    refuse("l.tsv", "i.npy\tx\n", &options, "is no array of features");
+    refuse("l.tsv", "i.npy\tx\n", &options, "is not an array of features");
     numbers[4] = NAN;
     sound_write(folder, "n.npy", bytes, make_npy(bytes, "(4, 3)", numbers, 12));
     refuse("l.tsv", "n.npy\tx\n", &options, "n.npy: row 1, column 1 is not a number");
@@ -463,10 +463,10 @@ static void test_formats(void **state) {
     assert_string_equal(attn_input_of_file("x/a.wav"), "speech");
     assert_string_equal(attn_input_of_file("x/a.FLAC"), "speech");
     expect_refused(group_context, attn_dataset_read(group_context, path, &options, &dataset),
-                   ATTN_INVALID_ARGUMENT, "is one recording and has nothing to learn");
+                   ATTN_INVALID_ARGUMENT, "is one recording without a target");
     options.format = (attn_format)AT_SPEECH_LIST;
     expect_refused(group_context, attn_dataset_read(group_context, path, &options, &dataset),
-                   ATTN_INVALID_ARGUMENT, "is a recording, and no list of recordings");
+                   ATTN_INVALID_ARGUMENT, "is a recording, not a list of recordings");
     options.labelled = 0;
     expect_ok(group_context, attn_dataset_read(group_context, path, &options, &dataset));
     assert_int_equal(attn_dataset_format(dataset), AT_SPEECH_RECORDING);

@@ -149,12 +149,12 @@ static answers offline(attn_context *context, attn_predictor *predictor, const f
 
 /* All that can be answered now. */
 static int drain(attn_context *context, attn_stream *stream, answers *into) {
-    attn_stream_answers now;
+    attn_stream_answers now = {.size = sizeof now};
     do {
         expect_ok(context, attn_stream_next(stream, &now));
         assert_true(now.row == into->rows);
         if (now.count > 0) {
-            attn_stream_delay delay;
+            attn_stream_delay delay = {.size = sizeof delay};
             char time[32];
             expect_ok(context, attn_stream_delay_of(stream, &delay));
             const char *name = attn_prediction_unit(now.prediction, 0, now.unit);
@@ -306,7 +306,7 @@ static void test_delay_is_kept(void **state) {
     for (int64_t chunk = 1; chunk <= 9; chunk += 4) {
         attn_stream *stream = NULL;
         attn_stream_options options;
-        attn_stream_delay delay;
+        attn_stream_delay delay = {.size = sizeof delay};
         attn_stream_options_init(&options);
         options.chunk = chunk;
         expect_ok(context, attn_stream_create(predictor, &options, &stream));
@@ -317,7 +317,7 @@ static void test_delay_is_kept(void **state) {
         assert_true(fabs(delay.row_seconds - 0.02) < 1e-9);
         double worst = 0, most = 0;
         for (int64_t i = 0; i < 8000; i += 8) {
-            attn_stream_answers now;
+            attn_stream_answers now = {.size = sizeof now};
             expect_ok(context, attn_stream_push(stream, samples + i, 8));
             expect_ok(context, attn_stream_next(stream, &now));
             if (now.count == 0) continue;
@@ -342,7 +342,7 @@ static char *text_of(attn_context *context, attn_predictor *predictor, const cha
                      int64_t count, int64_t rate, int json) {
     attn_stream *stream = NULL;
     attn_stream_options options;
-    attn_stream_answers now;
+    attn_stream_answers now = {.size = sizeof now};
     char *text = calloc(1, 1);
     size_t length = 0;
     attn_stream_options_init(&options);
@@ -524,7 +524,7 @@ static void test_memory_does_not_grow(void **state) {
     int64_t most = 0, rows = 0;
     meter.most = meter.now;
     for (int second = 0; second < 200; second++) {
-        attn_stream_answers now;
+        attn_stream_answers now = {.size = sizeof now};
         make_sound(samples, 8000, (uint64_t)second);
         expect_ok(context, attn_stream_push(stream, samples, 8000));
         do {
@@ -567,7 +567,7 @@ static void test_out_of_memory(void **state) {
         counter.fail_at = fail;
         attn_status status = attn_stream_create(predictor, &given, &stream);
         for (int64_t i = 0; i < 6000 && status == ATTN_OK; i += 1500) {
-            attn_stream_answers now = {.count = 1};
+            attn_stream_answers now = {.size = sizeof now, .count = 1};
             status = attn_stream_push(stream, samples + i, 1500);
             if (status == ATTN_OK && i == 4500) status = attn_stream_end(stream);
             while (status == ATTN_OK && now.count > 0) status = attn_stream_next(stream, &now);
@@ -594,16 +594,18 @@ static void test_refusals(void **state) {
         const char *task, *part;
         const char *sets[9];
     } cases[] = {
-        {"tag", "--window", {NULL}},
+        {"tag", "train with a window (encoder.left and encoder.right 15)", {NULL}},
         {"tag", "encoder.right -1", {"encoder.left", "5", NULL}},
-        {"tag", "an rnn goes", {"encoder.kind", "rnn", NULL}},
-        {"tag", "an rnn goes", {"encoder.kind", "rnn", "encoder.directions", "1", NULL}},
-        {"tag", "an rnn goes", {"encoder.mix", "cnn,rnn", NULL}},
+        {"tag", "an rnn depends on the", {"encoder.kind", "rnn", NULL}},
+        {"tag", "an rnn depends on the", {"encoder.kind", "rnn", "encoder.directions", "1", NULL}},
+        {"tag", "an rnn depends on the", {"encoder.mix", "cnn,rnn", NULL}},
         {"tag", "output.crf=false", {"encoder.left", "3", "encoder.right", "3", "output.crf", "true", NULL}},
         {"tag",
-         "--normalize running, or corpus",
+         "(speech.normalize running or corpus)",
          {"encoder.kind", "cnn", "speech.normalize", "utterance", NULL}},
-        {"tag", "--normalize running, or corpus", {"encoder.kind", "cnn", "speech.normalize", "both", NULL}},
+        {"tag",
+         "(speech.normalize running or corpus)",
+         {"encoder.kind", "cnn", "speech.normalize", "both", NULL}},
         {"tag",
          "rotary, alibi, relative or none",
          {"encoder.left", "3", "encoder.right", "3", "encoder.position", "sinusoidal", NULL}},
@@ -614,7 +616,7 @@ static void test_refusals(void **state) {
          "encoder.score fixed",
          {"encoder.left", "3", "encoder.right", "3", "encoder.position", "none", "encoder.score", "fixed",
           NULL}},
-        {"classify", "task classify answers for a whole recording", {"encoder.kind", "cnn", NULL}},
+        {"classify", "task classify predicts for a whole recording", {"encoder.kind", "cnn", NULL}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         attn_model *model = make_model(context, cases[c].task, cases[c].sets);
@@ -666,7 +668,7 @@ static attn_model *make_vectors_model(attn_context *context, const float *rows) 
 /* The answers that there are now; each text begins with the line of its first row. */
 static void take_vectors(attn_context *context, attn_stream *stream, answers *into) {
     for (;;) {
-        attn_stream_answers now;
+        attn_stream_answers now = {.size = sizeof now};
         char line[32];
         expect_ok(context, attn_stream_next(stream, &now));
         if (now.count == 0) return;
@@ -689,7 +691,7 @@ static void test_vectors(void **state) {
     attn_predictor *predictor = NULL;
     attn_prediction *prediction = NULL;
     attn_stream *stream = NULL;
-    attn_stream_delay delay;
+    attn_stream_delay delay = {.size = sizeof delay};
     answers all = {0}, pieces = {0};
     for (int i = 0; i < ROWS * COLUMNS; i++) rows[i] = random_normal(&random);
     attn_model *model = make_vectors_model(context, rows);
@@ -702,7 +704,7 @@ static void test_vectors(void **state) {
     expect_ok(context, attn_stream_delay_of(stream, &delay));
     assert_int_equal(delay.rate, 0);
     assert_int_equal(delay.right, 2 + 1);
-    expect_refused(context, attn_stream_push(stream, rows, 4), ATTN_INVALID_ARGUMENT, "no whole rows of 3");
+    expect_refused(context, attn_stream_push(stream, rows, 4), ATTN_INVALID_ARGUMENT, "not whole rows of 3");
     for (int i = 0; i < ROWS; i += 5) {
         expect_ok(context, attn_stream_push(stream, rows + i * COLUMNS, 5 * COLUMNS));
         take_vectors(context, stream, &pieces);
@@ -727,7 +729,7 @@ static void test_empty_and_broken(void **state) {
     attn_model *model = make_model(context, "tag", sets);
     attn_predictor *predictor = NULL;
     attn_stream *stream = NULL;
-    attn_stream_answers now;
+    attn_stream_answers now = {.size = sizeof now};
     static float samples[4000];
     expect_ok(context, attn_predictor_create(model, context, &predictor));
     expect_ok(context, attn_stream_create(predictor, NULL, &stream));

@@ -257,7 +257,8 @@ static void folders(void **state) {
     memset(block, 1, MIB);
     assert_null(at_allocate(context, MIB, 1, "a block"));
     assert_non_null(strstr(attn_context_error(context), made));
-    assert_non_null(strstr(attn_context_error(context), "beyond --memory: No such file"));
+    assert_non_null(
+        strstr(attn_context_error(context), "beyond the bound of attn_context_set_memory: No such file"));
     at_release(context, block);
     end(&now);
 
@@ -291,9 +292,11 @@ static void no_room(void **state) {
     int64_t room_before = room;
     size_t held = in_files(context);
     assert_null(at_allocate(context, 3 * MIB, 1, "a block"));
-    assert_non_null(strstr(attn_context_error(context), "no room for 3145728 bytes of data beyond --memory"));
+    assert_non_null(strstr(attn_context_error(context),
+                           "no room for 3145728 bytes of data beyond the bound of attn_context_set_memory"));
     assert_int_equal(at_grow(context, &block, &room, 3 * MIB, 1, "bytes"), ATTN_OUT_OF_MEMORY);
-    assert_non_null(strstr(attn_context_error(context), "of data beyond --memory (bytes)"));
+    assert_non_null(
+        strstr(attn_context_error(context), "of data beyond the bound of attn_context_set_memory (bytes)"));
     assert_int_equal(room, room_before);
     assert_int_equal(in_files(context), held);
     for (int64_t i = 0; i < room; i++) assert_int_equal(block[i], 6);
@@ -335,7 +338,8 @@ static void refused_thread(void **state) {
     (void)state;
     refuses_threads = 1;
     assert_null(at_allocate(context, MIB, 1, "a block"));
-    assert_non_null(strstr(attn_context_error(context), "beyond --memory: Resource temporarily unavailable"));
+    assert_non_null(strstr(attn_context_error(context),
+                           "beyond the bound of attn_context_set_memory: Resource temporarily unavailable"));
     refuses_threads = 0;
     char *block = at_allocate(context, MIB, 1, "a block");
     assert_non_null(block);
@@ -355,7 +359,7 @@ static void arguments(void **state) {
     assert_non_null(strstr(attn_context_error(context), "5999 bytes"));
     assert_int_equal(attn_context_set_memory(context, SIZE_MAX, NULL), ATTN_OK);
     assert_int_equal(attn_context_set_memory(context, MIB, NULL), ATTN_INVALID_ARGUMENT);
-    assert_non_null(strstr(attn_context_error(context), "once"));
+    assert_non_null(strstr(attn_context_error(context), "already has a bound"));
     assert_null(at_allocate(context, INT64_MAX / 2, 8, "too much"));
     end(&now);
     assert_int_equal(attn_context_set_memory(NULL, MIB, NULL), ATTN_INVALID_ARGUMENT);

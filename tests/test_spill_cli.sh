@@ -37,7 +37,7 @@ same() {
     local name=$1 task=$2
     shift 2
     for memory in all 300K; do
-        run train "$task" "$@" -o "$folder/$name-$memory.safetensors" --columns 16 --heads 2 --layers 1 --steps 4 \
+        run train "$task" "$@" -o "$folder/$name-$memory.safetensors" --width 16 --heads 2 --layers 1 --steps 4 \
             --threads 2 --memory "$memory" --keep-last
         check "$name is trained with --memory $memory" exits_with 0
     done
@@ -59,7 +59,7 @@ same columns tag "$folder/columns.tsv"
 same several tag "$folder/columns.tsv" "$folder/columns.tsv"
 
 # Other threads and another bound.
-run train lm "$folder/lm.txt" -o "$folder/part.safetensors" --columns 16 --heads 2 --layers 1 --steps 4 --threads 1 \
+run train lm "$folder/lm.txt" -o "$folder/part.safetensors" --width 16 --heads 2 --layers 1 --steps 4 --threads 1 \
     --memory 90K
 check "one thread and a bound: the same model" cmp "$folder/lm-all.safetensors" "$folder/part.safetensors"
 
@@ -83,7 +83,7 @@ check "compare --memory" exits_with 0
 
 # ---- the flag ----
 
-run train lm "$folder/lm.txt" -o "$folder/usual.safetensors" --columns 16 --heads 2 --layers 1 --steps 4 --threads 2
+run train lm "$folder/lm.txt" -o "$folder/usual.safetensors" --width 16 --heads 2 --layers 1 --steps 4 --threads 2
 check "without the flag the data fits" exits_with 0
 check "and nothing is said of it" [ "$(grep -c "^data:" "$folder/err")" -eq 0 ]
 for memory in 0 -1 x 5X ""; do

@@ -57,7 +57,7 @@ static void append(char *all, size_t room, const char *text) {
     strcat(all, "\n");
 }
 
-/* Paragraphs, each a line of its text and one of its labels; expansions, a line each (NULL: not asked for).
+/* Paragraphs, each a line of its text and one of its labels; expansions, a line each (NULL: not requested).
  */
 static void check_taught(const attn_dataset *raw, const char *expected, const char *expansions) {
     char all[4096] = "", list[1024] = "";

@@ -16,7 +16,7 @@ static void add_string(attn_context *context, at_vocabulary *words, const char *
     assert_int_equal(at_vocabulary_add(context, words, word, strlen(word), times, NULL), ATTN_OK);
 }
 
-/* A word that stands after a space. */
+/* A word that follows a space. */
 static void add_word(attn_context *context, at_vocabulary *words, const char *word, int64_t times) {
     char spaced[128];
     snprintf(spaced, sizeof spaced, " %s", word);

@@ -114,7 +114,7 @@ static void test_units_of_tokens(void **state) {
     attn_context *context = test_best_context(1);
     at_text_input *text = make_text(context, AT_UNIT_WORDS);
     check_units(text, 1, "I|'m|n\xC3\xAF|ve|.||Me||||Hello|,|world|!", "0|1|2|3|4||0||||0|1|2|3", NULL);
-    text->symbols.options.lowercase = 1; /* the units are as they stand; what is looked up is not */
+    text->symbols.options.lowercase = 1; /* the units are unchanged; what is looked up is not */
     check_units(text, 1, "I|'m|n\xC3\xAF|ve|.||Me||||Hello|,|world|!", "0|1|2|3|4||0||||0|1|2|3", NULL);
     set_unit(text, AT_UNIT_CHARS);
     check_units(text, 1, "I|'|m|n|\xC3\xAF|v|e|.||M|e||||H|e|l|l|o|,|w|o|r|l|d|!",

@@ -5,7 +5,7 @@
 . "${SOURCE_DIR:?is the folder of the sources}/tests/support/script.sh"
 model=$folder/m.safetensors
 last=$folder/m.last.safetensors
-small=(--columns 8 --heads 2 --layers 1 --threads 2)
+small=(--width 8 --heads 2 --layers 1 --threads 2)
 
 # learn TASK FILE FLAG...: a tiny network, in $model.
 learn() {
@@ -40,8 +40,8 @@ mistake() {
     check "attn train $*: no model" [ ! -e "$model" ]
 }
 mistake 2 "what task?"
-mistake 2 "which file" tag
-mistake 2 "where does the model go?" tag "$folder/train.conllu"
+mistake 2 "no training file given" tag
+mistake 2 "no output given" tag "$folder/train.conllu"
 mistake 2 'task is "tagg"; it can be: tag, classify, regress' tagg "$folder/train.conllu" -o "$model"
 mistake 2 "did you mean --layers?" tag "$folder/train.conllu" -o "$model" --layer 2
 mistake 2 'encoder.layers is "two"' tag "$folder/train.conllu" -o "$model" --layers two
@@ -68,10 +68,10 @@ mistake 1 "$folder/pipe: cannot be written: it is a pipe" tag "$folder/train.con
 ln -s pipe "$folder/to-a-pipe"
 mistake 1 "$folder/to-a-pipe: cannot be written: it is a pipe" tag "$folder/train.conllu" -o "$folder/to-a-pipe"
 cp "$folder/train.conllu" "$folder/same.conllu"
-mistake 1 "same.conllu is what is read" tag "$folder/same.conllu" -o "$folder/../$(basename "$folder")/same.conllu"
+mistake 1 "same.conllu is an input file: the output" tag "$folder/same.conllu" -o "$folder/../$(basename "$folder")/same.conllu"
 cp "$folder/train.conllu" "$folder/a.last.safetensors"
-mistake 1 "a.last.safetensors is what is read" tag "$folder/a.last.safetensors" --format conllu -o "$folder/a"
-mistake 1 "a.last.safetensors is what is read" tag "$folder/train.conllu" --dev "$folder/a.last.safetensors" \
+mistake 1 "a.last.safetensors is an input file: the output" tag "$folder/a.last.safetensors" --format conllu -o "$folder/a"
+mistake 1 "a.last.safetensors is an input file: the output" tag "$folder/train.conllu" --dev "$folder/a.last.safetensors" \
     --force -o "$folder/a.safetensors"
 check "a file that is read is as it was, whatever it is called" cmp -s "$folder/a.last.safetensors" "$folder/train.conllu"
 check "the file that is read is as it was" cmp -s "$folder/same.conllu" "$folder/train.conllu"
@@ -86,43 +86,61 @@ mistake 1 "did you mean encoder.layers?" tag "$folder/train.conllu" -o "$model" 
 mistake 1 "$folder/empty: is empty" classify "$folder/empty" -o "$model"
 mistake 1 "$folder/empty: is empty" tag "$folder/train.conllu" --dev "$folder/empty" -o "$model"
 printf 'word\tT\n' >"$folder/one.tsv"
-learn tag "$folder/one.tsv" --format columns --epochs 2
+learn tag "$folder/one.tsv" --format columns --epochs 2 --anyway
 check "a corpus of one word: exit status" exits_with 0
 check "a corpus of one word: a model" opens "$model"
 printf 'A\tred\nA\tgreen\nA\tblue sky\n' >"$folder/class.tsv"
-learn classify "$folder/class.tsv" --epochs 2
+learn classify "$folder/class.tsv" --epochs 2 --anyway
 check "one class only: exit status" exits_with 0
 check "one class only: says how good" complains "dev accuracy 1.0000"
 printf 'A\tred\nB\tgreen\nA\tred sky\n' >"$folder/train.tsv"
 printf 'C\tred\nA\tred\n' >"$folder/dev.tsv"
-learn classify "$folder/train.tsv" --dev "$folder/dev.tsv" --epochs 2
+learn classify "$folder/train.tsv" --dev "$folder/dev.tsv" --epochs 20 --anyway
 check "unseen labels in dev: exit status" exits_with 0
 check "unseen labels in dev: count as wrong" complains "accuracy 0.5000"
 awk 'BEGIN { for (i = 0; i < 100000; i++) print "w" i % 97 "\tT" i % 97 % 3; print ""; print "w1\tT1" }' >"$folder/long.tsv"
-learn tag "$folder/long.tsv" --steps 2
+learn tag "$folder/long.tsv" --steps 2 --anyway
 check "a sentence of 100,000 words: exit status" exits_with 0
 awk 'BEGIN { printf "A\t"; for (i = 0; i < 100000; i++) printf "w%d ", i % 97; print ""; print "B\tx" }' >"$folder/text.tsv"
 cp "$model" "$folder/tagger.safetensors"
-learn classify "$folder/text.tsv" --dev "$folder/text.tsv" --steps 2
+learn classify "$folder/text.tsv" --dev "$folder/text.tsv" --steps 2 --anyway
 check "a text of 100,000 words: exit status" exits_with 0
 head -n 1 "$folder/text.tsv" | cut -f 2 >"$folder/line"
 run predict "$model" "$folder/line"
 check "a line of 100,000 words is classified" [ "$(wc -l <"$folder/out")" -eq 1 ]
 run predict "$folder/tagger.safetensors" "$folder/line"
 check "a line of 100,000 words is tagged" [ "$(wc -l <"$folder/out")" -eq 100001 ]
-learn classify "$folder/text.tsv" --dev "$folder/text.tsv" --steps 2 --position learned
+learn classify "$folder/text.tsv" --dev "$folder/text.tsv" --steps 2 --position learned --anyway
 check "learned positions: long texts are cut: exit status" exits_with 0
 printf '\033[31mA\tred\n\a\tgreen\n\033[31mA\tred sky\n' >"$folder/controls.tsv"
-learn classify "$folder/controls.tsv" --epochs 2
+learn classify "$folder/controls.tsv" --epochs 2 --anyway
 check "labels with control characters: exit status" exits_with 0
 check "labels with control characters: not on the terminal" no_raw_controls
-learn regress "$folder/controls.tsv"
+# which of the lines is held out decides about the message
+learn regress "$folder/controls.tsv" --anyway --hold-out-groups false
 check "labels that are no numbers: exit status" exits_with 1
 check "labels that are no numbers: file and line" complains "controls.tsv:2: \"\\x07\" is not a number"
 check "labels that are no numbers: escaped" no_raw_controls
 learn classify "$folder/train.tsv" --column $'no\033such'
 check "a column that is not there: exit status" exits_with 1
 check "a column that is not there: escaped" no_raw_controls
+
+# --- the width of the table of embeddings -----------------------------------
+
+# A narrow table of embeddings: so many fewer numbers, and a map to the rows; a wide one is as wide as they are.
+parameters() { "$program" info "$model" --json | sed -n 's/.*"parameters": *\([0-9]*\).*/\1/p' | head -n 1; }
+for columns in 0 100 3; do
+    echo "{\"text\": {\"columns\": $columns, \"buckets\": 500}}" >"$folder/narrow.json"
+    learn tag "$folder/train.conllu" --dev "$folder/dev.conllu" --config "$folder/narrow.json" --splitter none --steps 3 --quiet
+    check "text.columns $columns: exit status" exits_with 0
+    counted[columns]=$(parameters)
+done
+check "text.columns 100: that of rows" [ "${counted[100]}" = "${counted[0]}" ]
+saved=$((counted[0] - counted[3] + 3 * 8))
+check "text.columns 3: rows of 3 numbers instead of 8" between 500 $((saved / 5)) 1000
+check "text.columns 3: no other difference" [ $((saved % 5)) = 0 ]
+run eval "$model" "$folder/dev.conllu" --json
+check "text.columns 3: evaluates" exits_with 0
 
 # --- the same data, the same model ------------------------------------------
 
@@ -135,7 +153,7 @@ check "--json: the same model" cmp -s "$model" "$folder/quiet.safetensors"
 check "--json: nothing on stderr" silent err
 steps=$(grep -c '^{"step": [0-9]*, "steps": .*"rows": [0-9]*, "seconds": [0-9.]*, "ranks": 1, .*}$' "$folder/out")
 check "--json: a line for each step" grep -q "\"step\": $steps, \"steps\": $steps," "$folder/out"
-check "--json: a line for a score" grep -q '^{"step": [0-9]*, "metric": "accuracy", "score": [0-9.]*, "best_step": [0-9]*}$' "$folder/out"
+check "--json: a line for a score" grep -q '^{"step": [0-9]*, "metric": "accuracy", "value": [0-9.]*, "macro_f1": [0-9.]*, "best_step": [0-9]*}$' "$folder/out"
 mv "$model" "$folder/plain.safetensors"
 {
     printf '\357\273\277'
@@ -154,6 +172,9 @@ check "--dump-config: exit status" exits_with 0
 check "--dump-config: what was set" says '"columns": 8'
 check "--dump-config: both sides of the window" says '"right": 3'
 cp "$folder/out" "$folder/config.json"
+run train tag --dump-config --columns 24 --heads 2
+check "--columns: still sets the width" says '"columns": 24'
+check "--columns: says its new name" complains "attn train: --columns is now called --width"
 run train tag --dump-config --config "$folder/config.json"
 check "--dump-config of --config is the same" cmp -s "$folder/out" "$folder/config.json"
 run train classify --dump-config --config "$folder/config.json" --layers 3
@@ -162,8 +183,21 @@ run train tag --list-config
 check "--list-config lists every value" says "encoder.columns"
 learn tag "$folder/train.conllu" --epochs 2 --crf --window 3
 check "no --dev: exit status" exits_with 0
-check "no --dev: says that it holds out" complains "6 to choose the best model by, held out from the training data"
+check "no --dev: says that it holds out" complains "6 for choosing the best model, held out from the training data"
+for i in $(seq 40); do # whole texts, and parts of them
+    echo "good	a$i b$i c$i d$i e$i f$i g$i h$i"
+    echo "bad	b$i c$i d$i e$i f$i g$i"
+done >"$folder/parts.tsv"
 cp "$model" "$folder/plain.safetensors"
+rm -f "$model" "$last"
+learn classify "$folder/parts.tsv" --steps 2
+check "no --dev: says what is left out" complains "4 examples are contained in held-out ones, or very similar: left out of both"
+learn classify "$folder/parts.tsv" --steps 2 --hold-out-groups false
+check "--hold-out-groups false: exit status" exits_with 0
+check "--hold-out-groups false: leaves nothing out" [ "$(grep -c 'left out' "$folder/err")" -eq 0 ]
+yes "good	one and the same text again" | head -n 20 >"$folder/same.tsv"
+learn classify "$folder/same.tsv" --steps 2 --anyway
+check "texts that are all the same: says so" complains "too similar to hold out groups"
 rm -f "$model" "$last"
 run train tag "$folder/train.conllu" -o "$model" --config "$folder/config.json"
 check "--config and flags make the same model" cmp -s "$model" "$folder/plain.safetensors"
@@ -202,7 +236,7 @@ kill -INT "$running"
 wait "$running"
 status=$?
 check "Ctrl-C: exit status" exits_with 130
-check "Ctrl-C: says how to go on" complains "--resume goes on from there"
+check "Ctrl-C: says how to go on" complains "--resume continues from there"
 check "Ctrl-C: the best model is there" opens "$model"
 check "Ctrl-C: the file to go on from is there" opens "$last"
 run train tag "$folder/train.conllu" --dev "$folder/dev.conllu" -o "$model" "${small[@]}" --steps 300 --patience 0 --resume \

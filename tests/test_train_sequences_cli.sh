@@ -4,7 +4,7 @@
 . "${SOURCE_DIR:?is the folder of the sources}/tests/support/script.sh"
 model=$folder/m.safetensors
 last=$folder/m.last.safetensors
-small=(--columns 8 --heads 2 --layers 1 --decoder-layers 1 --threads 2)
+small=(--width 8 --heads 2 --layers 1 --decoder-layers 1 --threads 2)
 
 # learn TASK ARGUMENT...: a tiny network, in $model.
 learn() {
@@ -35,10 +35,10 @@ refused() {
     check "attn train $*: no model" [ ! -e "$model" ]
 }
 
-run train --help
+run train --help all
 check "help: seq2seq" says "seq2seq"
 check "help: lm" says "  lm"
-check "help: ctc" says "seq2seq: ctc"
+check "help: ctc" says "ctc"
 
 # --- pairs ------------------------------------------------------------------
 
@@ -67,8 +67,8 @@ check "without a decoder: two answers" [ "$(wc -l <"$folder/out")" = 2 ]
 run eval "$model" "$folder/rows.tsv"
 check "without a decoder: measures" says "character_error_rate"
 printf 'aab\tab\nab\taa\n' >"$folder/tight.tsv"
-refused 1 "tight.tsv:2: the target of 2 symbols needs 3 rows" seq2seq "$folder/tight.tsv" --unit chars --target-unit chars --output-kind ctc
-refused 1 "output.kind labels is for tasks that label" seq2seq "$folder/rows.tsv" --output-kind labels
+refused 1 "tight.tsv:2: the target of 2 symbols needs 3 rows" seq2seq "$folder/tight.tsv" --unit chars --target-unit chars --output-kind ctc --anyway
+refused 1 "output.kind labels is for tag, classify and regress" seq2seq "$folder/rows.tsv" --output-kind labels
 refused 1 "output.kind ctc is for task seq2seq" lm "$folder/a.src" --output-kind ctc
 
 # as many lines
@@ -93,18 +93,18 @@ printf 'a\tA\nb\t\n' >"$folder/odd.tsv"
 refused 1 "odd.tsv:2: the target is empty" seq2seq "$folder/odd.tsv"
 printf 'a\tA\nb\n' >"$folder/odd.tsv"
 refused 1 "odd.tsv:2:" seq2seq "$folder/odd.tsv"
-learns "bad lines left out" seq2seq "$folder/odd.tsv" --skip-bad
+learns "bad lines left out" seq2seq "$folder/odd.tsv" --skip-bad --anyway
 check "bad lines left out: how many" complains "1 bad line"
 printf 'a\n\nb\n' >"$folder/gap.src"
 printf 'A\n\nB\n' >"$folder/gap.trg"
-learns "empty lines in both files" seq2seq "$folder/gap.src" "$folder/gap.trg"
+learns "empty lines in both files" seq2seq "$folder/gap.src" "$folder/gap.trg" --anyway
 printf 'A\nX\nB\n' >"$folder/nogap.trg"
 refused 1 "gap.src:2: the source is empty" seq2seq "$folder/gap.src" "$folder/nogap.trg"
 # few
 printf 'one\tU N\n' >"$folder/one.tsv"
-learns "one pair" seq2seq "$folder/one.tsv"
+learns "one pair" seq2seq "$folder/one.tsv" --anyway
 printf 'one\tU N' >"$folder/one.tsv"
-learns "one pair without a line end" seq2seq "$folder/one.tsv"
+learns "one pair without a line end" seq2seq "$folder/one.tsv" --anyway
 : >"$folder/empty"
 refused 1 "empty: is empty" seq2seq "$folder/empty"
 refused 1 "empty" seq2seq "$folder/empty" "$folder/empty"
@@ -113,9 +113,9 @@ printf '\n\n' >"$folder/blank"
 refused 1 "blank" seq2seq "$folder/blank"
 # a target that is long, and learned positions
 awk 'BEGIN { printf "a\t"; for (i = 0; i < 600; i++) printf "x "; print "y"; print "b\tx" }' >"$folder/long.tsv"
-learns "a target of 600 symbols" seq2seq "$folder/long.tsv"
+learns "a target of 600 symbols" seq2seq "$folder/long.tsv" --anyway
 printf '{"encoder": {"position": "learned", "longest": 64}}' >"$folder/learned.json"
-refused 1 "long.tsv:1: the target has 601 symbols" seq2seq "$folder/long.tsv" --dev "$folder/pairs.tsv" --config "$folder/learned.json"
+refused 1 "long.tsv:1: the target has 601 symbols" seq2seq "$folder/long.tsv" --dev "$folder/pairs.tsv" --config "$folder/learned.json" --anyway
 # what does not go together
 refused 1 "encoder.heads" seq2seq "$folder/pairs.tsv" --heads 3
 refused 1 "there is no metric" seq2seq "$folder/pairs.tsv" --metric accuracy

@@ -108,7 +108,7 @@ static void check_file(const char *name, attn_model *model, const attn_dataset *
             assert_string_equal(attn_model_label(loaded, o, l), attn_model_label(model, o, l));
     }
     assert_int_equal(attn_model_vocabulary(loaded), attn_model_vocabulary(model));
-    assert_string_equal(attn_model_scores(loaded), attn_model_scores(model));
+    assert_string_equal(attn_model_metrics(loaded), attn_model_metrics(model));
     char again[80];
     snprintf(again, sizeof again, "%s.again", copy);
     expect_ok(other_context, attn_model_save(loaded, again));
@@ -148,7 +148,7 @@ static void learn(const learning_case *given) {
     assert_int_equal(result.state.end, ATTN_TRAINING_FINISHED);
     assert_int_equal(result.steps, result.state.steps_total);
     assert_true(result.evaluations > 1);
-    double best = result.state.best_score;
+    double best = result.state.best_value;
     int rises = attn_metric_rises(result.state.metric);
     if (rises ? best < given->enough : best > given->enough)
         fail_msg("%s: %s is %g", given->name, result.state.metric, best);
@@ -276,6 +276,26 @@ static void test_encoders(void **state) {
          {"task", "tag", "encoder.layers", "3", "encoder.mix", "attention,rnn,cnn"},
          NULL},
         {"no layers", CLASSES, 0.99, {"task", "classify", "encoder.layers", "0"}, NULL},
+        {"no encoder",
+         CLASSES,
+         0.99,
+         {"task", "classify", "encoder.kind", "none", "text.wide_buckets", "5000"},
+         NULL},
+        {"no encoder, labels, characters",
+         LABELS,
+         0.99,
+         {"task", "classify", "encoder.kind", "none", "text.wide_buckets", "5000", "text.unit", "chars"},
+         NULL},
+        {"no encoder, numbers",
+         NUMBERS,
+         0.5,
+         {"task", "regress", "encoder.kind", "none", "text.wide_buckets", "5000", "training.epochs", "40"},
+         NULL},
+        {"wide, two networks",
+         CLASSES,
+         0.99,
+         {"task", "classify", "text.wide_buckets", "500", "output.members", "2"},
+         NULL},
         {"causal", CONLLU, 0.99, {"task", "tag", "encoder.causal", "true"}, NULL},
         {"post-norm, gated",
          CLASSES,

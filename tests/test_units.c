@@ -185,7 +185,8 @@ static void test_subwords_of_words(void **state) {
     attn_dataset_destroy(set);
 }
 
-/* Pieces of a text join to the text, wherever it is cut: no space is thought before a piece that goes on. */
+/* Pieces of a text join to the text, wherever it is cut: no space is thought before a piece that continues.
+ */
 static void test_pieces(void **state) {
     (void)state;
     static char list[2][2048] = {"the cat the hat", "a cat"};

@@ -40,16 +40,16 @@ check "check: the classes" says "label: 2 classes"
 npy x.npy "(3, 2)" 15 1 -15 2 9 3
 run check x.npy
 check "check: the kind follows from the name" says "x.npy: an array of NumPy, 3 sequences, 3 rows of 2 numbers"
-check "check: why it cannot be learned from" says "no targets: it can be predicted on"
+check "check: why it cannot be learned from" says "no targets: it can be used for prediction, not"
 run check x.npy --json
 check "check: JSON" says '"examples":3,"rows":3,"width":2'
 echo hello >no.npy
 run check no.npy
 check "check: not an array: exit status" exits_with 1
-check "check: not an array: says so" complains "no.npy: is named like an array of NumPy and is none"
+check "check: not an array: says so" complains "no.npy: is named like a NumPy array but is not one: save"
 npy cut.npy "(3, 2)" 1 2 3
 run check cut.npy
-check "check: cut off" complains "cut.npy: has 3 bytes of elements, shape and type '|i1' say 6: the file is not whole"
+check "check: cut off" complains "cut.npy: has 3 bytes of elements, but shape and type '|i1' need 6: the file is incomplete"
 
 # --- an answer a row ---
 
@@ -75,7 +75,7 @@ check "tag: three sequences" is '0\tin\n\n0\tout\n\n0\tin\n\n'
 npy wide.npy "(2, 3)" 1 2 3 4 5 6
 run predict tag.safetensors wide.npy
 check "tag: other columns: exit status" exits_with 1
-check "tag: other columns" complains "wide.npy: has rows of 3 numbers, the model learned from rows of 2"
+check "tag: other columns" complains "wide.npy: has rows of 3 numbers, the model was trained on rows of 2"
 gzip -k x.npy
 run predict tag.safetensors x.npy.gz
 check "tag: gzip" is '0\tin\n1\tout\n2\tin\n\n'
@@ -87,20 +87,20 @@ run predict single.safetensors x.npy
 check "single rows: an answer each" is 'in\nout\nin\n'
 train long classify sequences.csv --input vectors --epochs 5
 run predict long.safetensors x.npy
-check "long: a flat array does not say where sequences end" complains "x.npy: does not say where sequences end"
+check "long: a flat array does not say where sequences end" complains "x.npy: has no sequence boundaries, but"
 npy one.npy "(1, 3, 2)" 15 1 -15 2 9 3
 run predict long.safetensors one.npy
 check "long: one answer" [ "$(wc -l <out)" -eq 1 ]
 run train classify rows.csv --input vectors -o no.safetensors
 check "contradiction: exit status" exits_with 1
-check "contradiction: where" complains "this task needs one target a sequence"
+check "contradiction: where" complains "this task needs one target per sequence"
 
 # --- two files ---
 
 cut -d, -f4 body >labels.txt
 # shellcheck disable=SC2046
 npy body.npy "(120, 2)" $(cut -d, -f2,3 body | tr ',\n' '  ')
-run train classify body.npy labels.txt -o two.safetensors --steps 20 --quiet --columns 16 --heads 2
+run train classify body.npy labels.txt -o two.safetensors --steps 20 --quiet --width 16 --heads 2
 check "two files: exit status" exits_with 0
 run eval two.safetensors body.npy labels.txt
 check "two files: eval" says "120 examples"
@@ -108,7 +108,7 @@ head -n 5 labels.txt >few.txt
 run train classify body.npy few.txt -o no.safetensors
 check "two files: too few targets" complains "few.txt: has 5 entries; there are 120 rows in 120 sequences"
 run train classify body.npy -o no.safetensors
-check "no targets" complains "body.npy: has nothing to learn: give targets as a second file"
+check "no targets" complains "body.npy: has no targets: give targets as a second file"
 
 # --- what there is not ---
 

@@ -300,29 +300,29 @@ static void test_bad_headers(void **state) {
         {"{}", DAMAGED("descr, fortran_order or shape is missing")},
         {"{'descr': '<i2', 'fortran_order': False}", DAMAGED("descr, fortran_order or shape is missing")},
         {"{'descr': '<i2' 'fortran_order': False}", DAMAGED("the dict does not end")},
-        {"{'descr': '<i2', 'descr': '<i2'}", DAMAGED("a key stands there twice")},
-        {"{'descr': '<i2', 'order': 1}", DAMAGED("it has a key that the format does not know")},
+        {"{'descr': '<i2', 'descr': '<i2'}", DAMAGED("a key occurs twice")},
+        {"{'descr': '<i2', 'order': 1}", DAMAGED("it has an unknown key")},
         {"{'descr': __import__('os'), }", DAMAGED("descr is not a string")},
         {"{'descr': '<i2\\x00', }", DAMAGED("descr is not a string")},
         {"{'fortran_order': 0}", DAMAGED("fortran_order is not True or False")},
-        {"{'shape': 3}", DAMAGED("its shape is no tuple")},
-        {"{'shape': (3)}", DAMAGED("its shape is no tuple")},
+        {"{'shape': 3}", DAMAGED("its shape is not a tuple")},
+        {"{'shape': (3)}", DAMAGED("its shape is not a tuple")},
         {"{'shape': (3, 4}", DAMAGED("its shape does not end")},
-        {"{'shape': (a,)}", DAMAGED("its shape is no tuple of numbers")},
+        {"{'shape': (a,)}", DAMAGED("its shape is not a tuple of numbers")},
         {"{'shape': (-1, 2)}", DAMAGED("a dimension is negative")},
         {"{'shape': (99999999999999999999, 2)}",
          "a.npy: a dimension of its shape does not fit 64 bits: it is damaged"},
         {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 2)} x",
-         DAMAGED("something stands after the dict")},
+         DAMAGED("there is text after the dict")},
         {"{'shape': (1, 2, 3, 4, 5)}", "a.npy: has more than 4 dimensions: reshape it"},
         {"{'descr': [('x', '<f4'), ('y', '<f4')], 'fortran_order': False, 'shape': (3,)}",
          "a.npy: is a structured array: save its fields as arrays of their own (numpy.savez)"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4)}",
          "a.npy: is in Fortran order (column by column): save numpy.ascontiguousarray(x) instead"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}",
-         "a.npy: its shape says more elements than memory can hold: it is damaged"},
+         "a.npy: its shape has more elements than memory can hold: it is damaged"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}",
-         "a.npy: has 0 bytes of elements, shape and type '<f4' say 48: the file is not whole"},
+         "a.npy: has 0 bytes of elements, but shape and type '<f4' need 48: the file is incomplete"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         bytes file = npy_begin(1, cases[c].dict);
@@ -331,7 +331,7 @@ static void test_bad_headers(void **state) {
     bytes file = npy_of("<i2", "(1, 2)");
     put(&file, "12345", 5);
     refuse_as("a.npy", &file, options_of(0, -1),
-              "a.npy: has 5 bytes of elements, shape and type '<i2' say 4: the file is damaged");
+              "a.npy: has 5 bytes of elements, but shape and type '<i2' need 4: the file is damaged");
     for (size_t count = 6; count < file.count - 1; count++) { /* cut off anywhere: refused */
         attn_dataset *dataset = NULL;
         attn_reader_options options = options_of(0, -1);
@@ -342,7 +342,7 @@ static void test_bad_headers(void **state) {
     file.data[6] = 4;
     refuse_as("a.npy", &file, options_of(0, -1), "a.npy: is of .npy version 4.0; versions 1 to 3 are read");
     refuse_as("a.npy", &(bytes){.data = "hello", .count = 5}, options_of(0, -1),
-              "a.npy: is named like an array of NumPy and is none: was it saved with numpy.save?");
+              "a.npy: is named like a NumPy array but is not one: save it with numpy.save");
     refuse_as("a.npy", &(bytes){.count = 0}, options_of(0, -1), "a.npy: is empty");
 }
 
@@ -370,7 +370,7 @@ static void test_bad_types(void **state) {
         refuse_as("a.npy", &file, options_of(0, -1), cases[c].error);
     }
     bytes strings = npy_strings(2, "(1, 2)", (const char *const[]){"a", "b"}, 2);
-    refuse_as("a.npy", &strings, options_of(0, -1), "a.npy: holds strings: rows are numbers");
+    refuse_as("a.npy", &strings, options_of(0, -1), "a.npy: has strings: rows must be numbers");
 }
 
 static void test_bad_numbers(void **state) {
@@ -415,7 +415,7 @@ static void test_splits(void **state) {
         refuse_as("a.npy", &file, options_of(0, -1), bad[b].error);
     }
     refuse_as("a.npy", &flat, options_of(1, 0),
-              "a.npy: has nothing to learn: give targets as a second file, or rows and targets in an .npz");
+              "a.npy: has no targets: give targets as a second file, or rows and targets in an .npz");
     attn_dataset *dataset = read_as("a.npy", &deep, options_of(0, -1));
     assert_int_equal(attn_dataset_line(dataset, 1, 2), 6);
     assert_int_equal(attn_dataset_rows(dataset, 1), 3);
@@ -448,12 +448,12 @@ static void test_archives(void **state) {
         reads_as(&file, options_of(0, 0),
                  "0 1 ;;2 3 ;"); /* predicting: targets that do not fit are left out */
         refuse_as("a.npz", &file, options_of(1, 0),
-                  "a.npz: array label: has an entry a row, and this task needs one a sequence");
+                  "a.npz: array label: has an entry per row, but this task needs one per sequence");
         file = archive_of("(4, 1)", 4, offsets, 4, "y.npy", of_sequences, method);
         reads_as(&file, options_of(1, -1), "0 1 /7;/-8;2 3 /9;");
         reads_as(&file, options_of(1, 0), "0 1 /7;/-8;2 3 /9;");
         refuse_as("a.npz", &file, options_of(1, 1),
-                  "a.npz: array y: has an entry a sequence, and this task needs one a row");
+                  "a.npz: array y: has an entry per sequence, but this task needs one per row");
         attn_dataset *dataset = read_as("a.npz", &file, options_of(1, 0));
         assert_string_equal(attn_dataset_column(dataset, 0), "y");
         assert_string_equal(attn_input_format("vectors", (int)attn_dataset_format(dataset)), "npz");
@@ -497,7 +497,8 @@ static void test_target_values(void **state) {
     values = npy_of("<U1", "(3,)");
     for (int i = 0; i < 3; i++) put_little(&values, i == 1 ? 0xd800 : 'a', 4);
     file = archive_of("(3, 1)", 3, offsets, 4, "y.npy", values, 8);
-    refuse_as("a.npz", &file, options_of(1, 0), "a.npz: array y: string 1 has U+D800, which is no character");
+    refuse_as("a.npz", &file, options_of(1, 0),
+              "a.npz: array y: string 1 has U+D800, which is not a character");
     values = npy_strings(2, "(3,)", (const char *const[]){"a", "\xff", "c"}, 3);
     file = archive_of("(3, 1)", 3, offsets, 4, "y.npy", values, 8);
     refuse_as("a.npz", &file, options_of(1, 0),
@@ -524,27 +525,26 @@ static void test_several_targets(void **state) {
     bytes file = zip_end(&made);
     reads_as(&file, options_of(1, 1), "0/p ;1/q 2/r ;");
     reads_as(&file, options_of(1, 0), "0 /v/30;1 2 /w/40;");
-    refuse_as(
-        "a.npz", &file, options_of(1, -1),
-        "a.npz: has targets of rows and targets of sequences: name those that are to be learned (column)");
+    refuse_as("a.npz", &file, options_of(1, -1),
+              "a.npz: has targets of rows and targets of sequences: name those to learn (column)");
     attn_reader_options asked = options_of(1, -1);
     asked.column = " age";
     reads_as(&file, asked, "0 /30;1 2 /40;");
     asked.column = "age,phone";
     asked.per_token = 1;
     refuse_as("a.npz", &file, asked,
-              "a.npz: array age: has an entry a sequence, and this task needs one a row");
+              "a.npz: array age: has an entry per sequence, but this task needs one per row");
     asked.column = "age,none";
     refuse_as("a.npz", &file, asked, "a.npz: has no array none");
     asked.labelled = 0;
     asked.per_token = 0;
     reads_as(&file, asked, "0 /30;1 2 /40;");
     asked.column = "age,age";
-    refuse_as("a.npz", &file, asked, "reader options: a name stands twice among the columns \"age,age\"");
+    refuse_as("a.npz", &file, asked, "reader options: a name occurs twice among the columns \"age,age\"");
     attn_reader_options pairs = options_of(1, -1);
     pairs.pairs = 1;
     pairs.column = "word,age";
-    refuse_as("a.npz", &file, pairs, "a.npz: has 2 targets, this task learns one: name it (column)");
+    refuse_as("a.npz", &file, pairs, "a.npz: has 2 targets, but this task learns one: name it (column)");
     pairs.column = "word";
     reads_as(&file, pairs, "0 /v;1 2 /w;");
     const int64_t uneven[] = {0, 2, 2};
@@ -552,9 +552,8 @@ static void test_several_targets(void **state) {
     file = archive_of("(2, 1)", 2, uneven, 3, "y.npy", values,
                       0); /* as many sequences as rows, and not the same */
     refuse_as("a.npz", &file, options_of(1, -1),
-              "a.npz: has as many sequences as rows, 2: say whether targets stand with rows (per_token 1, "
-              "task tag) or "
-              "sequences");
+              "a.npz: has as many sequences as rows, 2: state whether targets are of rows (per_token 1, task "
+              "tag) or of sequences");
     reads_as(&file, options_of(1, 0), "0 1 /5;/6;");
     reads_as(&file, options_of(1, 1), "0/5 1/6 ;;");
 }
@@ -568,11 +567,11 @@ static void test_names_of_rows(void **state) {
     zip_add(&made, "Z.npy", npy_counting("(2, 1)", 2), 0);
     file = zip_end(&made);
     refuse_as("a.npz", &file, options_of(0, -1),
-              "a.npz: has several arrays of two dimensions and more: call that of the rows `rows`");
+              "a.npz: has several arrays of two or more dimensions: name the one with the rows `rows`");
     attn_reader_options named = options_of(0, -1);
     named.text_column = "X";
     refuse_as("a.npz", &file, named,
-              "a.npz: array Z: has 2 dimensions: targets are lists, one entry a row or a sequence");
+              "a.npz: array Z: has 2 dimensions: targets are lists, one entry per row or sequence");
     named.column = "y";
     reads_as(&file, named, "0,1 ;2,3 ;");
     named.text_column = "W";
@@ -591,10 +590,10 @@ static void test_bad_offsets(void **state) {
         int count;
         const char *error;
     } cases[] = {
-        {{1, 2, 4}, 3, "entry 0 is out of order: they rise from 0 to the number of rows, 4"},
-        {{0, 3, 2, 4}, 4, "entry 2 is out of order: they rise from 0 to the number of rows, 4"},
-        {{0, -1, 4}, 3, "entry 1 is out of order: they rise from 0 to the number of rows, 4"},
-        {{0, 2, 5}, 3, "entry 2 is out of order: they rise from 0 to the number of rows, 4"},
+        {{1, 2, 4}, 3, "entry 0 is out of order: offsets increase from 0 to the number of rows, 4"},
+        {{0, 3, 2, 4}, 4, "entry 2 is out of order: offsets increase from 0 to the number of rows, 4"},
+        {{0, -1, 4}, 3, "entry 1 is out of order: offsets increase from 0 to the number of rows, 4"},
+        {{0, 2, 5}, 3, "entry 2 is out of order: offsets increase from 0 to the number of rows, 4"},
         {{0, 2, 3}, 3, "ends at 3, there are 4 rows"},
         {{0}, 1, "is not a list of integers: sequences + 1 of them, from 0 to the number of rows"},
     };
@@ -605,10 +604,9 @@ static void test_bad_offsets(void **state) {
         refuse_as("a.npz", &file, options_of(0, -1), error);
     }
     bytes file = archive_of("(2, 2, 1)", 4, cases[0].offsets, 3, NULL, (bytes){.count = 0}, 0);
-    refuse_as("a.npz", &file, options_of(0, -1),
-              "a.npz: array offsets: does not go with rows of three dimensions, which say themselves where "
-              "sequences "
-              "end");
+    refuse_as(
+        "a.npz", &file, options_of(0, -1),
+        "a.npz: array offsets: cannot be used with rows of three dimensions, which already are sequences");
     archive floats = {.members = 0};
     zip_add(&floats, "rows.npy", npy_counting("(2, 1)", 2), 0);
     zip_add(&floats, "offsets.npy", npy_counting("(2,)", 2), 0);
@@ -623,14 +621,14 @@ static void test_bad_offsets(void **state) {
     zip_add(&large, "rows.npy", npy_counting("(2, 1)", 2), 0);
     zip_add(&large, "offsets.npy", huge, 0);
     file = zip_end(&large);
-    refuse_as("a.npz", &file, options_of(0, -1),
-              "a.npz: array offsets: entry 1 is out of order: they rise from 0 to the number of rows, 2");
+    refuse_as(
+        "a.npz", &file, options_of(0, -1),
+        "a.npz: array offsets: entry 1 is out of order: offsets increase from 0 to the number of rows, 2");
     bytes values = npy_integers("(3,)", (const int64_t[]){1, 2, 3}, 3);
     file = archive_of("(4, 1)", 4, NULL, 0, "y.npy", values, 0);
     refuse_as("a.npz", &file, options_of(1, 0),
-              "a.npz: array y: has 3 entries; there are 4 rows in 4 sequences (each row is one, as nothing "
-              "says where "
-              "sequences end)");
+              "a.npz: array y: has 3 entries; there are 4 rows in 4 sequences (each row is one, as there are "
+              "no sequence boundaries)");
 }
 
 static void refuse_member(const char *name, int method, uint32_t flags, uint32_t check_change,
@@ -656,18 +654,17 @@ static void test_bad_archives(void **state) {
     refuse_member("rows.npy", 8, 0, 0, 1,
                   "a.npz: array rows: its compressed data is damaged: save the file again");
     refuse_member("rows.npy", 8, 0, 0, 1u << 30,
-                  "a.npz: the zip archive is damaged or cut off: a member says more bytes than can be in it");
+                  "a.npz: the zip archive is damaged or cut off: the size of a member is too large");
     refuse_member("read.me", 0, 0, 0, 0,
-                  "a.npz: has a member read.me that is no array (NAME.npy, at most 127 bytes): make it with "
-                  "numpy.savez");
-    refuse_member(
-        ".npy", 0, 0, 0, 0,
-        "a.npz: has a member .npy that is no array (NAME.npy, at most 127 bytes): make it with numpy.savez");
+                  "a.npz: has a member read.me that is not an array (NAME.npy, at most 127 bytes): write the "
+                  "file with numpy.savez");
+    refuse_member(".npy", 0, 0, 0, 0,
+                  "a.npz: has a member .npy that is not an array (NAME.npy, at most 127 bytes): write the "
+                  "file with numpy.savez");
     archive twice = {.members = 0};
     for (int i = 0; i < 2; i++) zip_add(&twice, "rows.npy", npy_counting("(2, 1)", 2), 0);
     bytes file = zip_end(&twice);
-    refuse_as("a.npz", &file, options_of(0, -1),
-              "a.npz: array rows: is there twice: which one counts? Leave one of them out");
+    refuse_as("a.npz", &file, options_of(0, -1), "a.npz: array rows: occurs twice: remove one of them");
     archive whole = {.members = 0};
     zip_add(&whole, "rows.npy", npy_counting("(2, 1)", 2), 8);
     file = zip_end(&whole);
@@ -713,7 +710,7 @@ static void test_tables(void **state) {
     table_reads_as(differs, options_of(1, -1), "1/p 2/q ;3/ ;");
     refuse_table(
         differs, options_of(1, 0),
-        "a.csv:3: column tag is not the same as in line 2, and this task needs one target a sequence");
+        "a.csv:3: column tag is not the same as in line 2, but this task needs one target per sequence");
     table_reads_as("seq\tx\ttag\na\t1\t\na\t2\tq\nb\t3\t\n", options_of(1, -1), "1 2 /q;3 /;");
     /* Without a column of sequences, each line is one. */
     table_reads_as("x,Class\n1,a\n2,\n", options_of(1, 0), "1 /a;2 /;");
@@ -743,17 +740,17 @@ static void test_bad_tables(void **state) {
         {"x,label\n0x10,a\n", "a.csv:2: column x is \"0x10\", which is not a finite number"},
         {"x,label\n1e400,a\n", "a.csv:2: column x is too large for 32 bits: scale it"},
         {"x,label\n\"1,a\n", "a.csv:2: a quoted field that does not end on its line"},
-        {"x,label\n\"1\"2,a\n", "a.csv:2: something stands between a quoted field and the next column"},
+        {"x,label\n\"1\"2,a\n", "a.csv:2: there is text between a quoted field and the next column"},
         {"x,label\n1,\xff\n", "a.csv:2: byte 3 is not UTF-8: convert the file with iconv"},
         {"id,x,label\n,1,a\n", "a.csv:2: no sequence in column 1"},
         {"id,x,label\na,1,a\nb,2,b\na,3,a\n",
-         "a.csv:4: sequence a began in line 2 and had ended: its lines stand one after another"},
+         "a.csv:4: sequence a began in line 2 and had ended: its lines must be consecutive"},
         {"x,label\n", "a.csv: has no rows after the line of names"},
         {"1,2\n3,4\n", "a.csv:1: the first line of a table names its columns, and these are numbers"},
         {"x,,label\n1,2,3\n", "a.csv:1: column 2 has no name"},
         {"x,x\n1,2\n", "a.csv:1: two columns are called x"},
         {"x,y\n1,2\n",
-         "a.csv: cannot tell which column is the target: name it; its first line names the columns x, y"},
+         "a.csv: the column of the target is ambiguous: name it; its first line names the columns x, y"},
         {"id,label\n1,2\n", "a.csv: has no column of numbers; its first line names the columns id, label"},
         {"\n \n", "a.csv: has no lines"},
     };
@@ -851,7 +848,7 @@ static void test_two_files(void **state) {
     assert_int_equal(attn_dataset_detect("a", "", 0, &pieces), AT_VECTORS_AUTO);
     bytes rest = npy_counting("(1, 1)", 1);
     pieces.format = (attn_format)AT_VECTORS_NPZ;
-    refuse_as("a.npy", &rest, pieces, "a.npy: is no npz: it begins like npy");
+    refuse_as("a.npy", &rest, pieces, "a.npy: is not a npz: it begins like npy");
 }
 
 /* ---- from memory ---- */
@@ -891,9 +888,9 @@ static void test_from_memory(void **state) {
     expect_refused(group_context, attn_dataset_from_rows(group_context, numbers, 3, NULL, 2, &dataset),
                    ATTN_INVALID_ARGUMENT, "rows: row 1, column 0 is infinite: give finite numbers");
     expect_refused(group_context, attn_dataset_from_rows(group_context, numbers, 1, falls, 2, &dataset),
-                   ATTN_INVALID_ARGUMENT, "offsets rise from 0: offsets[1] is 2, the next 1");
+                   ATTN_INVALID_ARGUMENT, "offsets must not decrease from 0: offsets[1] is 2, the next 1");
     expect_refused(group_context, attn_dataset_from_rows(group_context, numbers, 1, late, 1, &dataset),
-                   ATTN_INVALID_ARGUMENT, "offsets rise from 0: offsets[0] is 1");
+                   ATTN_INVALID_ARGUMENT, "offsets must not decrease from 0: offsets[0] is 1");
     expect_refused(group_context, attn_dataset_from_rows(group_context, numbers, 0, NULL, 1, &dataset),
                    ATTN_INVALID_ARGUMENT, "columns is 0");
     expect_refused(group_context, attn_dataset_from_rows(group_context, NULL, 1, NULL, 1, &dataset),
@@ -912,8 +909,8 @@ static void test_described(void **state) {
     static const char *const parts[] = {
         "a.csv: a table, 2 sequences, 3 rows of 2 numbers\n",
         "x                             1            3            6\n",
-        "y                             7            7            7  constant\n",
-        "1 column is the same in all rows and says nothing\n", "label"};
+        "y                             7            7            7  constant\n", "1 column is constant\n",
+        "label"};
     for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
         if (!strstr(text, parts[p])) fail_msg("\"%s\" lacks \"%s\"", text, parts[p]);
     attn_text_release(group_context, text);

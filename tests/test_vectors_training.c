@@ -485,7 +485,7 @@ static void test_other_columns(void **state) {
     refuse_prediction(predictor, table_of("id,y,x\na,1,2\n"),
                       "t.csv: number 1 of a row is y, the model learned from x there");
     refuse_prediction(predictor, table_of("id,x\na,1\n"),
-                      "t.csv: has rows of 1 numbers, the model learned from rows of 2");
+                      "t.csv: has rows of 1 numbers, the model was trained on rows of 2");
     char npy[200] = "\x93NUMPY\1\0";
     const char *dict = "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 2), }";
     npy[8] = (char)strlen(dict);
@@ -494,7 +494,7 @@ static void test_other_columns(void **state) {
     attn_model_reader_options(model, &options);
     options.labelled = 0;
     expect_ok(context, attn_dataset_parse(context, "x.npy", 1, npy, 10 + strlen(dict) + 4, &options, &data));
-    refuse_prediction(predictor, data, "x.npy: does not say where sequences end");
+    refuse_prediction(predictor, data, "x.npy: has no sequence boundaries, but");
     data = table_of("id,x,y\nz,1,2\nz,3,4\n");
     expect_ok(context, attn_predictor_predict(predictor, data, &prediction));
     attn_prediction_destroy(prediction);

@@ -255,7 +255,7 @@ static const char *const kind_sets[KINDS][14] = {
     {"task", "tag", "output.crf", "true"},
     {"task", "tag", "output.crf", "true", "output.members", "3"},
     {"task", "classify", "output.members", "3"},
-    {"task", "classify", "text.longest", "5"},
+    {"task", "classify", "text.longest", "5", "text.wide_buckets", "300"},
     {"task", "regress", "output.members", "2"},
     {"task", "seq2seq", "output.members", "2", "target.longest", "9"},
     {"task", "seq2seq", "output.kind", "ctc", "output.members", "2"},
@@ -356,7 +356,7 @@ static void put_texts(FILE *to, const attn_prediction *answers, int64_t e) {
         int64_t symbols = attn_prediction_symbols(answers, e, h), rows = attn_prediction_units(answers, e);
         const float *alignment = attn_prediction_alignment(answers, e, h);
         fprintf(to, " \"%s\" %d", attn_prediction_text(answers, e, h), attn_prediction_ended(answers, e, h));
-        put_bits(to, attn_prediction_score(answers, e, h));
+        put_bits(to, attn_prediction_log_probability(answers, e, h));
         for (int64_t s = 0; s < symbols; s++) fprintf(to, " %s", attn_prediction_symbol(answers, e, h, s));
         for (int64_t i = 0; alignment && i < symbols * rows; i++) put_bits(to, (double)alignment[i]);
     }
@@ -399,7 +399,9 @@ static attn_status say(attn_predictor *predictor, const attn_model *model, const
     if (status == ATTN_OK) status = attn_predictor_predict(predictor, dataset, &answers);
     if (status == ATTN_OK) into->answers = all_answers(model, answers);
     if (status == ATTN_OK) status = attn_report_create(predictor, dataset, &report);
-    if (status == ATTN_OK) into->report = strdup(attn_report_json(report));
+    const char *json = status == ATTN_OK ? attn_report_json(report) : NULL;
+    if (status == ATTN_OK && !json) status = ATTN_OUT_OF_MEMORY; /* which is all that NULL can mean */
+    if (json) into->report = strdup(json);
     if (status == ATTN_OK) into->batches = predictor->work.plan.batches;
     attn_prediction_destroy(answers);
     attn_report_destroy(report);

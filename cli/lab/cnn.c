@@ -201,13 +201,13 @@ static double show_formula(lab *report, const formula *f, int64_t seeds) {
         worst = fmax(worst, fmax(exact, f->sums[s]));
     }
     lab_note(report,
-             "Of %lld random pictures of %d x %d pixels and %d channels each. A difference of a = 20 between "
-             "the scores of neighbouring offsets leaves %.0e; at 40 the softmax is 1 and 0 in single "
-             "precision, and %s.",
+             "On %lld random pictures of %d x %d pixels and %d channels each. With a difference of a = 20 "
+             "between the scores of neighbouring offsets the error is %.0e; at 40 the softmax is 1 and 0 in "
+             "single precision, and %s.",
              (long long)seeds, HEIGHT, WIDTH, CHANNELS, soft,
-             exact == 0 ? "attention is the convolution to the last bit: its heads side by side are the rows "
-                          "that a convolution gathers, W_o is the kernel"
-                        : lab_cell(report, "%.1e is left", exact));
+             exact == 0 ? "attention and convolution have the same bits: the concatenated heads are the rows "
+                          "that a convolution gathers, and W_o is the kernel"
+                        : lab_cell(report, "the error is %.1e", exact));
     return worst;
 }
 
@@ -346,7 +346,7 @@ static bool measure_learned(lab *report, int64_t seeds, bool content, learned *a
 }
 
 static void show_learned(lab *report, int64_t seeds, const learned all[2]) {
-    lab_table *table = lab_add_table(report, "Learned from letters: what the 8 heads look at", "scores",
+    lab_table *table = lab_add_table(report, "Trained on letters: where the 8 heads attend", "scores",
                                      "accuracy, %", "mean distance, patches", "entropy, bits",
                                      "weight on 3 x 3 around, %", "strongest offset in 3 x 3", NULL);
     looks even = everywhere();
@@ -357,21 +357,20 @@ static void show_learned(lab *report, int64_t seeds, const learned all[2]) {
                 lab_cell_spread(report, all[i].entropy, seeds, "%.1f"),
                 lab_cell_spread(report, all[i].near, seeds, "%.0f"),
                 lab_cell(report, "%lld of %lld heads", (long long)all[i].local, (long long)all[i].heads));
-    lab_row(table, "all alike (before training)", "", lab_cell(report, "%.2f", even.distance),
+    lab_row(table, "uniform (before training)", "", lab_cell(report, "%.2f", even.distance),
             lab_cell(report, "%.1f", even.entropy), lab_cell(report, "%.0f", 100 * even.near),
             "by chance 1 in 9");
     double with = lab_median(all[0].accuracy, seeds), without = lab_median(all[1].accuracy, seeds);
     lab_note(
         report,
-        "Nobody told the heads to look near. Still the offset that they look at most is a neighbouring "
-        "patch (or the patch itself) in %lld of %lld heads, where chance has 1 in 9; but no head becomes "
-        "a pixel of a kernel, the weights stay wide.",
+        "Nothing makes the heads attend to near patches. Still the offset with the highest weight is a "
+        "neighbouring patch (or the patch itself) in %lld of %lld heads; by chance it would be 1 in 9. But "
+        "no head becomes a single pixel of a kernel: the weights are spread over many patches.",
         (long long)(all[0].local + all[1].local), (long long)(all[0].heads + all[1].heads));
     if (without > with)
         lab_note(report,
-                 "Scores that look at the content, what makes attention attention, are no help on these "
-                 "pictures: with positions alone, the form that a convolution has, accuracy is %.1f %% "
-                 "instead of %.1f %%.",
+                 "Scores that depend on the content do not help on these pictures: with positions alone, as "
+                 "in a convolution, accuracy is %.1f %% instead of %.1f %%.",
                  without, with);
 }
 
@@ -388,12 +387,12 @@ static bool run(lab *report) {
     show_learned(report, seeds, all);
     if (worst <= 1e-5)
         return lab_conclude(report, LAB_HOLDS,
-                            "constructed heads equal the convolution within %.1e of its standard deviation "
-                            "(1e-5 allowed) at every pixel, borders too",
+                            "the constructed heads equal the convolution within %.1e of its standard "
+                            "deviation (allowed: 1e-5) at every pixel, also at the borders",
                             worst);
     return lab_conclude(report, LAB_DOES_NOT_HOLD,
-                        "constructed heads differ from the convolution by up to %.1e of its standard "
-                        "deviation, 1e-5 would be rounding",
+                        "the constructed heads differ from the convolution by up to %.1e of its standard "
+                        "deviation (allowed for rounding: 1e-5)",
                         worst);
 }
 
@@ -402,14 +401,12 @@ const lab_experiment lab_cnn = {
     .claim = "A convolution is a special case of self-attention: k x k heads with relative positions can be "
              "a k x k convolution.",
     .experiment =
-        "The weights of k * k heads are written down by formula: no content in the scores, relative "
-        "positions "
-        "-a |d - d_h|^2 that make head h look at its offset d_h alone, the kernel in W_o. On random pictures "
-        "with a border of zeros the result is compared with the library's convolution, and with sums in "
-        "double, for k = 1, 3, 5. It "
-        "holds if the largest difference is rounding: 1e-5 of the standard deviation. Then attention with "
-        "learned relative positions is trained on letters drawn on the spot, with and without content in its "
-        "scores, and what its heads look at is measured.",
-    .mistake = "the last head looks one pixel too far to the left",
+        "The weights of k * k heads are set by formula: no content in the scores, relative positions -a |d - "
+        "d_h|^2 that make head h attend only to its offset d_h, the kernel in W_o. On random pictures with a "
+        "border of zeros the result is compared with the library's convolution, and with sums in double, for "
+        "k = 1, 3, 5. The claim holds if the largest difference is rounding: 1e-5 of the standard deviation. "
+        "Then attention with learned relative positions is trained on generated letters, with and without "
+        "content in its scores, and the weights of its heads are measured.",
+    .mistake = "the offset of the last head is one pixel too far to the left",
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* context.c: does the tag of a word need its sentence?
  *
- * Sentences from a small grammar. Words like saw, can and light are verbs or nouns; they stand in lists, and
+ * Sentences from a small grammar. Words like saw, can and light are verbs or nouns; they are in lists, and
  * what a list is follows from the word before it, a pronoun or a determiner, up to 19 words away:
  *
  *     they saw , light and can the saw , light and can .
@@ -180,7 +180,7 @@ static double right(const text *t, const int32_t *answers, int64_t first, int64_
     return asked > 0 ? 100.0 * (double)correct / (double)asked : NAN;
 }
 
-/* Tags that are wrong stand in brackets; of many only the first letters are written. */
+/* Tags that are wrong are in brackets; of many only the first letters are written. */
 static void write_shown(const text *t, const int32_t *answers, int64_t index, char *into, size_t room) {
     bool brief = t->offsets[index + 1] - t->offsets[index] > 12;
     size_t used = 0;
@@ -279,11 +279,11 @@ static void show_sentences(lab *report, const measurement *m) {
 
 static void show_accuracy(lab *report, const measurement *m) {
     lab_table *table =
-        lab_add_table(report, "Accuracy of ambiguous words, %, by how far back the word that decides is",
+        lab_add_table(report, "Accuracy on ambiguous words, %, by the distance back to the deciding word",
                       "encoder", "parameters", "all", group_names[0], group_names[1], group_names[2],
                       group_names[3], "21 and more (not in training)", NULL);
     lab_chart *chart =
-        lab_add_chart(report, "Ambiguous words: accuracy against the distance to the word that decides",
+        lab_add_chart(report, "Ambiguous words: accuracy against the distance to the deciding word",
                       "words back", LAB_LINEAR, "accuracy, %", LAB_LINEAR);
     static const double middle[GROUPS] = {1, 3, 6.5, 14};
     for (int e = 0; e < ENCODERS; e++) {
@@ -308,29 +308,29 @@ static bool conclude(lab *report, const measurement *m) {
     double longer = lab_median(m->longer[ATTENTION], m->seeds);
     lab_note(
         report,
-        "A window pays for every word that it sees: one of 17 words has %lld parameters and gets %.1f %%; "
-        "attention has %lld, sees every word and gets %.1f %%.",
+        "A window needs parameters for every word that it sees: one of 17 words has %lld parameters and an "
+        "accuracy of %.1f %%; attention has %lld, sees every word and has an accuracy of %.1f %%.",
         (long long)m->parameters[WIDE], all[WIDE], (long long)m->parameters[ATTENTION], all[ATTENTION]);
     if (longer < 95)
         lab_note(
             report,
-            "To see far is not to know what far means: in lists longer than any in training, where what "
-            "decides is 21 to 39 words back, attention gets %.1f %% and the wide window, which does not see "
-            "it and goes by the nearer end of the list, %.1f %%.",
+            "Attention does not generalise to distances that it was not trained on: in longer lists, where "
+            "the deciding word is 21 to 39 words back, its accuracy is %.1f %%. That of the wide window, "
+            "which does not see this word and uses the near end of the list, is %.1f %%.",
             longer, lab_median(m->longer[WIDE], m->seeds));
     bool needed = all[ALONE] <= 65, windows = near >= 95 && past <= 80;
     if (needed && windows && worst >= 95)
         return lab_conclude(
             report, longer >= 95 ? LAB_HOLDS : LAB_HOLDS_WHERE,
-            "%salone %.1f %% of the ambiguous words are right (two tags, a guess), a window of 3 "
-            "gets %.1f %% next to the word that decides and %.1f %% five to eight words away, "
-            "attention %.1f %% or more at every distance up to 19; beyond those of training "
-            "%.1f %%",
+            "%saccuracy on ambiguous words is %.1f %% with the word alone (a guess between two tags). With a "
+            "window of 3 it is %.1f %% next to the deciding word and %.1f %% five to eight words away. With "
+            "attention it is %.1f %% or more at every distance up to 19, and %.1f %% beyond the distances of "
+            "training",
             longer >= 95 ? "" : "the distance occurs in training: ", all[ALONE], near, past, worst, longer);
     return lab_conclude(
         report, LAB_DOES_NOT_HOLD,
-        "attention is %.1f %% right at its worst distance (95 asked), the word alone %.1f %% (65 "
-        "allowed), a window of 3 %.1f %% near (95 asked) and %.1f %% far (80 allowed)",
+        "accuracy is %.1f %% with attention at its worst distance (95 required), %.1f %% with the word alone "
+        "(65 allowed), and with a window of 3 %.1f %% near (95 required) and %.1f %% far (80 allowed)",
         worst, all[ALONE], near, past);
 }
 
@@ -354,16 +354,16 @@ static bool run(lab *report) {
 const lab_experiment lab_context = {
     .name = "context",
     .claim =
-        "What a word is, its sentence says (\"I saw a saw\"): a word alone cannot tell, a window as far as "
-        "it reaches, attention at any distance.",
+        "The sentence decides what tag a word has (\"I saw a saw\"): the word alone is not enough, a window "
+        "finds the tag if the deciding word is within its reach, attention at any distance.",
     .experiment =
-        "Sentences from a small grammar have lists of words that are verbs or nouns, by a pronoun or "
-        "determiner before the list, up to 19 words away. Tagged by four encoders: the word alone, windows "
-        "of "
-        "3 and of 17 words (one linear map of all of them), attention. It holds if alone at most 65 % of the "
-        "ambiguous words are right, the window of 3 gets 95 % next to the word that decides and at most 80 % "
-        "five to eight words away, and attention at least 95 % at every distance.",
-    .mistake = "attention sees the word itself and no other",
+        "Sentences from a small grammar contain lists of words that are verbs or nouns, depending on a "
+        "pronoun or determiner before the list, up to 19 words away. Four encoders tag them: the word alone, "
+        "windows of 3 and of 17 words (one linear map of all of them), attention. The claim holds if "
+        "accuracy on ambiguous words is at most 65 % with the word alone, with the window of 3 at least 95 % "
+        "next to the deciding word and at most 80 % five to eight words away, and with attention at least 95 "
+        "% at every distance.",
+    .mistake = "attention sees only the word itself",
     .data =
         "ud-english-ewt/en_ewt-ud-train.conllu.gz and ...-dev.conllu.gz: words that occur with two or more "
         "tags",

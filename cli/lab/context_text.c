@@ -159,18 +159,18 @@ static bool conclude(lab *report, const figures *f) {
     double best = fmax(asked[1], asked[2]);
     lab_note(
         report,
-        "In real text what decides stands mostly next to the word: a window of 3 gains %.1f points over the "
-        "word alone, attention, which has to find it, %.1f.",
+        "In real text the deciding word is mostly adjacent: a window of 3 is %.1f points better than the "
+        "word alone; attention, which has to find that word, is %.1f points better.",
         asked[1] - asked[0], asked[3] - asked[0]);
     lab_verdict verdict = asked[3] < asked[0] + 5 ? LAB_DOES_NOT_HOLD
                           : asked[3] < best - 0.5 ? LAB_HOLDS_WHERE
                                                   : LAB_HOLDS;
     return lab_conclude(
         report, verdict,
-        "%sof %lld words that are ambiguous %.1f %% are right alone, %.1f %% with a window of "
-        "3, %.1f %% with one of 17, %.1f %% with attention",
-        verdict == LAB_HOLDS_WHERE ? "the context is near, and a window wins there: " : "",
-        (long long)f->words, asked[0], asked[1], asked[2], asked[3]);
+        "%sof %lld ambiguous words %.1f %% are right with the word alone, %.1f %% with a window of 3, %.1f "
+        "%% with one of 17, %.1f %% with attention",
+        verdict == LAB_HOLDS_WHERE ? "the context is near, where a window wins: " : "", (long long)f->words,
+        asked[0], asked[1], asked[2], asked[3]);
 }
 
 static bool fit_all(lab *report, words *w, const attn_dataset *train, const attn_dataset *test,

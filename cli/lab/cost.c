@@ -153,7 +153,7 @@ typedef struct exponents {
 
 static void show_exponents(lab *report, const cost_sizes *sizes, const cost_found *found, exponents *fitted) {
     lab_table *table = lab_add_table(
-        report, "Exponents, fitted over the largest sizes: median of all repeats (lowest to highest)",
+        report, "Exponents, fitted over the largest sizes, median of all repeats (lowest to highest)",
         "layer", "theory", "time ~ n^", "time ~ d^", "memory ~ n^", NULL);
     for (int m = 0; m < MIXERS; m++) {
         double n[REPEATS], d[REPEATS], memory[LENGTHS][REPEATS];
@@ -257,12 +257,11 @@ static bool run(lab *report) {
     double megabytes = 1e-6 * found.memory[FULL][last], square = 4e-6 * pow((double)sizes.lengths[last], 2);
     lab_note(
         report,
-        "What is seldom said: the n² of memory is gone. The weights of a row are used as they come and "
-        "never kept, forwards or backwards: at n = %lld a pass of full attention holds %.0f MB, its weights "
-        "alone would be %.0f MB a head. And the projections count: their 4 n d² multiplications outweigh "
-        "the 2 n² d "
-        "of the scores until n = 2 d, and at n = %lld, d = %lld they still take %.0f %% of an attention "
-        "layer.",
+        "Less well known: memory does not grow with n². The weights of a row are used at once and not "
+        "stored, neither forward nor backward: at n = %lld a pass of full attention takes %.0f MB, but its "
+        "weights would take %.0f MB per head. And projections take time: they need 4 n d² multiplications, "
+        "more than the 2 n² d of the scores up to n = 2 d, and at n = %lld, d = %lld they still take %.0f %% "
+        "of an attention layer.",
         (long long)sizes.lengths[last], megabytes, square, (long long)sizes.length,
         (long long)sizes.widths[wide],
         100 - 100 * lab_median(found.by_width[FULL][wide], sizes.repeats) /
@@ -281,9 +280,10 @@ static bool run(lab *report) {
     double crossed = crossing(&sizes, &found, RNN);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
-        "time is meant: full attention n^%.2f d^%.2f, window n^%.2f d^%.2f, RNN n^%.2f d^%.2f, CNN "
-        "n^%.2f d^%.2f, all within %.2f of theory, and attention is cheaper than the RNN up to %s = "
-        "%.0f at d = %lld; but its memory grows as n^%.2f, not n²",
+        "time is concerned: full attention takes n^%.2f d^%.2f, a window n^%.2f d^%.2f, an RNN n^%.2f "
+        "d^%.2f, "
+        "a CNN n^%.2f d^%.2f, all within %.2f of theory, and attention is cheaper than the RNN up to %s = "
+        "%.0f at d = %lld. But its memory grows as n^%.2f, not n²",
         fitted.n[FULL], fitted.d[FULL], fitted.n[WINDOW], fitted.d[WINDOW], fitted.n[RNN], fitted.d[RNN],
         fitted.n[CNN], fitted.d[CNN], sizes.tolerance, isnan(crossed) ? "no measured n, from n" : "n",
         isnan(crossed) ? (double)sizes.lengths[0] : crossed, (long long)sizes.width, fitted.memory[FULL]);
@@ -291,14 +291,12 @@ static bool run(lab *report) {
 
 const lab_experiment lab_cost = {
     .name = "cost",
-    .claim = "A layer of full attention takes time n² d and memory n²; a window of r rows n r d, an RNN n "
-             "d², a "
-             "CNN of k rows k n d². Attention is cheaper while n < d.",
+    .claim = "A layer of full attention takes time n² d and memory n²; a window of r rows takes time n r d, "
+             "an RNN n d², a CNN of k rows k n d². Attention is cheaper while n < d.",
     .experiment =
-        "Each layer runs alone on one thread, for growing n and for growing d; exponents are fitted over the "
-        "largest sizes, where the leading term rules. Time is that of the processor, the best of at least "
-        "three "
-        "runs; memory is every byte that a forward and backward pass takes from its allocator.",
-    .mistake = "the window sees everything: it is full attention",
+        "Each layer runs alone on one thread, for growing n and for growing d. Exponents are fitted over the "
+        "largest sizes, where the leading term dominates. Time is processor time, the best of at least three "
+        "runs; memory is all that a forward and backward pass takes from its allocator.",
+    .mistake = "the window is unlimited, so it is full attention",
     .run = run,
 };

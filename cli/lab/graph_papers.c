@@ -123,7 +123,7 @@ bool lab_graph_on_papers(lab *report) {
         }
     lab_nodes_release(&n);
     if (!done) return false;
-    lab_table *table = lab_add_table(report, "Papers, 140 labelled: accuracy of 1,000 others", "encoder",
+    lab_table *table = lab_add_table(report, "Papers, 140 with labels: accuracy on 1,000 others", "encoder",
                                      "accuracy, %", "processor seconds of training", NULL);
     double m[LAB_SIGHTS], t[LAB_SIGHTS];
     for (int i = 0; i < LAB_SIGHTS; i++) {
@@ -134,8 +134,8 @@ bool lab_graph_on_papers(lab *report) {
     }
     double other = fmax(m[LAB_ALONE], m[LAB_FULL]);
     lab_note(report,
-             "With few labels it is the edges that help, not the attention: the plain mean along them is "
-             "%.1f points from attention along them.",
+             "With few labels the edges help, not attention: the plain mean along them is %.1f points from "
+             "attention along them.",
              m[LAB_MEAN] - m[LAB_EDGES]);
     return lab_conclude(
         report, m[LAB_EDGES] >= other + 3 && t[LAB_FULL] > t[LAB_EDGES] ? LAB_HOLDS : LAB_DOES_NOT_HOLD,

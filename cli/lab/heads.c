@@ -1,6 +1,6 @@
 /* heads.c: one head against several, at equal parameters.
  *
- * Rows are bits. For each row its neighbours 1, 2 and 3 rows away are asked for, on both sides, in two ways:
+ * Rows are bits. For each row its neighbours 1, 2 and 3 rows away are requested, on both sides, in two ways:
  *
  *     apart       all of them, each at its place: one of 2^6 classes
  *     together    how many of them are 1
@@ -33,7 +33,7 @@ static const variant variants[VARIANTS] = {
 /* Whether there is no time for it. */
 static bool left_out(const lab_options *options, int v) { return options->quick && (v == TWO || v == EIGHT); }
 
-/* `of`: how many neighbours are asked for. */
+/* `of`: how many neighbours are requested. */
 static void apart_rule(const void *of, uint64_t *seed, int64_t length, int32_t *ids, int32_t *labels) {
     int64_t asked = *(const int64_t *)of;
     for (int64_t i = 0; i < length; i++) ids[i] = (int32_t)lab_choice(seed, 2);
@@ -164,9 +164,10 @@ static void tell(lab *report, const outcome *found) {
                        &found->profile[0][0], 1 + 4, PROFILE, rows, columns);
     lab_note(
         report,
-        "A head is not one place that is looked at: four heads keep %lld neighbours apart in %.0f %%. In the "
-        "picture of the weights a head looks at two rows, at one of them more: so both can be told from "
-        "their sum. One head is right in %.0f %%, though it has as many parameters.",
+        "A head can attend to more than one row: with four heads the accuracy on %lld separate neighbours is "
+        "%.0f %%. In the picture of the weights a head attends to two rows, to one of them more, so that "
+        "both can be computed from their weighted sum. With one head accuracy is %.0f %%, with as many "
+        "parameters.",
         (long long)found->neighbours, median_of(found, FOUR, APART), median_of(found, ONE, APART));
 }
 
@@ -175,20 +176,20 @@ static bool conclude(lab *report, const outcome *found) {
     double sum = median_of(found, ONE, TOGETHER), four_sum = median_of(found, FOUR, TOGETHER);
     if (four < one + 20)
         return lab_conclude(report, LAB_DOES_NOT_HOLD,
-                            "neighbours are kept apart in %.0f %% with one head and in %.0f %% with four (20 "
-                            "more were asked for)",
+                            "accuracy on separate neighbours is %.0f %% with one head and %.0f %% with four "
+                            "(required: 20 more)",
                             one, four);
     if (sum >= four_sum - 5)
         return lab_conclude(
             report, LAB_HOLDS_WHERE,
-            "several things have to be kept apart: one head %.0f %%, four %.0f %% (narrow "
-            "%.0f %%, wide %.0f %%) at equal parameters; where they may be added up, one head is "
-            "right in %.0f %%, four in %.0f %%",
+            "several rows have to be kept apart: accuracy is %.0f %% with one head, %.0f %% with four "
+            "(narrow %.0f %%, wide %.0f %%) at equal parameters; where rows may be added up, it is %.0f %% "
+            "with one head, %.0f %% with four",
             one, four, median_of(found, NARROW, APART), median_of(found, WIDE, APART), sum, four_sum);
     return lab_conclude(
         report, LAB_HOLDS,
-        "one head is right in %.0f %%, four in %.0f %% where neighbours are kept apart, and in "
-        "%.0f %% and %.0f %% where they are added up",
+        "accuracy on separate neighbours is %.0f %% with one head and %.0f %% with four; on their sum %.0f "
+        "%% and %.0f %%",
         one, four, sum, four_sum);
 }
 
@@ -211,7 +212,7 @@ static bool run_real(lab *report) {
     int best = found[2].median > found[1].median ? 2 : 1;
     bool apart = found[best].lowest > found[0].highest + 0.3;
     return lab_conclude(report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
-                        "tags are right in %.2f %% with one head and in %.2f %% with %s%s", found[0].median,
+                        "accuracy of tags is %.2f %% with one head and %.2f %% with %s%s", found[0].median,
                         found[best].median, best == 1 ? "four" : "eight",
                         apart ? "" : ": not 0.3 points more with every seed");
 }
@@ -236,14 +237,14 @@ static bool run(lab *report) {
 
 const lab_experiment lab_heads = {
     .name = "heads",
-    .claim = "Several heads are better than one at equal parameters, since each can look for something else.",
+    .claim = "Several heads are better than one at equal parameters, because each can attend to something "
+             "else.",
     .experiment =
-        "Rows are bits, and of each row its six nearest neighbours are asked for: each of them at "
-        "its place, and in a second task only how many are 1. One layer learns both with 1, 2, 4 "
-        "and 8 heads that share its width, with narrow heads (the row is split before it is "
-        "projected) and with wide ones (each as wide as the row), whose width is chosen so that all "
-        "have about as many parameters.",
-    .mistake = "Rows are not split: every network has one head, whatever is asked for.",
+        "Rows are bits. Each row has to output its six nearest neighbours, each separately, or, in a second "
+        "task, only how many of them are 1. One layer learns both tasks with 1, 2, 4 and 8 heads that share "
+        "its width, with narrow heads (the row is split before it is projected) and with wide ones (each as "
+        "wide as the row), with a width such that all have about the same number of parameters.",
+    .mistake = "every network has one head",
     .data =
         "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone, at equal width",
     .run = run,

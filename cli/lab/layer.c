@@ -7,7 +7,7 @@
 
 /* ---- memory that is counted ---- */
 
-/* What stands in front of each block. */
+/* What is in front of each block. */
 typedef struct block_head {
     size_t bytes, offset; /* how large it is, and how far its memory is from where it begins */
 } block_head;

@@ -75,7 +75,7 @@ static void print_table(FILE *file, const lab_table *table) {
     fputs("</tbody></table></div>\n", file);
 }
 
-/* Figures that follow each other stand beside each other where there is room. */
+/* Figures that follow each other are beside each other where there is room. */
 static void print_items(FILE *file, const lab *report) {
     bool figures = false;
     for (int i = 0; i < report->items; i++) {
@@ -123,9 +123,9 @@ void lab_print_page(FILE *file, const lab *reports, int count, const char *machi
           "class=\"soft\">",
           file);
     lab_print_xml(file, machine);
-    fputs("</p>\n<p>Each experiment could have contradicted its claim. Where several seeds were run, numbers "
-          "are "
-          "medians, with the lowest and the highest; dashed lines are theory.</p>\n",
+    fputs("</p>\n<p>Each experiment could have contradicted its claim. With several seeds, numbers are "
+          "medians, "
+          "with the lowest and the highest; dashed lines are theory.</p>\n",
           file);
     print_contents(file, reports, count);
     for (int i = 0; i < count; i++) print_section(file, &reports[i]);

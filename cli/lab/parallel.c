@@ -1,9 +1,10 @@
 /* parallel.c: what a layer gains from cores, and what sequential steps cost.
  *
  * Rows of attention and of a convolution do not wait for each other: one step, whatever n is. Step t of a
- * recurrence waits for step t - 1: n steps. Measured is the time of a layer on one sequence with one thread
- * and with all, and, on one thread, the time of the same number of rows as one sequence and as several: the
- * vector units of one core are parallel hardware, too, and rows that wait for each other cannot fill them.
+ * recurrence waits for step t - 1: n steps. Threads can share the units of a step, if a step is large enough.
+ * Measured is the time of a layer on one sequence with one thread and with all, and, on one thread, the time
+ * of the same number of rows as one sequence and as several: the vector units of one core are parallel
+ * hardware, too, and rows that wait for each other cannot fill them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -147,7 +148,7 @@ static void show_splits(lab *report, const parallel_sizes *sizes, const parallel
     char title[160];
     double ratio[REPEATS];
     snprintf(title, sizeof title,
-             "The same %lld rows as several sequences, one thread: times faster than as one",
+             "The same %lld rows as several sequences, one thread: speed relative to one sequence",
              (long long)sizes->rows);
     lab_chart *chart = lab_add_chart(report, title, "sequences", LAB_LOGARITHMIC, "times faster", LAB_LINEAR);
     lab_table *table =
@@ -179,32 +180,36 @@ static bool conclude(lab *report, const parallel_sizes *sizes, const parallel_fo
     bool units = fmin(split[RNN], split[LSTM]) >= from_sequences * fmax(split[CNN], split[ATTENTION]);
     lab_note(
         report,
-        "What is seldom said: sequential steps cost time on a single core, too. One thread computes the same "
-        "rows %.1f times faster as 16 sequences than as one with an RNN, %.1f times with an LSTM, %.1f times "
-        "with a CNN: a row that waits is a matrix times a vector, rows that do not are a matrix times a "
-        "matrix. An RNN is parallel over sequences, not within one.",
+        "Less well known: sequential steps take time on a single core, too. As 16 sequences instead of one, "
+        "one thread computes the same rows %.1f times faster with an RNN, %.1f times with an LSTM, %.1f "
+        "times with a CNN. One row at a time is a product of a matrix and a vector; many rows at once are a "
+        "product of two matrices. An RNN is parallel over sequences and over the units of a step, but not "
+        "over the rows of a sequence.",
         split[RNN], split[LSTM], split[CNN]);
     if (!units)
         return lab_conclude(
             report, LAB_DOES_NOT_HOLD,
-            "on one thread 16 sequences instead of one make RNN and LSTM %.2f and %.2f times faster, the CNN "
-            "%.2f times (asked: %.2f times as much for RNNs); %d threads make attention %.2f, CNN %.2f, "
-            "RNN %.2f and LSTM %.2f times faster",
+            "on one thread 16 sequences instead of one make RNN and LSTM %.2f and %.2f times as fast, the "
+            "CNN %.2f times (required: %.2f times as much for RNNs); %d threads make attention %.2f, the CNN "
+            "%.2f, the RNN %.2f and the LSTM %.2f times as fast",
             split[RNN], split[LSTM], split[CNN], from_sequences, threads, gained[ATTENTION], gained[CNN],
             gained[RNN], gained[LSTM]);
     if (threads == 1)
         return lab_conclude(
             report, LAB_HOLDS_WHERE,
-            "one core is meant: there is one thread here, and on it the same rows are %.2f times "
-            "faster as 16 sequences with an RNN, %.2f times with a CNN",
+            "there is only one core: on one thread the same rows are %.2f times faster as 16 sequences with "
+            "an RNN, %.2f times with a CNN",
             split[RNN], split[CNN]);
     return lab_conclude(
         report, cores ? LAB_HOLDS : LAB_HOLDS_WHERE,
-        "%s%d threads make attention %.2f and CNN %.2f times faster, RNN %.2f and LSTM %.2f times (best "
-        "times, median over n; asked: %.2f times as much); on one thread 16 sequences instead of one "
-        "make the RNN %.2f times faster, the CNN %.2f times",
-        cores ? "" : "one core is meant (threads found none free, or gain nothing): ", threads,
-        gained[ATTENTION], gained[CNN], gained[RNN], gained[LSTM], from_threads, split[RNN], split[CNN]);
+        "%s%d threads make attention %.2f, the CNN %.2f, the RNN %.2f and the LSTM %.2f times as fast (best "
+        "times, median over n; required: %.2f times the gain of RNNs); on one thread 16 sequences instead of "
+        "one make the RNN %.2f times as fast, the CNN %.2f times",
+        cores ? ""
+              : "one core is used (threads share the units of a step of the RNN, or none was "
+                "free): ",
+        threads, gained[ATTENTION], gained[CNN], gained[RNN], gained[LSTM], from_threads, split[RNN],
+        split[CNN]);
 }
 
 static bool run(lab *report) {
@@ -220,12 +225,11 @@ static bool run(lab *report) {
 const lab_experiment lab_parallel = {
     .name = "parallel",
     .claim =
-        "Attention and CNN compute all rows at once, an RNN one after another: attention and CNN gain from "
-        "parallel hardware, an RNN does not.",
+        "Attention and CNN compute all rows at once, an RNN computes one after another. So attention and CNN "
+        "gain from parallel hardware, and an RNN does not.",
     .experiment =
-        "The time of one layer on one sequence of n rows, with one thread and with all threads, by turns. "
-        "Then, on "
-        "one thread, the time of the same rows as one sequence and as 2, 4 and 16: vector units are parallel "
+        "One layer runs on one sequence of n rows, with one thread and with all threads in turns. Then one "
+        "thread computes the same rows as one sequence and as 2, 4 and 16, because vector units are parallel "
         "hardware, too.",
     .mistake = "the RNNs are CNNs",
     .run = run,

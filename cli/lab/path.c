@@ -44,7 +44,7 @@ static void make_network(const lab_options *options, const kind *of, lab_network
     attn_mixer_options *mixer = &encoder->block.mixer;
     mixer->kind = of->mixer;
     mixer->width = of->width;
-    mixer->directions = 1; /* all of its width for the direction that is asked for */
+    mixer->directions = 1; /* all of its width for the direction that is requested */
     if (options->broken) mixer->attention.left = mixer->attention.right = 2;
 }
 
@@ -117,7 +117,7 @@ static bool near_to_far(lab *report, const outcome *found) {
     for (int g = 0; g < GROUPS; g++)
         test[g] = (lab_lengths){.sequences = 150, .shortest = far[g] + 1, .longest = far[g] + 1};
     lab_table *table =
-        lab_add_table(report, "learned from distances 1 to 16, asked at others: accuracy in percent",
+        lab_add_table(report, "trained on distances 1 to 16, tested at others: accuracy in percent",
                       "network", "16", "64", "128", "256", NULL);
     for (int k = ATTENTION; k <= LSTM; k++) {
         for (int64_t s = 0; s < found->seeds; s++) {
@@ -138,15 +138,16 @@ static bool near_to_far(lab *report, const outcome *found) {
     if (kept > direct + 20)
         lab_note(
             report,
-            "What fails is less to keep the letter than to learn it: an LSTM that saw distances up to %d "
-            "alone is right in %.0f %% at 64, one that was trained at 64 itself in %.0f %% (chance: %.0f). "
-            "All this after the same few steps: more of them were not tried.",
+            "The LSTM fails to learn the task rather than to remember the letter: trained on distances up to "
+            "%d, it has an accuracy of %.0f %% at 64; trained at distance 64, it has %.0f %% (chance: %.0f). "
+            "All networks had the same small number of steps; more were not tried.",
             NEAR, kept, direct, 100.0 / LETTERS);
     else
         lab_note(
             report,
-            "An LSTM that saw distances up to %d alone is right in %.0f %% at 64, one that was trained at "
-            "64 itself in %.0f %% (chance: %.0f): what it learned near by it does not carry farther.",
+            "Trained on distances up to %d, the LSTM has an accuracy of %.0f %% at 64; trained at distance "
+            "64, it has %.0f %% (chance: %.0f): what it learned on short distances does not help on long "
+            "ones.",
             NEAR, kept, direct, 100.0 / LETTERS);
     return true;
 }
@@ -167,24 +168,24 @@ static bool conclude(lab *report, const outcome *found) {
     for (int64_t d = last; d >= 0 && found->median[LSTM][d] < 95; d--) lost = found->distance[d];
     if (found->lowest_attention < 95)
         return lab_conclude(report, LAB_DOES_NOT_HOLD,
-                            "attention is right in only %.0f %% of the sequences at one of the distances "
-                            "(95 %% were asked for)",
+                            "attention has an accuracy of only %.0f %% at one of the distances (required: 95 "
+                            "%%)",
                             found->lowest_attention);
     if (!windows_as_counted(found))
         return lab_conclude(report, LAB_HOLDS_WHERE,
-                            "attention reaches every distance up to %lld, but the CNN or the window do not "
-                            "end where they should",
+                            "attention reaches every distance up to %lld, but the CNN or the window reach "
+                            "other distances than calculated",
                             (long long)found->distance[last]);
     if (lost < 0)
         return lab_conclude(report, LAB_HOLDS_WHERE,
-                            "attention reaches %lld, CNN %lld and the window %lld rows as counted; the LSTM "
-                            "reaches all distances here, too",
+                            "attention reaches %lld, the CNN %lld and the window %lld rows, as calculated; "
+                            "the LSTM reaches all distances here, too",
                             (long long)found->distance[last], (long long)kinds[CNN].reach,
                             (long long)kinds[CNN + 1].reach);
     return lab_conclude(report, LAB_HOLDS,
-                        "attention is right in at least %.0f %% at every distance up to %lld; the CNN ends "
-                        "at %lld and the window at %lld rows, as counted; the LSTM no longer learns it from "
-                        "%lld on",
+                        "attention has an accuracy of at least %.0f %% at every distance up to %lld; the CNN "
+                        "reaches %lld and the window %lld rows, as calculated; the LSTM does not learn it "
+                        "from %lld on",
                         found->lowest_attention, (long long)found->distance[last],
                         (long long)kinds[CNN].reach, (long long)kinds[CNN + 1].reach, (long long)lost);
 }
@@ -195,7 +196,7 @@ static bool run(lab *report) {
                      .distance = quick ? few_distances : all_distances,
                      .distances = quick ? 4 : 8};
     if (found.seeds > MOST_SEEDS) found.seeds = MOST_SEEDS;
-    lab_chart *chart = lab_add_chart(report, "saying the letter of L rows before", "distance L",
+    lab_chart *chart = lab_add_chart(report, "recalling the letter of L rows before", "distance L",
                                      LAB_LOGARITHMIC, "right, %", LAB_LINEAR);
     for (int k = 0; k < KINDS; k++) lab_line(chart, kinds[k].name, false);
     int chance = lab_line(chart, "guessing", true);
@@ -211,12 +212,12 @@ static bool run(lab *report) {
 
 const lab_experiment lab_path = {
     .name = "path",
-    .claim = "Self-attention reaches any distance in one step; a recurrent network has to carry what it saw "
-             "row by row, and a convolution or a window sees no farther than its layers reach.",
-    .experiment = "The first row of a sequence is a letter, then come fillers, and at the last row, L rows "
-                  "later, the letter is to be said. Attention, an LSTM, a convolution of width 5 and a fully "
-                  "connected window of 9 rows, two layers of 32 columns each, learn it for the same number "
-                  "of steps at each L. By counting, the convolution reaches 4 rows and the window 8.",
-    .mistake = "Attention sees only two rows to each side.",
+    .claim = "Self-attention reaches any distance in one step. A recurrent network has to carry information "
+             "row by row, and a convolution or a window reaches only as far as its layers together.",
+    .experiment = "The first row of a sequence is a letter, then come fillers, and the last row, L rows "
+                  "later, has to output the letter. Attention, an LSTM, a convolution of width 5 and a fully "
+                  "connected window of 9 rows, two layers of 32 columns each, learn this for the same number "
+                  "of steps at each L. In two layers the convolution reaches 4 rows and the window 8.",
+    .mistake = "attention sees only two rows to each side",
     .run = run,
 };

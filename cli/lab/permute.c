@@ -207,11 +207,10 @@ static bool run(lab *report) {
     draw_swap(report, powers);
     lab_note(
         report,
-        "What is seldom said: positions are not the only way to see order. A causal mask alone shows each "
-        "row which rows stand before it, so a language model without positions still knows order; a window "
-        "does as much. And equal means up to rounding: with the rows in another order the sums run in "
-        "another "
-        "order, and only %.0f %% of the numbers are the same to the last bit.",
+        "Less well known: positions are not the only source of order. With a causal mask alone each row sees "
+        "only the rows before it, so a language model without positions still knows the order; a window has "
+        "the same effect. And the outputs are equal only up to rounding: permuted rows are summed in another "
+        "order, and only %.0f %% of the numbers have the same bits.",
         bits);
     if (worst_blind > rounding)
         return lab_conclude(report, LAB_DOES_NOT_HOLD, "%s differs by %.1e, more than rounding (%.0e)",
@@ -220,19 +219,19 @@ static bool run(lab *report) {
         return lab_conclude(report, LAB_DOES_NOT_HOLD, "%s differs by %.1e only, less than %.0e", least_name,
                             least_seeing, seen);
     return lab_conclude(report, LAB_HOLDS,
-                        "in %lld networks each, without positions the largest difference is %.1e (limit for "
-                        "rounding: %.0e); everything that sees order differs by at least %.1e (%s)",
+                        "in %lld networks of each kind the largest difference without positions is %.1e "
+                        "(limit for rounding: %.0e); with every source of order it is at least %.1e (%s)",
                         (long long)seeds, worst_blind, rounding, least_seeing, least_name);
 }
 
 const lab_experiment lab_permute = {
     .name = "permute",
     .claim =
-        "Without positions self-attention sees a set: permuting its input permutes its output and changes "
-        "nothing else. With positions it does.",
+        "Without positions self-attention sees a set: if its input is permuted, its output is permuted in "
+        "the same way and not changed otherwise. With positions it changes.",
     .experiment =
-        "Encoders of two layers with random parameters read 24 random rows, then the same rows permuted. The "
-        "outputs are compared row by row, as bits and by their largest difference relative to the largest "
+        "Encoders of two layers with random parameters get 24 random rows, then the same rows permuted. The "
+        "outputs are compared row by row: their bits, and their largest difference relative to the largest "
         "output.",
     .mistake = "sinusoidal positions are left on where there should be none",
     .run = run,

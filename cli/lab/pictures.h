@@ -2,7 +2,7 @@
  *
  * A letter is a few straight strokes in the unit square. Each picture shifts, slants, turns and scales them
  * at random, draws them with a pen of random thickness, and adds noise. Pictures are cut into square patches,
- * one a row, as an encoder takes them.
+ * one per row, as an encoder takes them.
  */
 #ifndef CLI_LAB_PICTURES_H
 #define CLI_LAB_PICTURES_H

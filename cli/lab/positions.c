@@ -34,7 +34,7 @@ static const kind kinds[KINDS] = {{"none", ATTN_POSITION_NONE, false},
 
 static const lab_lengths tested[GROUPS] = {{TESTED, 8, 16}, {TESTED, 32, 32}, {TESTED, 64, 64}};
 
-/* Class 1: symbol 0 stands before symbol 1; each is there once. */
+/* Class 1: symbol 0 precedes symbol 1; each is there once. */
 static void order_rule(const void *of, uint64_t *seed, int64_t length, int32_t *ids, int32_t *labels) {
     (void)of;
     int64_t first = lab_choice(seed, length), second = lab_choice(seed, length - 1);
@@ -174,9 +174,9 @@ static bool compare_one_hot(lab *report, outcome *found) {
     found->difference = largest_difference(given[0], given[1]);
     found->without = largest_difference(given[0], given[2]);
     lab_note(report,
-             "One-hot is learned: two networks of two layers, one with learned vectors p_t added, one with "
-             "one-hot positions beside the input and W_e = [p_0 p_1 ...], differ by at most %.1e in %d "
-             "results; without the positions it would be %.2f.",
+             "One-hot positions are equivalent to learned ones: two networks of two layers, one with learned "
+             "vectors p_t added, one with one-hot positions concatenated to the input and W_e = [p_0 p_1 "
+             "...], differ by at most %.1e in %d results; without the positions they would differ by %.2f.",
              found->difference, ROWS * COLUMNS, found->without);
     return true;
 }
@@ -187,8 +187,8 @@ static void tell(lab *report, const outcome *found) {
     lab_table *table =
         lab_add_table(report, "accuracy in percent; trained on lengths 8 to 16", "positions", "order, 8-16",
                       "order, 32", "order, 64", "counting, 8-16", "counting, 64", "parameters", NULL);
-    lab_chart *chart = lab_add_chart(report, "which came first, on sequences longer than trained", "length",
-                                     LAB_LOGARITHMIC, "right, %", LAB_LINEAR);
+    lab_chart *chart = lab_add_chart(report, "which came first, on sequences longer than in training",
+                                     "length", LAB_LOGARITHMIC, "right, %", LAB_LINEAR);
     int64_t seeds = found->seeds;
     for (int k = 0; k < KINDS; k++) {
         int line = lab_line(chart, kinds[k].name, false);
@@ -210,14 +210,15 @@ static double median_of(const outcome *found, int k, int question, int group) {
 static void surprise(lab *report, const outcome *found) {
     lab_note(
         report,
-        "ALiBi takes the same from a score for both sides, so in an encoder it tells near from far, but "
-        "not before from after: %.0f %%. A causal mask alone, with no position at all, does: %.0f %%, and "
-        "%.0f %% at four times the trained length.",
+        "ALiBi subtracts the same from a score on both sides, so in an encoder it distinguishes near from "
+        "far, but not before from after: accuracy is %.0f %%. A causal mask alone, without positions, is "
+        "enough: %.0f %%, and %.0f %% at four times the trained length.",
         median_of(found, ALIBI, 0, 0), median_of(found, CAUSAL, 0, 0), median_of(found, CAUSAL, 0, 2));
     lab_note(report,
-             "Sinusoidal positions exist for every length, but that does not make them understood: at four "
-             "times the longest trained length they are right in %.0f %%, learned ones in %.0f %%, rotary "
-             "ones in %.0f %% (a coin: 50). At twice the length: %.0f, %.0f and %.0f %%.",
+             "Sinusoidal positions exist for every length, but a network does not generalise to lengths that "
+             "it was not trained on: at four times the longest trained length accuracy is %.0f %% with them, "
+             "%.0f %% with learned and %.0f %% with rotary positions (chance: 50). At twice the length: "
+             "%.0f, %.0f and %.0f %%.",
              median_of(found, SINUSOIDAL, 0, 2), median_of(found, LEARNED, 0, 2),
              median_of(found, ROTARY, 0, 2), median_of(found, SINUSOIDAL, 0, 1),
              median_of(found, LEARNED, 0, 1), median_of(found, ROTARY, 0, 1));
@@ -235,19 +236,19 @@ static bool conclude(lab *report, const outcome *found) {
     }
     if (guessed > 60 || worst < 90 || counted < 90 || found->difference > 1e-4 || found->without < 0.01)
         return lab_conclude(report, LAB_DOES_NOT_HOLD,
-                            "order is told in %.0f %% without positions (at most 60 were allowed) and in "
-                            "%.0f %% with %s (90 were asked for); counting in at least %.0f %% (90)",
+                            "accuracy on order is %.0f %% without positions (at most 60 allowed) and %.0f %% "
+                            "with %s (90 required); on counting at least %.0f %% (90 required)",
                             guessed, worst, kinds[which].name, counted);
     double alibi = median_of(found, ALIBI, 0, 0);
     if (alibi < 90)
         return lab_conclude(report, LAB_HOLDS_WHERE,
-                            "positions tell before from after: order is told in %.0f %% without positions, "
-                            "in at least %.0f %% with all others, in %.0f %% with ALiBi; counting in at "
+                            "positions distinguish before from after: accuracy on order is %.0f %% without "
+                            "positions, at least %.0f %% with all others, %.0f %% with ALiBi; on counting at "
                             "least %.0f %% with any and with none",
                             guessed, worst, alibi, counted);
     return lab_conclude(report, LAB_HOLDS,
-                        "order is told in %.0f %% without positions and in at least %.0f %% with all kinds; "
-                        "counting in at least %.0f %% with any and with none",
+                        "accuracy on order is %.0f %% without positions and at least %.0f %% with all kinds; "
+                        "on counting at least %.0f %% with any and with none",
                         guessed, worst, counted);
 }
 
@@ -274,7 +275,7 @@ static bool run_real(lab *report) {
     bool apart = found[best].lowest > found[0].highest + 0.3;
     return lab_conclude(
         report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
-        "tags are right in %.2f %% without positions and in %.2f %% with the best of them, %s%s",
+        "accuracy of tags is %.2f %% without positions and %.2f %% with the best of them, %s%s",
         found[0].median, found[best].median, (broken ? deaf : variants)[best].name,
         apart ? "" : ": not 0.3 points more with every seed");
 }
@@ -297,16 +298,15 @@ static bool run(lab *report) {
 
 const lab_experiment lab_positions = {
     .name = "positions",
-    .claim = "Self-attention without positions does not know the order of its input; positions of any kind "
-             "give it, and where order does not matter none are needed. One-hot positions beside the input "
-             "are the same as learned vectors added to it.",
+    .claim = "Self-attention without positions does not know the order of its input; with positions of any "
+             "kind it does. If order does not matter, no positions are needed. One-hot positions "
+             "concatenated to the input are equivalent to learned vectors added to it.",
     .experiment =
-        "Two questions about sequences of 8 to 16 symbols: which of two marks came first, and which "
-        "of two symbols is more frequent. The same network of two layers learns each with each kind "
-        "of position, and is then asked about sequences of 32 and 64 symbols, too. A network with "
-        "one-hot positions is made from the numbers of one with learned positions, and both are "
-        "compared.",
-    .mistake = "Positions are not added, whatever is asked for.",
+        "There are two tasks on sequences of 8 to 16 symbols: which of two marks came first, and which of "
+        "two symbols is more frequent. The same network of two layers learns each task with each kind of "
+        "position, and is also tested on sequences of 32 and 64 symbols. A network with one-hot positions is "
+        "made from the parameters of one with learned positions, and the two are compared.",
+    .mistake = "positions are never added",
     .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,
 };

@@ -80,7 +80,7 @@ static void plot_point(char plot[PLOT_HEIGHT][PLOT_WIDTH + 1], double x, double 
     if (over || *cell == ' ') *cell = mark;
 }
 
-/* Points as letters, one a line; theory as dots between its points, where nothing was measured. */
+/* Points as letters, one per line; theory as dots between its points, where nothing was measured. */
 static void plot_lines(const lab_chart *chart, const lab_ruler *x, const lab_ruler *y,
                        char plot[PLOT_HEIGHT][PLOT_WIDTH + 1]) {
     for (int pass = 0; pass < 2; pass++) {

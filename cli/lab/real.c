@@ -96,7 +96,7 @@ static int watch(void *user, const attn_training_state *state) {
     lab_trained *trained = user;
     if (state->event != ATTN_TRAINING_DONE) return 0;
     snprintf(trained->metric, sizeof trained->metric, "%s", state->metric);
-    trained->score = state->score;
+    trained->score = state->value;
     trained->loss = state->loss;
     trained->seconds = state->seconds;
     trained->steps = state->step;

@@ -230,12 +230,11 @@ static void say_what_is_there(lab *report, const random_rows *found) {
     double plain = lab_exponent((double[]){32, 128, 256, 512}, found->gradient[0] + 1, 4);
     lab_note(
         report,
-        "What is seldom said: the gradient does not vanish at once, nor everywhere. At d_k = %lld its mean "
-        "norm is larger without the scale (%.2f) than with it (%.2f): a sharper softmax first passes more "
-        "on. From d_k = 32 the mean falls slowly, as d_k^%.2f, because of the few queries whose two "
-        "best keys are nearly equal. The query in the middle has lost its gradient by then: %.1g at d_k = "
-        "512, "
-        "against %.2g with the scale.",
+        "Less well known: the gradient vanishes slowly, and not for all queries. At d_k = %lld its mean norm "
+        "is larger without the scale (%.2f) than with it (%.2f), because a moderately sharper softmax has a "
+        "larger gradient. From d_k = 32 on the mean falls slowly, as d_k^%.2f, because a few queries have "
+        "two best keys with nearly equal scores. The median query has lost its gradient by then: it is %.1g "
+        "at d_k = 512, and %.2g with the scale.",
         (long long)widths[0], found->gradient[0][0], found->gradient[1][0], plain,
         found->typical[0][WIDTHS - 1], found->typical[1][WIDTHS - 1]);
 }
@@ -260,11 +259,11 @@ static bool conclude(lab *report, const random_rows *found, const double accurac
     return lab_conclude(
         report, with > without + 10 ? LAB_HOLDS : LAB_HOLDS_WHERE,
         "%sthe variance of q.k grows as d_k^%.2f without and d_k^%.2f with the scale; at d_k = 512 the "
-        "softmax has %.2f bits without and %.2f with it, the median gradient %.1g and %.2g, and the "
-        "trained network gets %.1f %% right without and %.1f %% with it",
-        with > without + 10 ? "" : "rows are random, but training shows less than 10 points: ", plain, scaled,
-        found->entropy[0][last], found->entropy[1][last], found->typical[0][last], found->typical[1][last],
-        without, with);
+        "entropy of the softmax is %.2f bits without and %.2f with it, the median gradient %.1g and %.2g, "
+        "and the accuracy of the trained network %.1f %% and %.1f %%",
+        with > without + 10 ? "" : "rows are random; in training the difference is less than 10 points: ",
+        plain, scaled, found->entropy[0][last], found->entropy[1][last], found->typical[0][last],
+        found->typical[1][last], without, with);
 }
 
 /* ---- tags of English words ---- */
@@ -288,8 +287,8 @@ static bool run_real(lab *report) {
     bool apart = found[2].lowest > found[3].highest + 0.3;
     return lab_conclude(
         report, apart ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
-        "at d_k = 256 tags are right in %.2f %% with the scale and in %.2f %% without it%s; at "
-        "d_k = 64 in %.2f %% and %.2f %%",
+        "at d_k = 256 the accuracy of tags is %.2f %% with the scale and %.2f %% without it%s; at d_k = 64 "
+        "it is %.2f %% and %.2f %%",
         found[2].median, found[3].median, apart ? "" : ", not 0.3 points fewer with every seed",
         found[0].median, found[1].median);
 }
@@ -322,10 +321,10 @@ const lab_experiment lab_scale = {
         "Scores are divided by sqrt(d_k) because q.k has variance d_k: without it the softmax saturates as "
         "heads grow wide, its gradient vanishes, and the network does not learn.",
     .experiment =
-        "Random q and k of variance 1 go through the attention operator with and without the scale: variance "
-        "of "
-        "the scores, entropy of the softmax over 64 keys, norm of its Jacobian. Then one layer with one head "
-        "learns to recall the value of a key among 12 pairs, with and without.",
+        "For random q and k of variance 1 the attention operator is run with and without the scale; the "
+        "variance of the scores, the entropy of the softmax over 64 keys and the norm of its Jacobian are "
+        "measured. Then one layer with one head learns to recall the value of a key among 12 pairs, with and "
+        "without the scale.",
     .mistake = "the scale is 1 / d_k instead of 1 / sqrt(d_k)",
     .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,

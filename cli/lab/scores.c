@@ -116,13 +116,13 @@ static double median_of(const outcome *found, int v, int group) {
 
 static void surprise(lab *report, const outcome *found) {
     lab_note(report,
-             "What the softmax is good for shows on lists longer than trained: with it accuracy changes by "
-             "%+.0f points, with raw scores, where every pair that does not fit adds its noise, by %+.0f.",
+             "The softmax helps on lists longer than in training: with it accuracy changes by %+.0f points, "
+             "with raw scores by %+.0f, because every pair with another key adds noise.",
              median_of(found, SCALED, ALL) - median_of(found, SCALED, USUAL),
              median_of(found, RAW, ALL) - median_of(found, RAW, USUAL));
     lab_note(report,
-             "The additive score, which the dot product replaced, is right in %.0f %% after the same steps, "
-             "the scaled dot product in %.0f %%; training takes %.1f times as long with it.",
+             "The additive score, which the dot product replaced, has an accuracy of %.0f %% after the same "
+             "steps, the scaled dot product of %.0f %%; training takes %.1f times as long with it.",
              median_of(found, ADDITIVE, USUAL), median_of(found, SCALED, USUAL),
              lab_median(found->seconds[ADDITIVE], found->seeds) /
                  lab_median(found->seconds[SCALED], found->seeds));
@@ -150,8 +150,8 @@ static bool conclude(lab *report, const double *median, double least) {
     if (median[SCALED] < least || median[SCALED] < median[UNIFORM] + 1 || count == 0)
         return lab_conclude(
             report, LAB_DOES_NOT_HOLD,
-            "scaled dot and softmax is right in %.0f %% (at least %.0f were asked for), uniform "
-            "weights in %.0f %%; within 5 points of it: %d of %d others",
+            "scaled dot and softmax has an accuracy of %.0f %% (at least %.0f required), uniform weights of "
+            "%.0f %%; within 5 points of it: %d of %d others",
             median[SCALED], least, median[UNIFORM], count, UNIFORM - 1);
     if (count == UNIFORM - 1)
         return lab_conclude(
@@ -161,7 +161,8 @@ static bool conclude(lab *report, const double *median, double least) {
             median[SCALED], good, median[UNIFORM]);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
-        "it is one of these: within 5 points of scaled dot and softmax (%.0f %%) are %s; not %s",
+        "the choice is one of these, which are within 5 points of scaled dot and softmax (%.0f %%): %s; not "
+        "%s",
         median[SCALED], good, bad);
 }
 
@@ -208,13 +209,13 @@ static bool run(lab *report) {
 
 const lab_experiment lab_scores = {
     .name = "scores",
-    .claim = "How scores are made (dot product, additive) and how they become weights (softmax, or ReLU, or "
-             "nothing) is a choice: several work as well as the scaled dot product with softmax.",
-    .experiment = "Rows say a key and its value, two questions say a key, and the answer is its value: one "
-                  "layer of attention can look it up. The same network learns it with each score and each "
-                  "weighting, for the same steps, and is asked on lists as long as trained and on twice as "
-                  "long ones. Uniform weights stand beside them: what is possible without looking.",
-    .mistake = "The weights of the scaled dot product are all alike.",
+    .claim = "There is a choice of scores (dot product, additive) and of how they become weights (softmax, "
+             "ReLU, none): several work as well as the scaled dot product with softmax.",
+    .experiment = "Rows have a key and its value. Two more rows have a key, and have to output its value, "
+                  "which one layer of attention can look up. The same network learns this with each score "
+                  "and each weighting, for the same steps, and is tested on lists as long as in training and "
+                  "twice as long. Uniform weights show what is possible without attending to any row.",
+    .mistake = "the weights of the scaled dot product are uniform",
     .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,
 };

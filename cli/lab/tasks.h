@@ -4,8 +4,8 @@
 
 #include "fit.h"
 
-/* Fills one sequence: its symbols, and its labels, which are -1 before the call: one a row, or, where labels
- * are of sequences, labels[0]. `of` is the caller's. */
+/* Fills one sequence: its symbols, and its labels, which are -1 before the call: one per row, or, where
+ * labels are of sequences, labels[0]. `of` is the caller's. */
 typedef void (*lab_rule)(const void *of, uint64_t *seed, int64_t length, int32_t *ids, int32_t *labels);
 
 /* Sequences of lengths drawn evenly from shortest .. longest. */
@@ -20,7 +20,7 @@ typedef struct lab_task {
     int32_t *answers; /* room for those to the test labels */
 } lab_task;
 
-/* `test` has `groups` entries: the groups stand one after another in the test data, and lab_task_accuracy
+/* `test` has `groups` entries: the groups follow one another in the test data, and lab_task_accuracy
  * tells them apart. problem.symbols, classes and per_sequence are set before the call. Training and test data
  * come from different seeds. False: lab_fail was called. Frees nothing that was there before. */
 bool lab_task_make(lab *report, lab_task *task, lab_rule rule, const void *of, lab_lengths train,

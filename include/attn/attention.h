@@ -10,36 +10,37 @@
  *     p_ij = p_ij * keep_ij / (1 - dropout)                    if dropout > 0
  *     o_i  = sum_j p_ij v_j
  *
- * i' is the position of query i among the keys (attn/pattern.h). Everything is
- * f32; no n x n array exists unless the weights are asked for.
+ * i' is the position of query i among the keys (attn/pattern.h). Everything is f32. No n x n array is made
+ * unless the caller asks for the weights.
  *
- * Scores. With a, b and w score vectors of d_k numbers a head, and
- * leaky(x) = x for x > 0, leaky_slope * x otherwise:
+ * Scores. a, b and w are score vectors, d_k numbers per head; leaky(x) is x for x > 0 and leaky_slope * x
+ * otherwise:
  *
  *     ATTN_SCORE_DOT        scale * q_i . k_j
  *     ATTN_SCORE_ADDITIVE   w . tanh(q_i + k_j)           the additive attention of sequence models
  *     ATTN_SCORE_GAT        leaky(a . q_i + b . k_j)      graph attention; q = k = W x as published
  *     ATTN_SCORE_GATV2      a . leaky(q_i + k_j)          its second version
- *     ATTN_SCORE_NONE       0: the biases alone decide, weights that do not depend on the input
+ *     ATTN_SCORE_NONE       0: the biases alone determine the weights, which do not depend on the input
  *
- * Projections (W_q q and so on) are the caller's. On a graph, with an edge e
- * from i to j, edge features come in:
+ * The caller computes projections (W_q q and so on). On a graph, an edge e from i to j may have features,
+ * which change these terms:
  *
- *     edge_bias     s_ij + edge_bias[e][h]; for GAT inside the leaky
- *     edge_key      k_j + edge_key[e][h] in place of k_j; for GATv2 and the additive score inside
+ *     edge_bias     s_ij + edge_bias[e][h]; for GAT it is added inside leaky(...)
+ *     edge_key      k_j + edge_key[e][h] in place of k_j; for GATv2 inside leaky(...), for the additive
+ *                   score inside tanh(...)
  *     edge_value    v_j + edge_value[e][h] in place of v_j
  *
- * Weightings, for what they are for:
+ * Weightings:
  *
  *     ATTN_WEIGHTS_SOFTMAX   positive, sums to 1: an average of what is seen (default)
  *     ATTN_WEIGHTS_RELU      max(s, 0): sparse, no competition between keys
- *     ATTN_WEIGHTS_SIGMOID   1 / (1 + exp(-s)): each key switched on or off by itself
- *     ATTN_WEIGHTS_RAW       s itself: linear, what is left without the softmax
+ *     ATTN_WEIGHTS_SIGMOID   1 / (1 + exp(-s)): each key on or off independently of the others
+ *     ATTN_WEIGHTS_RAW       s itself, without a softmax
  *
- * The last three grow with the number of keys that are seen; `average` divides
- * them by it. They have no log-sum-exp: it is filled with 0.
+ * The last three grow with the number of keys seen; `average` divides them by that number. They have no
+ * log-sum-exp: it is filled with 0.
  *
- * What combines with what (everything else returns ATTN_UNSUPPORTED by name):
+ * What combines with what (everything else returns ATTN_UNSUPPORTED, with a message):
  *
  *                        reach, mask,   distance_bias,             edge_bias   edge_key,
  *                        bias, ragged   alibi         softcap      (graph)     edge_value (graph)
@@ -48,35 +49,39 @@
  *     GAT                yes            positions     no           yes         edge_value only
  *     NONE               yes            positions     no           yes         edge_value only
  *
- * with every weighting, dropout, grouped heads and output of weights. On a
- * graph there are no positions: bias, distance_bias and alibi_slopes are for
- * positions only, edge features for graphs only, and grouped heads need
- * edge_key and edge_value for every query head.
+ * All of these combine with every weighting, with dropout, with grouped heads and with output of the weights.
+ * "positions": not on a graph, where rows have no positions; bias, reach and mask are not possible there
+ * either. Edge features are for graphs only. With grouped heads, edge_key and edge_value have an entry for
+ * every query head, not for every key/value head.
  *
- * Shapes (attn/tensor.h): query rows x heads x d_k, key rows x kv_heads x d_k,
- * value rows x kv_heads x d_v, output rows x heads x d_v, or the same behind a
- * leading sequence index. heads is a multiple of kv_heads: query head h reads
- * key/value head h / (heads / kv_heads), so kv_heads = heads is multi-head,
- * kv_heads = 1 multi-query, and what is between grouped-query. d_k and d_v
- * are 1 .. 512, each its own; multiples of 8 are fastest.
+ * Shapes (attn/tensor.h): query rows x heads x d_k, key rows x kv_heads x d_k, value rows x kv_heads x d_v,
+ * output rows x heads x d_v, or the same behind a leading sequence index. heads is a multiple of kv_heads:
+ * query head h reads key/value head h / (heads / kv_heads). With kv_heads = heads this is multi-head
+ * attention, with kv_heads = 1 it is multi-query attention, and with any number between them grouped-query
+ * attention. d_k and d_v are 1 .. 512 and may differ; multiples of 8 are fastest.
  *
- * Strides are free. Fastest are channels side by side (stride 1); other
- * channel strides are copied through the context's memory. Outputs must not
- * overlap inputs or each other.
+ * Any strides are allowed. Contiguous channels (stride 1) are fastest; tensors with other channel strides are
+ * copied through the context's memory.
  *
- * Non-finite numbers. A query that may see a NaN or an infinity shows what the
- * arithmetic above makes of it; every other query is untouched by it, also
- * where both stand in one tile. A query that may see nothing (no key in reach,
- * masked, or bias -inf for all) has output 0, weights 0, log-sum-exp -inf and
- * gradient 0.
+ * Overlap and alignment (see attn/tensor.h). Results must not share memory with inputs or with each other,
+ * and all data is aligned as float; tensors that are not aligned are refused. The forward pass compares
+ * output, log_sum_exp and weights with each other and with query, key and value. The backward pass compares
+ * the gradients of query, key and value with each other and with query, key, value, output and d_output. If
+ * both tensors of such a pair fill their memory without gaps, an overlap is refused. Nothing else is
+ * compared: no tensors with gaps, no biases, score vectors, edge features or their gradients, and in the
+ * backward pass on a graph, or with the scores ADDITIVE, GAT and GATV2, no gradients at all.
  *
- * Determinism. Same inputs, same instruction set, same build: the same bits,
- * for any number of threads, whatever else is in the batch and wherever in it
- * a sequence stands. (Gradients that are sums over sequences, those of a
- * shared bias, are summed in the order of the batch.) The dropout mask is the
- * same on every instruction set as well.
+ * Non-finite numbers. For a query that may see a NaN or an infinity, the formulas above hold; no other query
+ * is affected, even in the same tile. A query that may see nothing (no key in reach, masked, or bias -inf for
+ * all) has output 0, weights 0, log-sum-exp -inf and gradient 0.
  *
- * Options combine as the table above says.
+ * Determinism. The same inputs, instruction set and build give the same bits, for any number of threads,
+ * whatever else is in the batch, and wherever in the batch a sequence is. (Gradients that are sums over
+ * sequences, those of a shared bias, are summed in the order of the batch.) The dropout mask is also the same
+ * on every instruction set.
+ *
+ * Threads. A call uses all threads of its context. A context is for one thread at a time; several threads
+ * with contexts of their own may read the same inputs.
  */
 #ifndef ATTN_ATTENTION_H
 #define ATTN_ATTENTION_H
@@ -93,6 +98,35 @@
 ATTN_BEGIN_DECLS
 
 #define ATTN_MAX_CHANNELS 512
+
+/* ---- the short form: self-attention of ragged rows ---- */
+
+typedef enum attn_reach {
+    ATTN_FULL = 0,  /* a row sees all rows of its sequence */
+    ATTN_CAUSAL = 1 /* a row sees itself and the rows before it */
+} attn_reach;
+
+/* output = softmax(query key^T / sqrt(d)) value, for every sequence and every head.
+ *
+ * query, key, value, output: float [rows][heads][d], contiguous; rows = offsets[sequences].
+ * offsets: [sequences + 1], from 0 up; rows offsets[b] .. offsets[b + 1] - 1 are sequence b, which may be
+ * empty. d: 1 .. ATTN_MAX_CHANNELS.
+ *
+ *     float q[5][2][4], k[5][2][4], v[5][2][4], o[5][2][4];       five rows, two heads of four channels
+ *     const int64_t offsets[] = {0, 3, 5};                        two sequences: three rows, and two
+ *     attn_self_attention(context, **q, **k, **v, **o, offsets, 2, 2, 4, ATTN_CAUSAL);
+ *
+ * The results have the same bits as those of attn_attention_forward, which is described below. No pointer may
+ * be NULL, except query, key, value and output if there are no rows. Errors: INVALID_ARGUMENT (a NULL,
+ * offsets that decrease or do not begin at 0, heads or d out of range, a reach that does not exist, an output
+ * that overlaps an input, memory that is not aligned as float), OVERFLOW, OUT_OF_MEMORY; output is then
+ * untouched.
+ */
+ATTN_API attn_status attn_self_attention(attn_context *context, const float *query, const float *key,
+                                         const float *value, float *output, const int64_t *offsets,
+                                         int64_t sequences, int64_t heads, int64_t d, attn_reach reach);
+
+/* ---- the whole operator ---- */
 
 typedef enum attn_score {
     ATTN_SCORE_DOT = 0,
@@ -116,24 +150,25 @@ typedef struct attn_attention_options {
 
     const float *alibi_slopes; /* [heads], or NULL */
 
-    /* Added to the scores, indexed by positions inside the sequence:
-     * [sequences or 1, heads or 1, queries or 1, keys or 1], where 1 shares the
-     * entry over that index, and queries and keys cover at least the longest
-     * sequence. Strides are free. -inf: may not see. data NULL: none. */
+    /* Added to the scores, indexed by positions inside the sequence: [sequences
+     * or 1, heads or 1, queries or 1, keys or 1]. An extent of 1 means that all
+     * values of that index share the entry; other extents of queries and keys
+     * are at least the length of the longest sequence. Any strides. -inf: may
+     * not see. data NULL: none. */
     attn_tensor bias;
 
     /* Added to the scores by distance: [heads or 1, 2 R + 1]; entry
      * R + clamp(j - i', -R, R). -inf: may not see. data NULL: none. */
     attn_tensor distance_bias;
 
-    /* The probability with which a weight is dropped, 0 <= dropout < 1. Which
-     * ones is a function of (seed, sequence, head, query, key) alone; sequence
-     * is first_sequence + the index in this call, so that a batch that is cut
-     * in pieces keeps its mask. */
+    /* The probability with which a weight is dropped, 0 <= dropout < 1. The
+     * mask is a function of (seed, sequence, head, query, key) alone. Here
+     * sequence is first_sequence + the index in this call, so that a batch that
+     * is split into several calls keeps its mask. */
     float dropout;
     uint64_t seed;
-    int64_t
-        first_sequence; /* on a graph: what is added to the edge numbers, which then stand for (query, key) */
+    int64_t first_sequence; /* on a graph: added to the number of an edge; the mask is a function of seed,
+                               head and this sum */
 
     attn_score score;
     attn_weighting weighting;
@@ -145,7 +180,7 @@ typedef struct attn_attention_options {
     /* [heads, d_k], contiguous: b of GAT, for the keys. */
     attn_tensor key_score_vector;
 
-    /* On a graph, by edge number; channels (heads) side by side. data NULL: none. */
+    /* On a graph, by edge number; channels (heads) are contiguous. data NULL: none. */
     attn_tensor edge_bias;  /* [edges, heads] */
     attn_tensor edge_key;   /* [edges, heads, d_k] */
     attn_tensor edge_value; /* [edges, heads, d_v] */
@@ -156,7 +191,7 @@ typedef struct attn_attention_options {
 } attn_attention_options;
 
 /* scale 1 / sqrt(d_k), nothing else. */
-ATTN_API void attn_attention_options_init(attn_attention_options *options);
+ATTN_INIT(attn_attention_options)
 
 /* The forward pass.
  *
@@ -164,20 +199,21 @@ ATTN_API void attn_attention_options_init(attn_attention_options *options);
  * log_sum_exp: NULL, or rows x heads (4-d: sequence x rows x heads), filled
  *     with log sum_j exp(s_ij), which the backward pass needs.
  * weights: NULL, or a 1-d contiguous tensor of attn_attention_weights_count()
- *     elements, filled with the p_ij by which the values were summed (so after
- *     dropout); output is the same bits with or without. Laid out as
- *     attn_weights_layout says.
+ *     elements, filled with the p_ij that weighted the values (after dropout),
+ *     in the order of attn_weights_layout. Asking for them changes no bit of the
+ *     output.
  *
- * Errors: INVALID_ARGUMENT, SHAPE_MISMATCH, UNSUPPORTED (a combination that the table
- * above lacks), OVERFLOW, OUT_OF_MEMORY; outputs are then untouched. */
+ * Errors: INVALID_ARGUMENT (NULL, an option or a pattern out of range, data that is not aligned, an overlap),
+ * SHAPE_MISMATCH, UNSUPPORTED (a combination that the table above lacks), OVERFLOW, OUT_OF_MEMORY; results
+ * are then untouched. */
 ATTN_API attn_status attn_attention_forward(attn_context *context, const attn_pattern *pattern,
                                             const attn_attention_options *options, const attn_tensor *query,
                                             const attn_tensor *key, const attn_tensor *value,
                                             const attn_tensor *output, const attn_tensor *log_sum_exp,
                                             const attn_tensor *weights);
 
-/* Which gradients to compute, and where to. data NULL: not wanted. All are
- * overwritten, not added to. */
+/* Which gradients to compute, and where to write them. data NULL: not wanted.
+ * They are overwritten, not added to. */
 typedef struct attn_attention_gradients {
     size_t size; /* sizeof(attn_attention_gradients), set by the init function */
     attn_tensor query;
@@ -185,19 +221,19 @@ typedef struct attn_attention_gradients {
     attn_tensor value;
     attn_tensor bias;          /* shape of options->bias; entries that nothing used are 0 */
     attn_tensor distance_bias; /* shape of options->distance_bias */
-    attn_tensor score_vector;  /* those of the options of the same names */
+    attn_tensor score_vector;  /* this and those below: shape of the option of the same name */
     attn_tensor key_score_vector;
     attn_tensor edge_bias;
     attn_tensor edge_key;
     attn_tensor edge_value;
 } attn_attention_gradients;
 
-ATTN_API void attn_attention_gradients_init(attn_attention_gradients *gradients);
+ATTN_INIT(attn_attention_gradients)
 
-/* The backward pass: five products, nothing n x n.
+/* The backward pass: five matrix products, no n x n array.
  *
  * pattern, options, query, key, value: as in the forward pass. output and
- * log_sum_exp: what it gave. d_output: the gradient that arrives, of output's
+ * log_sum_exp: its results. d_output: the gradient of the output, in output's
  * shape.
  *
  * Errors as in the forward pass; gradients are then untouched. */
@@ -208,18 +244,17 @@ ATTN_API attn_status attn_attention_backward(attn_context *context, const attn_p
                                              const attn_tensor *d_output,
                                              const attn_attention_gradients *gradients);
 
-/* On a graph the weights are [edges, heads], by edge number, and
- * attn_weights_layout is not used.
- *
- * How the weights of one sequence lie: heads one after another, in a head the
- * queries one after another, in a query `width` weights. Entry c of query i is
- * the weight of key first_key + i * key_step + c; entries whose key lies
- * outside 0 .. keys-1, or is not seen, are 0.
+/* The layout of the weights of one sequence: [heads][queries][width]. Entry c
+ * of query i is the weight of key first_key + i * key_step + c; entries whose
+ * key is outside 0 .. keys-1, or is not seen, are 0. (On a graph the weights are
+ * [edges][heads], by edge number, and this struct is not used.)
  *
  *     full rows   width = keys, first_key = 0, key_step = 0
- *     a band      width = left + right + 1, key_step = 1: where both reaches
- *                 are limited and that is less than keys */
+ *     a band      width = left + right + 1, key_step = 1
+ *
+ * A band is used if both reaches are limited and its width is less than keys. */
 typedef struct attn_weights_layout {
+    size_t size;    /* sizeof(attn_weights_layout), set by the init function */
     int64_t offset; /* of (head 0, query 0) in the weights */
     int64_t heads;
     int64_t queries;
@@ -228,9 +263,11 @@ typedef struct attn_weights_layout {
     int64_t first_key;
     int64_t key_step;
 } attn_weights_layout;
+ATTN_INIT(attn_weights_layout)
 
-/* How many elements the weights of a call have, and how those of one sequence
- * lie. The arguments are those of the forward pass. Errors as there. */
+/* The number of elements of the weights of a call, and the layout of those of
+ * one sequence. The arguments are those of the forward pass. Errors as
+ * attn_attention_forward. */
 ATTN_API attn_status attn_attention_weights_count(attn_context *context, const attn_pattern *pattern,
                                                   const attn_tensor *query, const attn_tensor *key,
                                                   int64_t *count);
@@ -238,10 +275,11 @@ ATTN_API attn_status attn_attention_weights_layout(attn_context *context, const 
                                                    const attn_tensor *query, const attn_tensor *key,
                                                    int64_t sequence, attn_weights_layout *layout);
 
-/* Bytes of working memory that a forward (or backward) call of these shapes
- * uses at the most, for attn_context_reserve(), if the results have their
- * channels side by side where the inputs do. Linear in the rows: never
- * queries x keys. */
+/* An upper bound, in bytes, of the working memory of a forward (or backward)
+ * call of these shapes, for attn_context_reserve(). It assumes that a result
+ * has contiguous channels if the input of the same shape has contiguous
+ * channels. It is linear in the rows, never queries x keys. Errors as
+ * attn_attention_forward. */
 ATTN_API attn_status attn_attention_forward_memory(attn_context *context, const attn_pattern *pattern,
                                                    const attn_attention_options *options,
                                                    const attn_tensor *query, const attn_tensor *key,

@@ -1,16 +1,16 @@
-/* encoder.h: a stack of blocks around a mixer, and the decoder.
+/* encoder.h: the encoder, a stack of blocks, and the decoder.
  *
- * The encoder takes rows x input_columns and gives rows x columns: an input map
- * if the widths differ (or positions were concatenated), positions, the blocks
- * "name.0", "name.1", ..., and for pre-norm blocks a last norm "name.norm".
+ * The encoder maps rows x input_columns to rows x columns. It consists of an input map if the widths differ
+ * (or positions are concatenated), positions, the blocks "name.0", "name.1", ..., and for pre-norm blocks a
+ * final norm "name.norm".
  *
- * Two options for deep stacks and for graphs, with x_0 what enters the first block:
+ * Two options for deep stacks and for graphs, with x_0 the input of the first block:
  *
- *     initial a    x_{l+1} = (1 - a) block_l(x_l) + a x_0: however often rows are mixed, they keep a part
- *                  of their own. With the mixer MEAN of RAW heads, without residual, norm and
- *                  feed-forward it is propagation with restarts
- *     jump         what comes out (before the last norm): that of the last block; CONCAT: x_0 and the
- *                  results of all blocks side by side; MEAN: their mean
+ *     initial a    x_{l+1} = (1 - a) block_l(x_l) + a x_0: every layer adds a part of the row's own input.
+ *                  With the mixer MEAN, RAW heads, and no residual, norm or feed-forward, this is
+ *                  propagation with restarts (APPNP)
+ *     jump         what the output is, before the final norm. NONE: the result of the last block; CONCAT:
+ *                  x_0 and the results of all blocks, concatenated; MEAN: their mean
  *
  *     attn_encoder_options options;
  *     attn_encoder_options_init(&options);
@@ -18,6 +18,10 @@
  *     options.block.mixer.kind = ATTN_MIXER_RNN;
  *     attn_encoder *encoder = attn_encoder_create(parameters, "encoder", &options);
  *     x = attn_encoder_apply(tape, encoder, x, &places);
+ *
+ * Errors of the functions that return an encoder, a decoder or a variable: those of the create, apply and
+ * step functions of layers (attn/layers.h), and sticky like them. The rules for threads are those of layers,
+ * too; a state or a cache is used by one thread at a time.
  */
 #ifndef ATTN_ENCODER_H
 #define ATTN_ENCODER_H
@@ -37,53 +41,59 @@ typedef struct attn_encoder_options {
     int64_t columns;
     int64_t input_columns; /* 0: columns */
     int64_t layers;
-    attn_position position;   /* SINUSOIDAL after init. Kinds that act inside attention are handed to it */
-    int64_t longest;          /* of LEARNED and ONE_HOT, and of the score NONE; 512 after init */
-    float dropout;            /* after the input, and in the blocks */
-    attn_block_options block; /* all blocks alike; mixer.columns, dropout and output_scale are filled in */
+    attn_position position; /* SINUSOIDAL after init. Kinds that act inside attention go to the blocks */
+    int64_t longest;        /* of LEARNED and ONE_HOT, and of the score NONE; 512 after init */
+    float dropout;          /* after the input, and in the blocks */
+    union {
+        attn_block_options block; /* of every block; the encoder sets mixer.columns, dropout, output_scale */
+        unsigned char block_room[ATTN_BLOCK_ROOM];
+    };
     const attn_mixer_kind *kinds; /* NULL, or [layers]: the mixer of each block */
-    int final_norm;               /* 1 after init; counts for pre-norm blocks */
+    int final_norm;               /* 1 after init; for pre-norm blocks only */
     float initial;                /* 0 <= initial < 1; blocks must then keep their width; 0 after init */
     attn_jump jump;               /* MEAN: blocks must keep their width */
 } attn_encoder_options;
 
-/* 64 columns, 2 layers of self-attention with 4 heads, feed-forward 4 x, GELU, pre-norm. */
-ATTN_API void attn_encoder_options_init(attn_encoder_options *options);
+/* 64 columns, 2 layers of self-attention with 4 heads, feed-forward of 4 x 64, GELU, pre-norm. */
+ATTN_INIT(attn_encoder_options)
 
 typedef struct attn_encoder attn_encoder;
 ATTN_API attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
                                            const attn_encoder_options *options);
 
-/* places->weights is not used here: attn_encoder_weights asks for them. */
+/* The rows after all blocks. Ignores places->weights: see attn_encoder_weights. */
 ATTN_API attn_variable *attn_encoder_apply(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                            const attn_places *places);
 ATTN_API int64_t attn_encoder_columns(const attn_encoder *encoder); /* of its result */
 ATTN_API int64_t attn_encoder_layers(const attn_encoder *encoder);
 
-/* The same pass, with the attention weights of block l in weights[l] where that
- * is not NULL (sized as attn_attention_weights_count says). */
+/* As attn_encoder_apply. It also writes the attention weights of block l to
+ * weights[l] if that is not NULL (attn_attention_weights_count elements). */
 ATTN_API attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                                              const attn_places *places, float *const *weights);
 
-/* ---- an encoder that takes a sequence row by row ----
+/* ---- incremental evaluation ----
  *
- * For encoders that never look ahead (causal). A step takes the next k >= 1 rows
- * of one sequence (a prompt at once, then one by one) and gives their k results,
- * equal to what attn_encoder_apply gives for these rows of the whole sequence up
- * to rounding. Its cost is that of the new rows, not of those before.
+ * For encoders that do not look ahead (causal). A step takes the next k >= 1 rows
+ * of one sequence (a prompt at once, then row by row) and gives their k results,
+ * equal up to rounding to those of attn_encoder_apply for the whole sequence. Only
+ * the new rows are computed.
  *
- * All mixers and mixes of them, with all positions, reaches, forms of heads,
- * scores and weightings that they have.
+ * It supports all mixers and combinations of them, with all their reaches, forms of
+ * heads, scores, weightings and positions, except positions in a grid.
  *
  *     attn_encoder_state_create(context, encoder, room, &state);
  *     for (;;) {
  *         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
- *         y = attn_encoder_step(tape, encoder, state, next rows);
+ *         y = attn_encoder_step(tape, encoder, state, next_rows);
  *     }
  *
- * State, errors and the rest are as those of attn_mixer_state (attn/layers.h). */
+ * The rules for a state, and its errors, are those of attn_mixer_state
+ * (attn/layers.h). */
 
 typedef struct attn_encoder_state attn_encoder_state;
+/* Errors: INVALID_ARGUMENT (NULL, room below 1), UNSUPPORTED (it looks ahead, or its positions are those of a
+ * grid), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_encoder_state_create(attn_context *context, const attn_encoder *encoder,
                                                int64_t room, attn_encoder_state **state);
 ATTN_API void attn_encoder_state_destroy(attn_encoder_state *state);       /* NULL is allowed */
@@ -114,41 +124,51 @@ typedef struct attn_decoder_options {
     float dropout, attention_dropout;
     float norm_epsilon; /* 0: 1e-5 */
 } attn_decoder_options;
-ATTN_API void attn_decoder_options_init(attn_decoder_options *options);
+ATTN_INIT(attn_decoder_options)
 
 typedef struct attn_decoder attn_decoder;
 ATTN_API attn_decoder *attn_decoder_create(attn_parameters *parameters, const char *name,
                                            const attn_decoder_options *options);
 
-/* All rows of every sequence at once: training. places as for attn_multihead.
- * places->weights: NULL, or the cross-attention weights of the last block. */
+/* All rows of every sequence at once, for training. places as for
+ * attn_multihead. places->weights: NULL, or where to write the cross-attention
+ * weights of the last block. */
 ATTN_API attn_variable *attn_decoder_apply(attn_tape *tape, const attn_decoder *decoder, attn_variable *x,
                                            const attn_places *places);
 
-/* A key/value cache: what has been decoded so far, for `sequences` of at most
- * `room` rows each; the keys and values of the source, too. */
+/* A key/value cache: the keys and values of the rows decoded so far, for
+ * `sequences` sequences of at most `room` rows each, and those of the source. */
 typedef struct attn_cache attn_cache;
+/* *cache is untouched on failure. Errors: INVALID_ARGUMENT (NULL, sequences or room below 1), OUT_OF_MEMORY;
+ * the message is in the context of the set of parameters. */
 ATTN_API attn_status attn_cache_create(const attn_decoder *decoder, int64_t sequences, int64_t room,
                                        attn_cache **cache);
 ATTN_API void attn_cache_destroy(attn_cache *cache); /* NULL is allowed */
 
-/* Begins `sequences` (at most those of the create) new sequences on this source
- * (NULL without cross-attention): sequence b decodes from source sequence b.
- * The tape predicts. */
+/* Begins `sequences` new sequences (at most as many as at creation) on this
+ * source (NULL without cross-attention): sequence b has source sequence b. The
+ * tape's mode must be ATTN_TAPE_PREDICT. Errors, which the tape also keeps:
+ * INVALID_ARGUMENT (NULL, too many sequences, a source that is missing, or one
+ * for a decoder without cross-attention), SHAPE_MISMATCH (the source),
+ * OUT_OF_MEMORY. */
 ATTN_API attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_t sequences,
                                       attn_variable *source, const attn_ragged *source_batch);
 
-/* Sequence b goes on from what was sequence from[b]; there are `sequences` of
- * them then. For beams: an entry may be named many times or never. */
+/* Afterwards the cache holds `sequences` sequences, and sequence b continues
+ * the old sequence from[b]. For beam search: from may name an old sequence
+ * several times or not at all. Hypotheses of one source stay adjacent, in the
+ * order of the sources.
+ * Errors: INVALID_ARGUMENT (a number out of range, more sequences than the cache was made for),
+ * UNSUPPORTED (they would no longer be adjacent). */
 ATTN_API attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64_t *from);
 
-/* Rows that every sequence has so far. */
+/* The number of rows of every sequence so far. */
 ATTN_API int64_t attn_cache_length(const attn_cache *cache);
 
-/* One more row for every sequence: x is sequences x columns, so is the result,
- * equal to what attn_decoder_apply gives for that row up to rounding. The tape
- * predicts (nothing is recorded). weights: NULL, or sequences x heads x (the
- * longest source) cross-attention weights of the last block, 0 past a source's end. */
+/* Decodes one more row of every sequence. x and the result are sequences x columns; the result equals that of
+ * attn_decoder_apply for this row up to rounding. The tape's mode must be ATTN_TAPE_PREDICT. weights: NULL,
+ * or sequences x heads x (the longest source), filled with the cross-attention weights of the last block, 0
+ * past a source's end. */
 ATTN_API attn_variable *attn_decoder_step(attn_tape *tape, const attn_decoder *decoder, attn_cache *cache,
                                           attn_variable *x, float *weights);
 

@@ -1,4 +1,4 @@
-/* attn/exchange.h: processes that work together, on one machine or on many.
+/* exchange.h: communication of several processes, on one machine or on many.
  *
  * Under a launcher (mpirun, srun) every process, a rank, runs the same program. An exchange joins them:
  *
@@ -8,11 +8,11 @@
  *     ...
  *     attn_exchange_close(exchange);
  *
- * What stands here is collective: all ranks call the same functions in the same order. With exchange NULL
- * there is one rank, 0, and the calls do what they do for one. An exchange belongs to one thread at a time.
- * It is a shared object (libattn-mpi.so) that is loaded only under a launcher: neither the library nor the
- * program depends on MPI.
- */
+ * These calls are collective: all ranks call the same functions in the same order. An exchange belongs to one
+ * thread at a time. The implementation is a shared object (libattn-mpi.so) that is loaded only under a
+ * launcher: neither the library nor the program depends on MPI.
+ *
+ * NULL is an exchange with a single rank, 0. All calls work with it; the bytes sent and the seconds are 0. */
 #ifndef ATTN_EXCHANGE_H
 #define ATTN_EXCHANGE_H
 
@@ -25,47 +25,55 @@ ATTN_BEGIN_DECLS
 
 typedef struct attn_exchange attn_exchange;
 
-/* How many processes the launcher that started this one has started, by what it left in the environment
- * (Open MPI, MPICH and other launchers with PMI, srun); 1 if there is none. A script of sbatch is no
- * launcher. Nothing is loaded. */
+/* The number of processes that the launcher of this one has started, from environment variables (Open MPI,
+ * MPICH and other launchers with PMI, srun); 1 without a launcher. An sbatch script is not a launcher. Loads
+ * nothing. */
 ATTN_API int attn_exchange_launched(void);
 
-/* Joins the ranks. module: the path of the shared object; NULL: ATTN_MPI of the environment, else next to the
- * program or library, else where it is installed. *exchange is NULL, with OK, if there is no launcher, or it
- * started one process. Errors: SYSTEM_ERROR, with what is missing and what to install; INVALID_ARGUMENT. */
+/* Joins the ranks. module: the path of the shared object; NULL: the environment variable ATTN_MPI, else next
+ * to the program or library, else the installed one. Without a launcher, or if it started one process,
+ * *exchange is NULL and the status OK. Errors: SYSTEM_ERROR (the message says what is missing and what to
+ * install), INVALID_ARGUMENT (NULL), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_exchange_open(attn_context *context, const char *module, attn_exchange **exchange);
-/* Leaves; all ranks do. NULL is allowed. */
+/* Leaves the exchange; all ranks call it. NULL is allowed. */
 ATTN_API void attn_exchange_close(attn_exchange *exchange);
 
 ATTN_API int attn_exchange_rank(const attn_exchange *exchange);  /* 0 .. ranks - 1 */
-ATTN_API int attn_exchange_ranks(const attn_exchange *exchange); /* 1 and up */
+ATTN_API int attn_exchange_ranks(const attn_exchange *exchange); /* at least 1 */
 
-/* The bytes of rank `from`, in all ranks. */
+/* Sends the bytes of rank `from` to all ranks. Errors: INVALID_ARGUMENT (bytes NULL, no such rank),
+ * SYSTEM_ERROR (the ranks cannot communicate). */
 ATTN_API attn_status attn_exchange_broadcast(attn_exchange *exchange, int from, void *bytes, size_t count);
-/* Bytes of all ranks, `count` of each (the same everywhere), one after another in the order of the ranks. */
+/* Gathers `count` bytes of every rank (count is the same in all) in all ranks, in the order of the ranks.
+ * Errors as attn_exchange_broadcast. */
 ATTN_API attn_status attn_exchange_share(attn_exchange *exchange, const void *bytes, size_t count, void *all);
-/* Rank 0 gets the bytes of all ranks, in their order, piece by piece: take is called there with each piece;
- * counts may differ. In other ranks take is not called. What it returns, if it is not OK, ends the call. */
+/* Rank 0 receives the bytes of all ranks, in the order of the ranks, piece by piece: it calls `take` with
+ * each piece. The counts of the ranks may differ. Other ranks do not call `take`. If it returns another
+ * status than OK, the call ends with that status in all ranks. */
 typedef attn_status (*attn_take_function)(void *user, int rank, const void *bytes, size_t count);
+/* Errors as attn_exchange_broadcast, OUT_OF_MEMORY, and what `take` returned. */
 ATTN_API attn_status attn_exchange_collect(attn_exchange *exchange, const void *bytes, size_t count,
                                            attn_take_function take, void *user);
-/* Whether all ranks have the same bytes; counts may differ. If they do not, the call fails in all of them
- * (INVALID_ARGUMENT) and names the first rank that has others than rank 0, what it has and what to do:
- * "rank 2 has other data than rank 0: copy the file", where `what` is "other data" and `remedy` the end. */
+/* Checks that all ranks have the same bytes, and as many. If not, the call fails in all ranks, and the
+ * message names the first rank that differs from rank 0: "rank 2 has other data than rank 0: copy the file",
+ * where `what` is "other data" and `remedy` is "copy the file". Errors: INVALID_ARGUMENT (NULL, or the bytes
+ * differ), SYSTEM_ERROR, OUT_OF_MEMORY. */
 ATTN_API attn_status attn_exchange_agree(attn_exchange *exchange, const char *what, const void *bytes,
                                          size_t count, const char *remedy);
-/* Returns when all ranks are here. */
+/* Returns when all ranks have called it. Errors: SYSTEM_ERROR (the ranks cannot communicate). */
 ATTN_API attn_status attn_exchange_barrier(attn_exchange *exchange);
-/* Ends all ranks at once, with this exit code: after an error of one of them, which the others cannot know
- * of. Does not return under a launcher; with exchange NULL it does nothing. */
+/* Ends the processes of all ranks at once, with this exit code, after an error of one rank that the others do
+ * not know of. It does not return; with exchange NULL it does nothing. (The program asks for this: the
+ * library never calls it.) */
 ATTN_API void attn_exchange_abort(attn_exchange *exchange, int code);
 
-/* After a call that ranks make together has failed (of a trainer, say): 0 if all ranks know of it, and can go
- * on to talk or to end; 1 if it may be this rank's failure alone, so that only abort ends the others. */
+/* After a collective call has failed (of a trainer, for example): 0 if all ranks know of the failure and may
+ * continue to communicate or end; 1 if this rank may have failed alone, so that only attn_exchange_abort ends
+ * the others. */
 ATTN_API int attn_exchange_apart(const attn_exchange *exchange);
 
-/* How long the ranks have waited for each other and for bytes to travel, so far, in seconds; and how many
- * bytes this rank has sent. */
+/* Seconds that this rank has spent in communication so far (waiting and transfer), and bytes that it has
+ * sent. */
 ATTN_API double attn_exchange_seconds(const attn_exchange *exchange);
 ATTN_API int64_t attn_exchange_sent(const attn_exchange *exchange);
 

@@ -1,6 +1,8 @@
-/* machine.h: the limits of this machine, measured.
+/* machine.h: measures the limits of this machine.
  *
- * Speeds are reported as fractions of these, taken in the same run.
+ * Benchmarks report speeds as fractions of these limits, measured in the same
+ * run. The functions occupy all threads of the context; like the context, they
+ * are for one thread at a time.
  */
 #ifndef ATTN_MACHINE_H
 #define ATTN_MACHINE_H
@@ -11,15 +13,17 @@
 
 ATTN_BEGIN_DECLS
 
-/* f32 multiply-adds that the context's threads reach together on its
- * instruction set, in 10^9 operations a second (a multiply-add counts two):
- * the best of several rounds over about `seconds`. */
+/* The peak rate of f32 multiply-adds of all the context's threads on its
+ * instruction set, in 10^9 operations per second (a multiply-add counts as
+ * two): the best of several rounds over about `seconds`.
+ * Errors: INVALID_ARGUMENT (NULL). */
 ATTN_API attn_status attn_machine_fma_peak(attn_context *context, double seconds, double *gflops);
 
-/* Bytes read plus bytes written a second, in 10^9, when the context's threads
- * copy an array far larger than the caches: the best of several rounds over
- * about `seconds`. Takes its two arrays (2 x 128 MiB) from the context's
- * allocator and gives them back. */
+/* 10^9 bytes read plus written per second when the context's threads copy an
+ * array far larger than the caches: the best of several rounds over about
+ * `seconds`. Allocates two arrays (2 x 128 MiB) with the context's allocator
+ * and frees them.
+ * Errors: INVALID_ARGUMENT (NULL), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_machine_copy_bandwidth(attn_context *context, double seconds, double *gigabytes);
 
 ATTN_END_DECLS

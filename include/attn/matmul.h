@@ -1,18 +1,24 @@
-/* matmul.h: the product with a weight, y = act(x W^T + b), and its backward: the operator
- * that linear layers are made of.
+/* matmul.h: the product with a weight, y = act(x W^T + b), and its backward pass. Linear layers use it.
  *
  *     x  rows x in       W  out x in       b  out       y  rows x out
  *
- * x, y and their gradients have free row strides; their columns stand side by
- * side (stride 1). W is packed once into the order in which the kernel reads
- * it (attn_weight_pack), for as long as it does not change; the packed form is
- * plain memory of the caller's, valid for contexts of one instruction set.
+ * x, y and their gradients may have any row strides; their columns are contiguous (stride 1). W is packed
+ * into the order in which the kernel reads it (attn_weight_pack), and packed again only when it changes. The
+ * packed form is in the caller's memory, and valid for contexts of one instruction set.
  *
- * Determinism. Same inputs, instruction set and build: the same bits for any
- * number of threads, and a row of y or of dx is the same bits whatever the
- * other rows are. dW and db are sums over rows, in the order of the rows.
+ * Determinism. The same inputs, instruction set and build give the same bits for any number of threads. A row
+ * of y or of dx has the same bits whatever the other rows are. dW and db are sums over rows, in the order of
+ * the rows.
  *
  * rows = 0 is allowed (y is empty, dW and db are 0); in and out are >= 1.
+ *
+ * Overlap and alignment (see attn/tensor.h). Data that is not aligned as float is refused. The forward pass
+ * compares output and pre_activation with each other and with input and bias, the backward pass d_input,
+ * d_weight and d_bias with each other and with d_output, pre_activation and input. If both tensors of such a
+ * pair have no gaps, an overlap is refused. The packed weight is not compared.
+ *
+ * Threads. A call uses all threads of its context, which is for one thread at a time. Calls only read a
+ * packed weight: contexts of several threads may share it.
  */
 #ifndef ATTN_MATMUL_H
 #define ATTN_MATMUL_H
@@ -37,7 +43,8 @@ typedef enum attn_activation {
     ATTN_ELU = 7 /* x above 0, e^x - 1 below */
 } attn_activation;
 
-/* A weight in kernel order. Made by attn_weight_pack; the caller owns memory. */
+/* A weight in kernel order. Made by attn_weight_pack; the caller owns memory. A plain struct: it will not
+ * grow. */
 typedef struct attn_packed_weight {
     const void *memory;
     int64_t in;
@@ -46,20 +53,24 @@ typedef struct attn_packed_weight {
     const char *isa;
 } attn_packed_weight;
 
-/* Bytes that attn_weight_pack needs for a weight of out x in, either way. */
+/* Bytes that attn_weight_pack needs for a weight of out x in, transposed or not.
+ * Errors: INVALID_ARGUMENT (NULL, out or in below 1), OVERFLOW. */
 ATTN_API attn_status attn_weight_packed_size(attn_context *context, int64_t out, int64_t in, size_t *bytes);
 
 /* Packs weight (out x in, any strides) into `memory` (64-byte aligned, at
  * least `bytes`). transposed 0 packs for attn_matmul_forward, 1 for the dx of
- * attn_matmul_backward. */
+ * attn_matmul_backward.
+ * Errors: INVALID_ARGUMENT (NULL, memory too small or not aligned), SHAPE_MISMATCH, UNSUPPORTED (a type),
+ * OVERFLOW. */
 ATTN_API attn_status attn_weight_pack(attn_context *context, const attn_tensor *weight, int transposed,
                                       void *memory, size_t bytes, attn_packed_weight *packed);
 
 /* output = act(input W^T + bias).
  *
- * bias: NULL or [out]. pre_activation: NULL, or rows x out, filled with
- * input W^T + bias: what the backward pass of an activation needs.
- * output may not overlap input. */
+ * bias: NULL or [out]. pre_activation: NULL, or rows x out, filled with input
+ * W^T + bias, which the backward pass of an activation needs.
+ * Errors: INVALID_ARGUMENT (NULL, no such activation, a weight packed for another call or instruction set,
+ * overlap), SHAPE_MISMATCH, UNSUPPORTED (a type), OUT_OF_MEMORY; results are then untouched. */
 ATTN_API attn_status attn_matmul_forward(attn_context *context, const attn_tensor *input,
                                          const attn_packed_weight *weight, const attn_tensor *bias,
                                          attn_activation activation, const attn_tensor *output,
@@ -73,15 +84,18 @@ ATTN_API attn_status attn_matmul_forward(attn_context *context, const attn_tenso
  *
  * each NULL if not wanted, each overwritten. weight: packed with transposed 1,
  * needed for d_input only. input: needed for d_weight only. pre_activation:
- * NULL only for ATTN_IDENTITY. */
+ * NULL only for ATTN_IDENTITY.
+ * Errors as attn_matmul_forward. */
 ATTN_API attn_status attn_matmul_backward(attn_context *context, const attn_tensor *d_output,
                                           const attn_tensor *pre_activation, attn_activation activation,
                                           const attn_tensor *input, const attn_packed_weight *weight,
                                           const attn_tensor *d_input, const attn_tensor *d_weight,
                                           const attn_tensor *d_bias);
 
-/* rows x columns: each row of `output` is the softmax of that of `input`. A
- * row of nothing but -inf gives 0. The two may be the same memory. */
+/* rows x columns: each row of `output` is the softmax of that row of `input`. A
+ * row of only -inf gives 0. input and output may be the same memory; any other
+ * overlap is wrong, and not checked.
+ * Errors: INVALID_ARGUMENT, SHAPE_MISMATCH, UNSUPPORTED (a type). */
 ATTN_API attn_status attn_softmax_forward(attn_context *context, const attn_tensor *input,
                                           const attn_tensor *output);
 

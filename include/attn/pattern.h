@@ -1,17 +1,17 @@
-/* pattern.h: who sees whom.
+/* pattern.h: which queries see which keys.
  *
- * Sequences. With 3-d tensors (row, head, channel) the rows of all sequences
- * stand one after another and `query_offsets` says where each begins: rows
- * query_offsets[b] .. query_offsets[b+1] are sequence b. Nothing is padded.
- * With 4-d tensors (sequence, row, head, channel) no offsets are given, and
- * all sequences have shape[1] rows, or the `query_lengths[b]` / `key_lengths[b]`
- * first of them (a key/value cache with room to grow): rows past the length
- * are neither read nor written.
+ * Sequences. With 3-d tensors (row, head, channel) the rows of all sequences follow one another, and sequence
+ * b has rows query_offsets[b] .. query_offsets[b+1] - 1. Nothing is padded. With 4-d tensors (sequence, row,
+ * head, channel) there are no offsets, and every sequence has shape[1] rows. If lengths are given, only the
+ * first query_lengths[b] or key_lengths[b] of them are used, as in a key/value cache with room to grow; rows
+ * past the length are neither read nor written.
  *
- * Reach. With i and j positions inside the sequence and
- * i' = i                        for ATTN_ALIGN_START,
- * i' = i + keys - queries       for ATTN_ALIGN_END (the last query stands at the last key),
- * query i sees key j exactly if
+ * Reach. Let i and j be positions inside the sequence, and i' the position of query i among the keys:
+ *
+ *     i' = i                        for ATTN_ALIGN_START
+ *     i' = i + keys - queries       for ATTN_ALIGN_END (the last query is at the last key)
+ *
+ * Query i sees key j exactly if
  *
  *     i' - left <= j <= i' + right        (ATTN_UNLIMITED: no bound on that side)
  *
@@ -19,16 +19,18 @@
  *     causal   left = ATTN_UNLIMITED, right = 0
  *     window   left = right = r
  *
- * and, if there is a mask, its bit (i, j) is 1. Reach, mask, ragged rows, bias
- * and heads combine freely. The cost follows the reach: a window of r costs
- * n * r, not n * n; tiles that the mask empties are skipped too.
+ * and, if there is a mask, its bit (i, j) is 1. Reach, mask, ragged rows, bias and heads combine freely. The
+ * cost is proportional to the reach: a window of r costs n * r, not n * n. Tiles that the mask excludes are
+ * skipped too.
  *
- * Graph. With `graph` (attn/graph.h) query i sees the keys that its edges name,
- * once an edge, and nothing else: reach, mask, offsets and lengths are then left
- * as they are after attn_pattern_init. Tensors are 3-d, with as many rows as
- * the graph has rows (queries) and columns (keys). The cost is that of the edges.
+ * Graph. With `graph` (attn/graph.h) query i sees exactly the keys of its edges, once per edge. Reach, mask,
+ * offsets and lengths must then have their values after attn_pattern_init. Tensors are 3-d, with as many rows
+ * as the graph has rows (queries) and columns (keys). The cost is proportional to the number of edges.
  *
  * A query that may see nothing gives output 0, weights 0 and gradient 0.
+ *
+ * A pattern is a struct of the caller. Calls read it and the arrays that it points to, so threads may share a
+ * pattern that nobody changes. Wrong patterns are refused by the calls that take them (attn/attention.h).
  */
 #ifndef ATTN_PATTERN_H
 #define ATTN_PATTERN_H
@@ -44,21 +46,22 @@ ATTN_BEGIN_DECLS
 #define ATTN_UNLIMITED ((int64_t)-1)
 
 typedef enum attn_align {
-    ATTN_ALIGN_START = 0, /* query 0 stands at key 0 */
-    ATTN_ALIGN_END = 1    /* the last query stands at the last key (decoding with a cache) */
+    ATTN_ALIGN_START = 0, /* query 0 is at key 0 */
+    ATTN_ALIGN_END = 1    /* the last query is at the last key (decoding with a cache) */
 } attn_align;
 
-/* One bit a pair, 1 = may see. The bit of (sequence b, head h, query i, key j)
- * is bit j % 8 (from the least significant) of the byte
+/* One bit per pair, 1 = may see. The bit of (sequence b, head h, query i, key
+ * j) is bit j % 8 (from the least significant) of the byte
  *
  *     bits[b * sequence_stride + h * head_stride + i * query_stride + j / 8]
  *
- * Strides are in bytes; 0 shares the bits over that index. A row of the mask
- * is padded to whole bytes; padding bits are never used. */
+ * Strides are in bytes; if one is 0, the bits are the same for every value of
+ * that index. A row of the mask is padded to whole bytes; padding bits are
+ * ignored. A plain struct: it will not grow. */
 typedef struct attn_mask {
     const uint8_t *bits; /* NULL: no mask */
-    int64_t queries;     /* how many queries and keys the mask covers: at least */
-    int64_t keys;        /* those of the longest sequence                       */
+    int64_t queries;     /* how many queries the mask covers: at least those of the longest sequence */
+    int64_t keys;        /* how many keys: likewise */
     int64_t sequence_stride;
     int64_t head_stride;
     int64_t query_stride; /* (keys + 7) / 8 for packed rows */
@@ -79,11 +82,11 @@ typedef struct attn_pattern {
     attn_align align;
     attn_mask mask;
 
-    const attn_graph *graph; /* NULL: positions, as above */
+    const attn_graph *graph; /* NULL: the pattern is by positions, as above */
 } attn_pattern;
 
 /* Full attention, one sequence, no mask. */
-ATTN_API void attn_pattern_init(attn_pattern *pattern);
+ATTN_INIT(attn_pattern)
 
 ATTN_END_DECLS
 

@@ -1,18 +1,18 @@
-/* predictor.h: what a model answers.
+/* predictor.h: predictions of a model.
  *
  *     attn_model_load(context, "pos.safetensors", &model);
  *     attn_predictor_create(model, context, &predictor);
- *     attn_predictor_text(predictor, "The cat sat.", &prediction);
- *     for (int64_t i = 0; i < attn_prediction_units(prediction, 0); i++)
- *         printf("%s\t%s\n", attn_prediction_unit(prediction, 0, i), attn_prediction_label(prediction, 0, 0,
- * i));
+ *     attn_predictor_text(predictor, "The cat sat.", &answer);
+ *     for (int64_t i = 0; i < attn_prediction_units(answer, 0); i++)
+ *         printf("%s\t%s\n", attn_prediction_unit(answer, 0, i), attn_prediction_label(answer, 0, 0, i));
  *
- * A model does not change after it is loaded: any number of threads may share it, each with a predictor of
- * its own. A predictor owns all that predicting changes: tapes, caches, the state of a search, working
- * memory, the text of the last error. It is used again from call to call, so that small calls allocate
- * little.
+ * Threads. A model does not change after it is loaded: any number of threads may share it, each with its own
+ * predictor. A predictor owns everything that changes during prediction: tapes, caches, the state of beam
+ * search, working memory. It is used by one thread at a time, and so are its predictions. Use one predictor
+ * for many calls, so that small calls allocate little.
  *
- * Sequences are the same bits whatever else is in the dataset, and whichever predictor answers.
+ * The predictions for a sequence have the same bits whatever else is in the dataset, and with every
+ * predictor.
  */
 #ifndef ATTN_PREDICTOR_H
 #define ATTN_PREDICTOR_H
@@ -32,130 +32,167 @@ ATTN_BEGIN_DECLS
 typedef struct attn_predictor attn_predictor;
 typedef struct attn_prediction attn_prediction;
 
-/* A predictor, which works in `context`: that of the calling thread, used by nobody else at the same time (it
- * may be the one that the model was loaded with). NULL: the predictor has a context of its own, with one
- * thread. Model and context must outlive it. *predictor is untouched on failure; the text is in `context`, or
- * in attn_last_create_error. */
+/* Creates a predictor that works in `context`, which belongs to the calling thread (it may be the context
+ * that loaded the model). context NULL: the predictor creates its own context, with one thread. Model and
+ * context must outlive it. *predictor is untouched on failure; the message is in `context`, or, if that is
+ * NULL, in attn_last_create_error.
+ * Errors: INVALID_ARGUMENT (NULL; a context of another instruction set or backend than the model's),
+ * OUT_OF_MEMORY, and those of attn_context_create. */
 ATTN_API attn_status attn_predictor_create(const attn_model *model, attn_context *context,
                                            attn_predictor **predictor);
 ATTN_API void attn_predictor_destroy(attn_predictor *predictor); /* NULL is allowed */
-/* The text of the last failed call, as attn_context_error. */
+/* The message of the last call that failed, as attn_context_error of the predictor's context. For NULL it
+ * says that the predictor is NULL. */
 ATTN_API const char *attn_predictor_error(const attn_predictor *predictor);
 ATTN_API attn_context *attn_predictor_context(const attn_predictor *predictor);
 
-/* From now on the ranks of an exchange (NULL: this process alone) answer together: each gives its predictor
- * the same datasets in the same order, runs a part of the batches, and has the answers of all afterwards. The
- * exchange must outlive the predictor. */
+/* From now on the ranks of an exchange share the work: each gives its predictor the same datasets in the same
+ * order, computes a part of the batches, and has all predictions afterwards. exchange NULL: this process
+ * works alone again. The exchange must outlive the predictor. Errors: INVALID_ARGUMENT (predictor NULL). */
 ATTN_API attn_status attn_predictor_join(attn_predictor *predictor, attn_exchange *exchange);
 
 /* ---- settings ----
  *
- * By name and as text: "probs" "true", "beam" "8", "pretokenized" "true", ...; which there are depends on
- * what the model answers. attn_setting tells all of them: index 0, 1, ... until it returns 0. */
+ * By name and as text: "probs" "true", "beam" "8", "pretokenized" "true", ...; the kind of model determines
+ * which settings it has. attn_setting lists all of them, with index 0, 1, ... until it returns 0; any thread
+ * may call it. The struct is plain: it will not grow. */
 typedef struct attn_setting_text {
     const char *name, *initial, *help;
     const char *models;      /* "classes", "sequences", ...: which models have it */
-    int is_switch, whole;    /* true or false; an integer */
-    double minimum, maximum; /* of numbers */
+    int is_switch;           /* the value is "true" or "false" */
+    int whole;               /* the value is an integer */
+    double minimum, maximum; /* of a number */
 } attn_setting_text;
 ATTN_API int attn_setting(int index, attn_setting_text *setting);
-/* Errors: INVALID_ARGUMENT (an unknown name, or a value out of range), UNSUPPORTED (models like this one do
- * not have it). */
+/* Errors: INVALID_ARGUMENT (NULL, an unknown name, or a value out of range), UNSUPPORTED (this kind of model
+ * does not have it). */
 ATTN_API attn_status attn_predictor_set(attn_predictor *predictor, const char *name, const char *value);
-/* Whether models like this one have a setting. */
+/* 1 if this kind of model has a setting of that name, else 0. */
 ATTN_API int attn_predictor_has(const attn_predictor *predictor, const char *name);
 
 /* ---- predictions ---- */
 
-/* For every example of a dataset, whose targets are not looked at. Language models continue every example,
- * which are lines. A prediction is to be destroyed before its predictor. Errors: INVALID_ARGUMENT (a dataset
- * of another kind of input), NOT_FINITE (models that write symbols: the network's numbers are none),
- * OUT_OF_MEMORY. */
+/* Predicts for every example of a dataset; its targets are ignored. Language models continue every example (a
+ * line). Destroy the prediction before its predictor. Errors: INVALID_ARGUMENT (NULL, or a dataset of another
+ * kind of input), UNSUPPORTED (a setting that the model's outputs do not support), NOT_FINITE (models that
+ * produce symbols: the network computed NaN), SYSTEM_ERROR (of an exchange), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_predictor_predict(attn_predictor *predictor, const attn_dataset *dataset,
                                             attn_prediction **prediction);
-/* For one text without line ends, split as the model splits. */
+/* Predicts for one text without line ends, which the model splits into units. Errors: INVALID_ARGUMENT (NULL,
+ * a line end, text that is not UTF-8, a model of another kind of input), and those of attn_predictor_predict.
+ */
 ATTN_API attn_status attn_predictor_text(attn_predictor *predictor, const char *text,
                                          attn_prediction **prediction);
 ATTN_API void attn_prediction_destroy(attn_prediction *prediction); /* NULL is allowed */
 
-/* Raw text that a tagger is given is first split into sentences and words by the model's own splitter, if its
- * training data taught it one: the examples of the prediction are those sentences then, and split is the
- * dataset of them (format CONLLU, with ranges for tokens of several words); else NULL. It belongs to the
- * prediction. */
+/* Counts of examples since the predictor was created, including those of reports.
+ *
+ *     answered    all examples
+ *     in_pieces   those with one prediction that were longer than attn_model_longest and processed in pieces
+ *     cut         those that were longer than attn_model_most, and truncated
+ *
+ * Examples with a prediction for each row are never truncated; in_pieces and cut do not count them. */
+ATTN_API int64_t attn_predictor_answered(const attn_predictor *predictor);
+ATTN_API int64_t attn_predictor_in_pieces(const attn_predictor *predictor);
+ATTN_API int64_t attn_predictor_cut(const attn_predictor *predictor);
+
+/* A tagger first splits raw text into sentences and words, if its training data had what a splitter needs.
+ * The examples of the prediction are then these sentences, and attn_prediction_split returns their dataset
+ * (format CONLLU, with ranges for tokens of several words); else NULL. It belongs to the prediction. */
 ATTN_API const attn_dataset *attn_prediction_split(const attn_prediction *prediction);
-/* The splitting alone. Errors: UNSUPPORTED (the model has no splitter), INVALID_ARGUMENT (no raw text). */
+/* Splits raw text without predicting; *examples belongs to the caller. Errors: UNSUPPORTED (the model has no
+ * splitter), INVALID_ARGUMENT (NULL, or not raw text), and those of attn_predictor_predict. */
 ATTN_API attn_status attn_predictor_split(attn_predictor *predictor, const attn_dataset *raw,
                                           attn_dataset **examples);
-/* The rule by which a dataset of raw text is split where the model has no splitter: a sentence for the user;
- * NULL: the dataset is not split by rule. */
+/* If the model has no splitter, raw text is split by a rule: this is the rule as a sentence for the user.
+ * NULL: the dataset is not split by a rule. */
 ATTN_API const char *attn_predictor_rule(const attn_predictor *predictor, const attn_dataset *dataset);
 
 ATTN_API int64_t attn_prediction_examples(const attn_prediction *prediction);
 
-/* The rows of an example, by name: words, characters, ... NULL and 0 out of range. */
+/* The rows of an example, by name: words, characters, ... */
 ATTN_API int64_t attn_prediction_units(const attn_prediction *prediction, int64_t example);
 ATTN_API const char *attn_prediction_unit(const attn_prediction *prediction, int64_t example, int64_t unit);
 
-/* The answer of an output for a row (per example: row 0): the label's text, its number, the number predicted.
- * Several labels: whether label l applies is attn_prediction_probability(...) >= 0.5, which is there always;
- * other probabilities are there with the setting "probs" (with a CRF: marginals). */
+/* The prediction of an output for a row; if there is one prediction per example, it is that of row 0.
+ *
+ *     label         the text of the predicted label
+ *     class         its number; -1 if there is none (another kind of output, out of range)
+ *     unsure        1 if the prediction is unsure, see below
+ *     number        the predicted number
+ *     probability   the probability of a label
+ *
+ * An output with several labels per row has neither label nor class: label l applies if its probability is at
+ * least 0.5. Its probabilities are always available, others only with the setting "probs" (with a CRF they
+ * are marginals); without them, probability returns NaN. Probabilities include the temperature of the output
+ * (attn_model_temperature), which changes no label.
+ *
+ * With the setting "unsure" p, 0 < p <= 1, a prediction is unsure if the probability of its class is below p.
+ * The label is then "unknown", and the class is still the likeliest one. If no output of the model predicts
+ * one class (numbers, several labels), attn_predictor_predict returns UNSUPPORTED. */
 ATTN_API const char *attn_prediction_label(const attn_prediction *prediction, int output, int64_t example,
                                            int64_t unit);
 ATTN_API int64_t attn_prediction_class(const attn_prediction *prediction, int output, int64_t example,
                                        int64_t unit);
+ATTN_API int attn_prediction_unsure(const attn_prediction *prediction, int output, int64_t example,
+                                    int64_t unit);
 ATTN_API double attn_prediction_number(const attn_prediction *prediction, int output, int64_t example,
                                        int64_t unit);
 ATTN_API double attn_prediction_probability(const attn_prediction *prediction, int output, int64_t example,
                                             int64_t unit, int64_t label);
-/* With several networks (output.members), how far they are apart: the standard deviation (of all of them, not
- * of a sample) of the numbers that they answer, label then being anything, or of the probabilities that they
- * give to `label`: to the one that is answered, or, where several labels apply, to any. NaN where there is
- * none, and with one network. */
+/* How much the networks of an ensemble (output.members) differ, as a population standard deviation: of the
+ * numbers that they predict (label is ignored), or of their probabilities of `label`, without temperature. If
+ * the output predicts one label, `label` must be the number of the predicted one. NaN otherwise, and with one
+ * network. */
 ATTN_API double attn_prediction_spread(const attn_prediction *prediction, int output, int64_t example,
                                        int64_t unit, int64_t label);
 
-/* Word segmentation (scheme bmes): the words that the labels make. 0 and NULL for other models. */
+/* Word segmentation (scheme bmes): the words that the labels form. Other models have none. */
 ATTN_API int64_t attn_prediction_words(const attn_prediction *prediction, int64_t example);
 ATTN_API const char *attn_prediction_word(const attn_prediction *prediction, int64_t example, int64_t word);
 
 /* ---- sequences of their own length ----
  *
- * Beam search keeps the `beam` likeliest hypotheses of every example and extends each by every symbol. It
- * ends for an example when no open hypothesis can beat the n_best finished ones; once it has `beam` finished
- * ones, an open hypothesis counts as it is now. The score of a hypothesis is the sum of the log-probabilities
- * of its symbols (the end included), divided by length ^ length_penalty. */
+ * Beam search keeps the `beam` best hypotheses of every example and extends each by every symbol. Hypotheses
+ * are compared by their normalised log-probability: the sum of the log-probabilities of their symbols (the
+ * end included), divided by length ^ length_penalty. A hypothesis that ends with the end symbol is finished,
+ * the others are open. The search ends for an example when there are n_best finished hypotheses and no open
+ * one can still become better than the worst of them. Once `beam` hypotheses are finished, open ones are
+ * compared by their present value, not by what they can still become. */
 
 typedef struct attn_search_options {
     size_t size;           /* sizeof(attn_search_options), set by the init function */
     int64_t beam;          /* hypotheses that are kept; 1 is greedy search; 4 after init */
-    int64_t n_best;        /* answers of an example, at most `beam`; 1 after init */
-    double length_penalty; /* 1 after init: the mean of the log-probabilities; 0: their sum */
-    int64_t longest;       /* symbols of an answer; 0 after init: what the model's configuration says */
-    int alignment;         /* also keep the cross-attention; 0 after init */
-    int lowercase;         /* reports: BLEU and chrF in lower case; 0 after init */
+    int64_t n_best;        /* hypotheses returned per example, at most `beam`; 1 after init */
+    double length_penalty; /* 1 after init: the mean log-probability of the symbols; 0: their sum */
+    int64_t longest; /* the most symbols of a hypothesis; 0 after init: what the model's configuration says */
+    int alignment;   /* also returns the cross-attention; 0 after init */
+    int lowercase;   /* reports: BLEU and chrF in lower case; 0 after init */
 } attn_search_options;
-ATTN_API void attn_search_options_init(attn_search_options *options);
+ATTN_INIT(attn_search_options)
 
-/* attn_predictor_predict with these options instead of the settings (NULL: the defaults). Errors also:
- * UNSUPPORTED (the model answers otherwise), INVALID_ARGUMENT (options). */
+/* attn_predictor_predict with these options instead of the settings (NULL: the defaults). Errors: those of
+ * attn_predictor_predict, UNSUPPORTED (not a sequence model), INVALID_ARGUMENT (an option out of range). */
 ATTN_API attn_status attn_predictor_search(attn_predictor *predictor, const attn_dataset *dataset,
                                            const attn_search_options *options, attn_prediction **prediction);
 
-/* How many hypotheses an example has, best first; at least 1. 0 and NULL out of range, here and below, and
- * for models that answer otherwise. */
+/* The number of hypotheses of an example, at least 1; number 0 is the best. For models that generate neither
+ * sequences nor continuations, this function and those below return the same as for an index out of range. */
 ATTN_API int64_t attn_prediction_hypotheses(const attn_prediction *prediction, int64_t example);
 ATTN_API const char *attn_prediction_text(const attn_prediction *prediction, int64_t example,
                                           int64_t hypothesis);
-ATTN_API double attn_prediction_score(const attn_prediction *prediction, int64_t example, int64_t hypothesis);
-/* Whether it came to an end by itself, or was cut at the limit. */
+/* Normalised, as above. NaN for continuations of a language model. */
+ATTN_API double attn_prediction_log_probability(const attn_prediction *prediction, int64_t example,
+                                                int64_t hypothesis);
+/* 1 if the hypothesis ends with the end symbol, 0 if it was cut at the limit. */
 ATTN_API int attn_prediction_ended(const attn_prediction *prediction, int64_t example, int64_t hypothesis);
 ATTN_API int64_t attn_prediction_symbols(const attn_prediction *prediction, int64_t example,
                                          int64_t hypothesis);
 ATTN_API const char *attn_prediction_symbol(const attn_prediction *prediction, int64_t example,
                                             int64_t hypothesis, int64_t symbol);
-/* With options.alignment: symbols x rows of the source, row by row: how much each symbol looked at each of
- * them (the cross-attention of the last block, the mean over heads and networks); rows sum to 1. Rows beyond
- * the model's longest source have 0. */
+/* With options.alignment: the attention of each symbol to each row of the source, symbols x rows, row-major.
+ * It is the cross-attention of the last block, as the mean over heads and networks, and sums to 1 for each
+ * symbol. Rows beyond the model's longest source have 0. NULL without options.alignment. */
 ATTN_API const float *attn_prediction_alignment(const attn_prediction *prediction, int64_t example,
                                                 int64_t hypothesis);
 
@@ -163,52 +200,66 @@ ATTN_API const float *attn_prediction_alignment(const attn_prediction *predictio
 
 typedef struct attn_sampling_options {
     size_t size;        /* sizeof(attn_sampling_options), set by the init function */
-    int64_t tokens;     /* units to add; 200 after init */
-    double temperature; /* 1 after init; 0: always the likeliest */
-    int64_t top_k;      /* only the so many likeliest; 0 after init: all */
-    uint64_t seed;      /* 1 after init: the same seed, the same text */
-    /* Called with every piece of text as it comes; not 0 ends it. May be NULL. */
+    int64_t tokens;     /* units to generate; 200 after init */
+    double temperature; /* 1 after init; 0: always the likeliest unit */
+    int64_t top_k;      /* sample from the top_k likeliest units only; 0 after init: all */
+    uint64_t seed;      /* 1 after init; the same seed gives the same text */
+    /* Called with every piece of text as it is generated; a result other than 0 ends generation. May be NULL.
+     */
     int (*watch)(void *user, const char *piece);
     void *user;
 } attn_sampling_options;
-ATTN_API void attn_sampling_options_init(attn_sampling_options *options);
+ATTN_INIT(attn_sampling_options)
 
-/* The settings as options. UNSUPPORTED: the model does not continue text. */
-ATTN_API attn_status attn_predictor_sampling(attn_predictor *predictor, attn_sampling_options *options);
+/* Fills options with the predictor's settings. Errors: INVALID_ARGUMENT (NULL), UNSUPPORTED (the model is not
+ * a language model). */
+ATTN_API attn_status attn_predictor_sampling_sized(attn_predictor *predictor, attn_sampling_options *options,
+                                                   size_t size);
+static inline attn_status attn_predictor_sampling(attn_predictor *predictor, attn_sampling_options *options) {
+    return attn_predictor_sampling_sized(predictor, options, sizeof *options); /* as an init function */
+}
 
-/* The text that follows `prompt` (which may be empty and may have line ends): without the prompt, in UTF-8
- * whatever the model says, good until the next call of the predictor. options NULL: the settings. */
+/* Generates the text that follows `prompt` (which may be empty and may have line ends). *text does not
+ * include the prompt, is valid UTF-8 whatever bytes the model generates, and is valid until the next call of
+ * the predictor. options NULL: the settings.
+ * Errors: INVALID_ARGUMENT (NULL, an option out of range, a prompt that is not UTF-8), UNSUPPORTED (the model
+ * is not a language model), NOT_FINITE (the network computed NaN), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_predictor_continue(attn_predictor *predictor, const char *prompt,
                                              const attn_sampling_options *options, const char **text);
 
-/* The same step by step. push_text takes text that goes on with what was pushed before; next: the
- * probabilities of the symbol that follows, [attn_model_symbols], good until the next call. Each costs what
- * is new; when the model's window is full, its last half is encoded again. attn_predictor_finish forgets the
- * text. */
+/* The same step by step. push_text appends text to what was pushed before. next returns the probabilities of
+ * the next symbol, [attn_model_symbols], valid until the next call of the predictor. Only the new text is
+ * encoded; when the model's window is full, its last half is encoded again. attn_predictor_finish discards
+ * the text. Errors as attn_predictor_continue. */
 ATTN_API attn_status attn_predictor_push_text(attn_predictor *predictor, const char *text);
 ATTN_API attn_status attn_predictor_next(attn_predictor *predictor, const double **probabilities);
 
 /* ---- sequences that come in pieces ---- */
 
-/* The rows of all examples of `rows` go on with the sequence whose rows were pushed before. Errors:
- * INVALID_ARGUMENT (rows of another kind; nothing is changed), OUT_OF_MEMORY (the sequence is forgotten). */
+/* Appends the rows of all examples of `rows` to the sequence pushed before. Errors: INVALID_ARGUMENT (NULL,
+ * or rows of another kind; the sequence is unchanged), OUT_OF_MEMORY (the sequence is discarded). */
 ATTN_API attn_status attn_predictor_push(attn_predictor *predictor, const attn_dataset *rows);
-/* The answer for the sequence that was pushed (NULL: it is only forgotten), which is one example (raw text
- * that is split: one for each sentence); the next push begins another. Errors: INVALID_ARGUMENT (nothing was
- * pushed), and those of attn_predictor_predict. */
+/* Predicts for the pushed sequence, which is one example; if it is raw text that the model splits, each
+ * sentence is an example. The next push begins a new sequence. prediction NULL: only discards the sequence.
+ * Errors: INVALID_ARGUMENT (predictor NULL, nothing was pushed), and those of attn_predictor_predict. */
 ATTN_API attn_status attn_predictor_finish(attn_predictor *predictor, attn_prediction **prediction);
 
 /* ---- vectors ---- */
 
-/* What the encoder makes of every row, or, pooled, of every example (the mean of its rows), the mean over the
- * networks: rows x columns, contiguous. *vectors is good until the next call of the predictor; the rows of
- * example e are offsets[e] .. offsets[e + 1] - 1 (pooled: e). A sequence longer than the model's longest is
- * encoded in pieces (pooled: its beginning). */
+/* The encoder's output for every row or, with pooled, for every example: the mean of its rows. Of an ensemble
+ * it is the mean over the networks. numbers: rows x columns, contiguous. Example e has rows offsets[e] ..
+ * offsets[e + 1] - 1 (pooled: row e). A sequence longer than attn_model_longest is encoded in pieces. With
+ * pooled, the pieces overlap as for a prediction; if the model has one prediction per row, the sequence is
+ * truncated instead. The arrays are valid until the next call of the predictor. */
 typedef struct attn_vectors {
+    size_t size; /* sizeof(attn_vectors), set by the init function */
     const float *numbers;
     int64_t rows, columns, examples;
     const int64_t *offsets; /* [examples + 1] */
 } attn_vectors;
+ATTN_INIT(attn_vectors)
+/* Errors: INVALID_ARGUMENT (NULL, vectors without init, a dataset of another kind of input), UNSUPPORTED (a
+ * model without an encoder), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *dataset, int pooled,
                                           attn_vectors *vectors);
 
@@ -216,23 +267,26 @@ ATTN_API attn_status attn_predictor_embed(attn_predictor *predictor, const attn_
 
 typedef struct attn_write_options {
     size_t size;       /* sizeof(attn_write_options), set by the init function */
-    int json;          /* one JSON object an example; of several networks also their "spread" */
-    int terminal;      /* what a terminal might obey is escaped */
-    const char *lines; /* NULL, or what the dataset was parsed from, `length` bytes: what is not an answer is
-                          then written byte for byte as it stands there */
+    int json;          /* one JSON object per example; of an ensemble also "spread" */
+    int terminal;      /* escapes control characters for a terminal */
+    const char *lines; /* NULL, or the `length` bytes that the dataset was parsed from: everything except
+                          predictions is then copied from it byte for byte */
     size_t length;
-    int plain; /* the answers alone, a line each, whatever the format of the data has room for */
-    /* Where the dataset was selected from a larger one, and its answers are to stand among the others': the
-     * number of its first example there, and how many there are; 0, 0: it is whole. A header is written with
-     * example 0. */
+    int plain; /* only the predictions, one per line, even if the format of the data has room for them */
+    /* For a dataset that is a part of a larger one, whose predictions are written in several calls. first:
+     * the number of its first example in the larger one; whole: the number of examples there. 0, 0: it is not
+     * a part. A header is written with example 0. */
     int64_t first, whole;
 } attn_write_options;
-ATTN_API void attn_write_options_init(attn_write_options *options);
+ATTN_INIT(attn_write_options)
 
-/* The answers of all examples as text: in the format of the data where it has room for them (CoNLL-U with its
- * columns filled; with `lines` also tables and token TAB tag with columns predicted_NAME added, and objects
- * of JSON with such fields), else a line an answer (a line a row, and a blank line after each example), or
- * objects of JSON, one a line. *text, `length` bytes and a 0, is good until the next call of the predictor.
+/* Predicts for all examples and writes the predictions as text, in the format of the data if it has room for
+ * them: CoNLL-U with its columns filled; with `lines` also tables and lines of token TAB tag, to which
+ * columns predicted_NAME are added, and JSON objects, to which fields of that name are added. Else it writes
+ * one line per prediction (with one per row, a blank line after each example), or one JSON object per line.
+ * *text, `length` bytes and a 0, is valid until the next call of the predictor. options NULL: the defaults.
+ * Errors: INVALID_ARGUMENT (NULL), UNSUPPORTED (options of a newer caller), and those of
+ * attn_predictor_predict.
  */
 ATTN_API attn_status attn_predictor_write(attn_predictor *predictor, const attn_dataset *dataset,
                                           const attn_write_options *options, const char **text,

@@ -1,10 +1,11 @@
-/* ragged.h: sequences of different lengths, one after another, never padded.
+/* ragged.h: a batch of sequences of different lengths, without padding.
  *
- * A batch is one matrix that holds the rows of all its sequences, and the
- * offsets that say where each begins: rows offsets[b] .. offsets[b+1] - 1 are
- * those of sequence b, offsets[0] is 0, offsets[sequences] the number of rows.
- * A sequence may be empty. What works on single rows does not look at the
- * offsets; only what mixes the rows of a sequence does.
+ * A batch is one matrix with the rows of all its sequences, and offsets:
+ * sequence b has rows offsets[b] .. offsets[b+1] - 1, offsets[0] is 0, and
+ * offsets[sequences] is the number of rows. A sequence may be empty. Operations
+ * on single rows ignore the offsets; only operations that mix the rows of a
+ * sequence use them. Operations on a tape copy the offsets. The struct is plain:
+ * it will not grow. It is the caller's memory, which any thread may read.
  */
 #ifndef ATTN_RAGGED_H
 #define ATTN_RAGGED_H

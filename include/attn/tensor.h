@@ -4,14 +4,24 @@
  * Vectors are rows: a matrix of n vectors of d numbers is n x d, row-major
  * (lecture notes that write vectors as columns have Q = W A; here Q = A W^T).
  *
- * What attention reads and writes is, index by index,
+ * Attention reads and writes tensors with the indices
  *
  *     row, head, channel                 rows of all sequences one after another
  *     sequence, row, head, channel       sequences of one size, batched
  *
- * and any memory order is a matter of strides. For a batch x heads x n x d
- * array use attn_tensor_bhnd(), for rows that hold all their heads
- * (n x heads x d) attn_tensor_rows().
+ * and strides describe any memory order. For a batch x heads x n x d array use
+ * attn_tensor_bhnd(), for n x heads x d attn_tensor_rows().
+ *
+ * Alignment. A call refuses a tensor whose data is not aligned for its type (INVALID_ARGUMENT).
+ *
+ * Overlap. A result must not share memory with another argument of the call. A call refuses this
+ * (INVALID_ARGUMENT) where the shapes and strides show it at no cost: if the result and the other tensor both
+ * fill their memory without gaps. Tensors with gaps, such as the heads of one array, may be interleaved; they
+ * are not compared, and if they do share elements, the result is undefined. A result with a stride of 0 over
+ * more than one element is always refused. The comments of attn/attention.h and attn/matmul.h say which
+ * arguments are compared.
+ *
+ * The functions here compute views from numbers. Any thread may call them.
  */
 #ifndef ATTN_TENSOR_H
 #define ATTN_TENSOR_H
@@ -39,19 +49,19 @@ typedef struct attn_tensor {
     attn_device device;
     int rank;                      /* 1 .. ATTN_MAX_RANK */
     int64_t shape[ATTN_MAX_RANK];  /* extents, each >= 0 */
-    int64_t stride[ATTN_MAX_RANK]; /* steps in elements, not bytes; 0 repeats, negative walks back */
-} attn_tensor;
+    int64_t stride[ATTN_MAX_RANK]; /* in elements, not bytes; 0 repeats an element, negative goes backwards */
+} attn_tensor;                     /* plain: will not grow */
 
-/* A view with row-major (contiguous) strides. shape has `rank` extents; a
- * rank outside 1..ATTN_MAX_RANK gives a view with rank 0, which every call
- * refuses by name. */
+/* A view with row-major (contiguous) strides. shape has `rank` extents. A rank
+ * outside 1..ATTN_MAX_RANK gives a view with rank 0, which every call refuses
+ * with a message. */
 ATTN_API attn_tensor attn_tensor_view(void *data, int rank, const int64_t *shape);
 
 /* rows x heads x channels, a row's heads side by side (n x heads x d). */
 ATTN_API attn_tensor attn_tensor_rows(void *data, int64_t rows, int64_t heads, int64_t channels);
 
-/* The batch x heads x rows x channels array of the big frameworks, as the
- * view sequence, row, head, channel that attention takes. */
+/* A batch x heads x rows x channels array, which is the memory order of PyTorch,
+ * as a view with the indices sequence, row, head, channel. */
 ATTN_API attn_tensor attn_tensor_bhnd(void *data, int64_t batch, int64_t heads, int64_t rows,
                                       int64_t channels);
 

@@ -1,8 +1,10 @@
-/* text.h: text as it can be shown: what a terminal would obey is escaped, and how many cells it takes.
+/* text.h: text made safe to print on a terminal, and its width in terminal cells.
  *
- * Text that a user or a file gave is never trusted: control characters, bidirectional overrides and bytes
- * that are not UTF-8 become escapes (\x1b, \u202e). Chinese, Japanese and Korean characters take two cells of
- * a terminal, marks that combine take none.
+ * Text from a user or a file is not trusted: control characters, bidirectional overrides and bytes that are
+ * not UTF-8 are escaped (\x1b, \u202e). Chinese, Japanese and Korean characters take two terminal cells;
+ * combining marks take none.
+ *
+ * These functions cannot fail, and any thread may call them. For NULL they return 0 and write nothing.
  */
 #ifndef ATTN_TEXT_H
 #define ATTN_TEXT_H
@@ -15,12 +17,13 @@ ATTN_BEGIN_DECLS
 
 enum { ATTN_GLYPH_BYTES = 12 };
 
-/* Takes one character off *text (not at its end), in the form in which it is shown, ended by a 0; returns how
- * many cells it takes. */
+/* Reads one character from *text (which must not be at its end), advances *text past it, and writes the
+ * character's printable form, 0-terminated, to `shown`. Returns its width in cells. */
 ATTN_API int attn_text_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]);
-/* The same as it stands in a JSON string; bytes that are not UTF-8 become U+FFFD. Returns its bytes. */
+/* The same, but `shown` gets the form that the character has in a JSON string; bytes that are not UTF-8
+ * become U+FFFD. Returns the length of `shown` in bytes. */
 ATTN_API int attn_text_json_glyph(const char **text, char shown[ATTN_GLYPH_BYTES]);
-/* How many cells a text takes when it is shown. */
+/* The width of a text in cells. */
 ATTN_API int attn_text_cells(const char *text);
 
 ATTN_END_DECLS

@@ -1,7 +1,7 @@
 /* arena.h: memory that is handed out piece by piece and taken back at once.
  *
  * Pieces come from chunks that are asked for as need be. A reset keeps the
- * memory: what took several chunks stands in one after it, so that a step that
+ * memory: what took several chunks is in one after it, so that a step that
  * needs no more than the largest before it asks for nothing.
  */
 #ifndef AT_BASE_ARENA_H
@@ -24,7 +24,7 @@ typedef struct at_arena {
     size_t first_bytes;
 } at_arena;
 
-/* first_bytes: of the first chunk, if no more is asked for. Nothing is taken before that. */
+/* first_bytes: of the first chunk, if no more is requested. Nothing is taken before that. */
 void at_arena_create(at_arena *arena, const attn_allocator *allocator, size_t first_bytes);
 void at_arena_destroy(at_arena *arena);
 

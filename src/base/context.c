@@ -23,7 +23,7 @@
 
 enum { MAX_THREADS = 1024 };
 
-/* The one text that exists before its context does, hence one a thread. */
+/* The one text that exists before its context does, hence one per thread. */
 static _Thread_local char create_error[512];
 
 #if defined(__GNUC__)
@@ -90,10 +90,9 @@ static void default_release(void *user, void *memory) {
     free(memory);
 }
 
-void attn_context_options_init(attn_context_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
+void attn_context_options_init_sized(attn_context_options *options, size_t size) {
+    attn_context_options own = {.size = sizeof own};
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* An empty variable counts as none. */
@@ -157,8 +156,9 @@ static attn_status choose_isa(const attn_context_options *options, at_isa *chose
     for (int isa = 0; isa < AT_ISA_COUNT; isa++) {
         if (strcmp(name, at_isa_name((at_isa)isa)) != 0) continue;
         if (!at_isa_available((at_isa)isa))
-            return fail_create(ATTN_UNSUPPORTED, "%s%s: this build or this machine lacks it; it has %s",
-                               source, name, available_names(names, sizeof names));
+            return fail_create(ATTN_UNSUPPORTED,
+                               "%s%s: not available in this build or on this machine; available: %s", source,
+                               name, available_names(names, sizeof names));
         *chosen = (at_isa)isa;
         return ATTN_OK;
     }

@@ -43,16 +43,25 @@ static bool is_small_xeon(const char *brand) {
     return gold && strncmp(gold, "Gold 5122", 9) != 0 && strncmp(gold, "Gold 5222", 9) != 0;
 }
 
-/* The second table pays where two 512-bit multiply-adds go in a cycle, but little more than one 512-bit load:
- * Intel's cores for servers. CPUID does not tell the number of units. A list by model is certain and always
- * gives the same table, and so the same bits, on one machine; a measurement would be neither.
+/* The second table pays where two 512-bit multiply-adds go in a cycle: Intel's cores for servers, which load
+ * little more than one 512-bit vector a cycle, and Zen 5, which loads two, but gains from the prefetching
+ * inside of products and from the cheaper exp2. CPUID does not tell the number of units. A list by model is
+ * certain and always gives the same table, and so the same bits, on one machine; a measurement would be
+ * neither. Intel's cores with AMX are all for servers: a virtual machine may show them under another model
+ * (Granite Rapids as Rocket Lake was seen), and so later servers need no entry.
  *
- * Not in the list: Intel's cores for clients (Ice, Tiger, Rocket Lake), which have one unit; Zen 4, whose
- * units are 256 bits wide; Zen 5, which has two of 512 bits but also loads two vectors a cycle; and what was
- * not known when this was written. ATTN_ISA asks for either table anywhere. */
-bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand) {
+ * Not in the list: Intel's cores for clients (Ice, Tiger, Rocket Lake), which have one unit; Zen 4 and the
+ * mobile models of Zen 5, whose units are 256 bits wide; and what was not known when this was written.
+ * ATTN_ISA asks for either table anywhere. */
+bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand, bool has_amx) {
     unsigned family = version >> 8 & 0xf, model = (version >> 4 & 0xf) | (version >> 12 & 0xf0);
-    if (strcmp(vendor, "GenuineIntel") != 0 || family != 6) return false;
+    if (family == 0xf) family += version >> 20 & 0xff;
+    if (strcmp(vendor, "AuthenticAMD") == 0) { /* servers (Zen 5, Zen 5c) and desktops */
+        return family == 0x1a && (model < 0x20 || (model >= 0x40 && model < 0x50));
+    }
+    if (strcmp(vendor, "GenuineIntel") != 0) return false;
+    if (has_amx) return true;
+    if (family != 6) return false;
     switch (model) {
     case 0x55: return !is_small_xeon(brand); /* Skylake, Cascade Lake, Cooper Lake */
     case 0x6a:                               /* Ice Lake */
@@ -91,6 +100,7 @@ static at_isa machine_isa(void) {
 }
 
 static bool this_cpu_wants_avx512x2(void) {
+    const unsigned amx_tile = 1u << 24;
     unsigned version, words[4], most;
     char vendor[13] = "", brand[49] = "";
     if (!__get_cpuid(0, &words[3], &words[0], &words[2], &words[1])) return false;
@@ -102,7 +112,9 @@ static bool this_cpu_wants_avx512x2(void) {
         __get_cpuid(name + leaf, &words[0], &words[1], &words[2], &words[3]);
         memcpy(brand + 16 * leaf, words, 16);
     }
-    return at_cpu_wants_avx512x2(vendor, version, brand);
+    bool has_amx =
+        __get_cpuid_count(7, 0, &words[0], &words[1], &words[2], &words[3]) && (words[3] & amx_tile);
+    return at_cpu_wants_avx512x2(vendor, version, brand, has_amx);
 }
 
 #elif defined(__aarch64__)

@@ -12,7 +12,7 @@ typedef enum at_isa {
     AT_ISA_NEON,
     AT_ISA_AVX2,
     AT_ISA_AVX512,   /* tiles for CPUs that load vectors as fast as they multiply them */
-    AT_ISA_AVX512X2, /* the same instructions; tiles for Intel's with two 512-bit multiply-add units */
+    AT_ISA_AVX512X2, /* the same instructions; tiles for CPUs with two 512-bit multiply-add units */
     AT_ISA_COUNT
 } at_isa;
 
@@ -27,8 +27,8 @@ bool at_isa_available(at_isa isa);
 at_isa at_isa_best(void);
 
 /* Whether a CPU is better served by AT_ISA_AVX512X2 than by AT_ISA_AVX512. `version` is EAX of CPUID leaf 1;
- * vendor and brand are its strings. */
-bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand);
+ * vendor and brand are its strings; has_amx: CPUID reports AMX tiles. */
+bool at_cpu_wants_avx512x2(const char *vendor, unsigned version, const char *brand, bool has_amx);
 
 /* The CPU has the instruction for CRC-32C (SSE4.2, or the CRC extension of ARMv8). */
 bool at_cpu_has_crc32c(void);

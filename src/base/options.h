@@ -1,4 +1,5 @@
-/* options.h: option structs that begin with `size` and may grow at their end.
+/* options.h: structs that begin with `size` and may grow at their end: options, and results that a caller has
+ * the memory of.
  *
  * A caller's struct may be older than the library (its size is smaller: the rest
  * keeps what the init function says) or newer (larger: what the library does not
@@ -9,6 +10,7 @@
 
 #include <stddef.h>
 
+#include <attn/context.h>
 #include <attn/status.h>
 
 enum { AT_OPTIONS_TEXT = 200 };
@@ -22,5 +24,15 @@ enum { AT_OPTIONS_TEXT = 200 };
  * any version), UNSUPPORTED (a newer caller asks for what this library lacks). */
 attn_status at_options_take(const char *name, const char *init, const void *given, size_t first,
                             size_t current, void *into, char *reason);
+
+/* What an init function does: fills `to`, a caller's struct of `size` bytes, from the library's own of
+ * `current` bytes: as far as both go, the rest with 0, and its size with `size`. to NULL: nothing. */
+void at_options_give(void *to, size_t size, const void *own, size_t current);
+
+/* A caller's struct for a result: not NULL, and with the size of a version. Errors: INVALID_ARGUMENT. */
+attn_status at_result_check(attn_context *context, const char *name, const char *init, const void *result,
+                            size_t first, size_t current);
+/* Fills it from one of the library's own, of `current` bytes, as far as it goes. Its size stays. */
+void at_result_give(void *result, const void *own, size_t current);
 
 #endif

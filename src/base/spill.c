@@ -243,17 +243,18 @@ static void *no_file(attn_context *context, const at_spill *spill, size_t bytes,
     const char *folder = length > 160 ? spill->folder + length - 160 : spill->folder;
     if (error == ENOSPC || error == EDQUOT || error == EFBIG)
         at_fail(context, ATTN_OUT_OF_MEMORY,
-                "%s: no room for %zu bytes of data beyond --memory (%s)%s; make room, name another folder in "
-                "TMPDIR, or allow more memory",
+                "%s: no room for %zu bytes of data beyond the bound of attn_context_set_memory (%s)%s; make "
+                "room, name another folder in TMPDIR, or allow more memory",
                 folder, bytes, what, error == EFBIG ? ": files may not be that large" : "");
     else if (error == EMFILE || error == ENFILE)
         at_fail(
             context, ATTN_SYSTEM_ERROR,
-            "%s: too many open files for data beyond --memory (%s); raise the limit (ulimit -n), use fewer "
-            "threads, or allow more memory",
+            "%s: too many open files for data beyond the bound of attn_context_set_memory (%s); raise the "
+            "limit (ulimit -n), use fewer threads, or allow more memory",
             folder, what);
     else
-        at_fail_system(context, spill->folder, "used for data beyond --memory", error);
+        at_fail_system(context, spill->folder, "used for data beyond the bound of attn_context_set_memory",
+                       error);
     return NULL;
 }
 
@@ -491,7 +492,7 @@ attn_status attn_context_set_memory(attn_context *context, size_t bytes, const c
     if (!context) return ATTN_INVALID_ARGUMENT;
     if (context->spill || context->whole)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "attn_context_set_memory: a context is given a bound once");
+                       "attn_context_set_memory: the context already has a bound");
     return bytes ? at_spill_create(context, bytes, folder) : ATTN_OK;
 }
 

@@ -29,9 +29,10 @@ typedef struct at_meeting {
 } at_meeting;
 
 /* Waits until all `members` of meetings[] have come as often as this one; what they wrote before is then
- * seen. Returns whether they go on together. They do not where the system has given the cores to others, so
- * that waiting takes more than working together gains: then all get 0 at the same meeting, member 0 does what
- * is left alone, and the others return. Some of a team may meet without the others, in an array of their own.
+ * seen. Returns whether they continue together. They do not where the system has given the cores to others,
+ * so that waiting takes more than working together gains: then all get 0 at the same meeting, member 0 does
+ * what is left alone, and the others return. Some of a team may meet without the others, in an array of their
+ * own.
  */
 int at_meet(at_meeting *meetings, int member, int members);
 

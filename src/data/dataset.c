@@ -54,7 +54,7 @@ void attn_dataset_destroy(attn_dataset *dataset) {
 attn_status at_dataset_row(attn_dataset *dataset, int64_t line) {
     attn_status status = at_grow(dataset->context, &dataset->lines, &dataset->line_room, dataset->rows + 1,
                                  sizeof *dataset->lines, "the lines of rows");
-    if (status == ATTN_OK && dataset->files) /* rows of memory go on with those of the last file */
+    if (status == ATTN_OK && dataset->files) /* rows of memory continue with those of the last file */
         status = at_grow(dataset->context, &dataset->files, &dataset->file_room, dataset->rows + 1,
                          sizeof *dataset->files, "the files of rows");
     if (status != ATTN_OK) return status;
@@ -144,7 +144,7 @@ const char *attn_dataset_target(const attn_dataset *dataset, int column, int64_t
 
 /* ---- parts ---- */
 
-/* The lines of rows that stand one after another, and the files they are of. */
+/* The lines of rows that follow one another, and the files they are of. */
 static attn_status copy_rows(const attn_dataset *from, int64_t first, int64_t end, int32_t base,
                              attn_dataset *to) {
     attn_context *context = from->context;
@@ -196,11 +196,12 @@ static attn_status check_columns(const attn_dataset *dataset, const attn_dataset
     if (dataset->per_row != more->per_row)
         return at_fail(
             context, ATTN_INVALID_ARGUMENT,
-            "%.200s has a target for each row, %.200s one for each example: they do not go together",
+            "%.200s has a target for each row, %.200s one for each example: they cannot be combined",
             dataset->per_row ? one : two, dataset->per_row ? two : one);
     if (dataset->format != more->format)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s and %.200s have different formats: files of one set have the same", one, two);
+                       "%.200s and %.200s have different formats: the files of a dataset must have the same",
+                       one, two);
     for (int64_t c = 0; c < dataset->columns.count || c < more->columns.count; c++) {
         const char *ours = c < dataset->columns.count ? at_string(&dataset->columns, c) : "nothing";
         const char *theirs = c < more->columns.count ? at_string(&more->columns, c) : "nothing";
@@ -216,7 +217,7 @@ static attn_status check_columns(const attn_dataset *dataset, const attn_dataset
 static attn_status append_parts(attn_dataset *dataset, const attn_dataset *more) {
     if ((dataset->part_count == 0) != (more->part_count == 0))
         return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s says what is for training and what for testing, %.200s does not",
+                       "%.200s has a split into training and test data, %.200s has none",
                        attn_dataset_name(dataset->part_count ? dataset : more),
                        attn_dataset_name(dataset->part_count ? more : dataset));
     if (more->part_count == 0) return ATTN_OK;
@@ -229,7 +230,7 @@ static attn_status append_parts(attn_dataset *dataset, const attn_dataset *more)
     return ATTN_OK;
 }
 
-/* Those of `more` stand after all of the first file. */
+/* Those of `more` follow all of the first file. */
 static attn_status append_left_out(attn_dataset *dataset, const attn_dataset *more) {
     int64_t count = dataset->left_out_count, before = dataset->examples + count;
     attn_status status =

@@ -1,8 +1,8 @@
-/* dataset.h (private): examples with their targets, whatever kind of input they are.
+/* dataset.h (private): examples with their targets, for all kinds of input.
  *
- * An example is a run of rows (the tokens of a sentence, the vectors of a sequence; a text is one row). What
- * the rows hold is the kind's own: `content`, with the functions that treat it. Targets are strings, one for
- * every column and every row, or one for every column and every example.
+ * An example is a sequence of rows (the tokens of a sentence, the vectors of a sequence; a text is one row).
+ * The kind of input defines the contents of rows: `content`, with the functions that handle it. Targets are
+ * strings, one for every column and every row, or one for every column and every example.
  */
 #ifndef AT_DATA_DATASET_H
 #define AT_DATA_DATASET_H
@@ -29,9 +29,10 @@ typedef struct at_content_kind {
     /* Rows first .. end - 1, which are example `example`, as running text; NULL: they are none. */
     void (*text)(const void *content, int64_t example, int64_t first, int64_t end, at_writer *writer);
     int rows_split; /* where rows have targets, they are what is split into training, validation and test */
+    int written; /* names of rows are what somebody wrote: texts that may differ in case and spaces alone */
 } at_content_kind;
 
-/* Where examples stand in the bytes that they were read from, for answers that go back into them. */
+/* Where examples are in the bytes that they were read from, for answers that go back into them. */
 typedef struct at_placement {
     int64_t *ends, end_room, end_count; /* up to where each example's lines go, the line end included */
     size_t head;    /* up to where the first row goes, which says what columns there are; 0: not in them */
@@ -54,7 +55,7 @@ struct attn_dataset {
     void *content;
     int64_t rows;
     int64_t *offsets, offset_room; /* [examples + 1]: the rows of each example */
-    int64_t *lines, line_room;     /* [rows]: where each stands in its file */
+    int64_t *lines, line_room;     /* [rows]: where each is in its file */
     int32_t *files;                /* NULL, or [rows]: which of the files that is */
     int64_t file_room;
     at_strings ids; /* [examples] what the data calls them, "" if nothing; or none at all */
@@ -72,7 +73,7 @@ struct attn_dataset {
 /* An empty one. `content` belongs to it, even on failure. */
 attn_status at_dataset_create(attn_context *context, const char *name, const at_content_kind *kind,
                               void *content, attn_dataset **dataset);
-/* The content has got one more row, which stands in line `line`. */
+/* The content has got one more row, which is in line `line`. */
 attn_status at_dataset_row(attn_dataset *dataset, int64_t line);
 /* Ends the example whose rows were added. */
 attn_status at_dataset_end(attn_dataset *dataset);

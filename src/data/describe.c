@@ -7,6 +7,7 @@
 
 #include <attn/text.h>
 
+#include "data/examine.h"
 #include "data/lines.h"
 
 enum {
@@ -85,7 +86,7 @@ void at_describe_begin(const attn_dataset *dataset, const char *format, const at
              options->unlabelled ? "false" : "true", dataset->examples);
 }
 
-/* A problem may go on in lines that are indented by two spaces. */
+/* A problem may continue in lines that are indented by two spaces. */
 static void put_problem(at_writer *writer, const char *text) {
     const char *stop;
     for (; (stop = strstr(text, "\n  ")) != NULL; text = stop + 1) {
@@ -109,11 +110,47 @@ static void put_problems(const attn_dataset *dataset, at_writer *writer) {
     if (wrong > PROBLEMS_SHOWN) at_print(writer, "  and %s more\n", at_grouped(wrong - PROBLEMS_SHOWN).text);
 }
 
-void at_describe_end(const attn_dataset *dataset, const attn_describe_options *options, at_writer *writer) {
+/* ---- what was found when it was examined ---- */
+
+static void put_examination(const attn_examination *found, int conflicts, at_writer *writer) {
+    int64_t first = conflicts ? found->first_note : 0;
+    if (first < found->notes.count) at_put_char(writer, '\n');
+    for (int64_t i = first; i < found->notes.count; i++) at_put_wrapped(writer, at_string(&found->notes, i));
+    if (found->findings.count) put(writer, "\nThe data looks wrong:\n");
+    for (int64_t i = 0; i < found->findings.count; i++)
+        at_put_wrapped(writer, at_string(&found->findings, i));
+}
+
+static void put_overlap_json(at_writer *writer, const char *name, const attn_overlap *overlap) {
+    at_print(writer, "\"%s\":{\"examples\":%" PRId64 ",\"same\":%" PRId64 ",\"alike\":%" PRId64 "}", name,
+             overlap->examples, overlap->same, overlap->alike);
+}
+
+static void put_examination_json(const attn_examination *found, at_writer *writer) {
+    static const char *const kinds[] = {"", "swapped", "one class", "few", "alike"};
+    put(writer, ",\"findings\":[");
+    for (int64_t i = 0; i < found->findings.count; i++) {
+        at_print(writer, "%s{\"kind\":\"%s\",\"text\":", i > 0 ? "," : "", kinds[found->kinds[i]]);
+        at_put_json(writer, at_string(&found->findings, i));
+        at_put_char(writer, '}');
+    }
+    at_print(writer, "],\"conflicts\":%" PRId64 ",\"pieces\":%" PRId64 ",\"cut\":%" PRId64 ",\"overlap\":{",
+             found->conflicts, found->in_pieces, found->cut);
+    put_overlap_json(writer, "dev", &found->overlaps[0]);
+    at_put_char(writer, ',');
+    put_overlap_json(writer, "test", &found->overlaps[1]);
+    at_put_char(writer, '}');
+}
+
+void at_describe_end(const attn_dataset *dataset, const attn_describe_options *options, int conflicts,
+                     at_writer *writer) {
+    const attn_examination *found = options->examination;
     if (!options->json) {
+        if (found) put_examination(found, conflicts, writer);
         put_problems(dataset, writer);
         return;
     }
+    if (found) put_examination_json(found, writer);
     at_print(writer, ",\"wrong\":%" PRId64 ",\"problems\":[", dataset->skipped);
     for (int64_t i = 0; i < dataset->problems.count; i++) {
         if (i > 0) at_put_char(writer, ',');

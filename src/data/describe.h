@@ -1,4 +1,4 @@
-/* describe.h: a dataset described for people or as JSON: the parts that all kinds of input share.
+/* describe.h: describing a dataset as text or JSON: the parts that all kinds of input share.
  *
  * attn_dataset_describe writes the beginning and the end, the kind of input what is between:
  *
@@ -6,8 +6,8 @@
  *     JSON    {"file":,"format":,"labelled":,"examples": ... members of the kind, each after a comma ...
  *              ,"wrong":,"problems":[]}
  *
- * The kind's own part begins right after "FILE: " and ends its last line. The writer escapes what a terminal
- * might obey.
+ * The kind's own part begins right after "FILE: " and ends its last line. The writer escapes control
+ * characters for a terminal.
  */
 #ifndef AT_DATA_DESCRIBE_H
 #define AT_DATA_DESCRIBE_H
@@ -18,7 +18,9 @@
 /* format: its name. */
 void at_describe_begin(const attn_dataset *dataset, const char *format, const attn_describe_options *options,
                        at_writer *writer);
-void at_describe_end(const attn_dataset *dataset, const attn_describe_options *options, at_writer *writer);
+/* conflicts: 1: the kind's part has said which inputs occur with different targets. */
+void at_describe_end(const attn_dataset *dataset, const attn_describe_options *options, int conflicts,
+                     at_writer *writer);
 
 /* A number with commas between thousands: at_grouped(1234).text is "1,234". */
 typedef struct at_grouped_number {

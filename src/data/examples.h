@@ -1,7 +1,7 @@
-/* examples.h: examples as a network sees them: rows, where each example begins, and the targets beside them.
+/* examples.h: examples as a network sees them: rows, where each example begins, and their targets.
  *
  * A kind of input encodes a dataset once and then makes batches of it; a head turns the targets into numbers.
- * The structs here are the beginning of what each kind holds; the rest is its own.
+ * The structs here are the first members of each kind's own structs.
  */
 #ifndef AT_DATA_EXAMPLES_H
 #define AT_DATA_EXAMPLES_H
@@ -20,7 +20,7 @@ typedef struct at_labels {
     const at_strings *columns;
     const at_strings *values; /* of column c at place i: string i * columns->count + c */
     const int64_t *lines;     /* of the rows */
-    const int32_t *files;     /* NULL, or which of `names` they stand in */
+    const int32_t *files;     /* NULL, or which of `names` they are in */
     const at_strings *names;
     const int64_t *first; /* [places + 1] the rows of each place; NULL: a place is a row */
     int64_t places;
@@ -29,7 +29,7 @@ typedef struct at_labels {
     int fixed_count;
 } at_labels;
 
-/* Targets of examples stand in the line of their first row; 0: there is none. */
+/* Targets of examples are in the line of their first row; 0: there is none. */
 static inline int64_t at_label_line(const at_labels *labels, int64_t place) {
     if (!labels->first) return labels->lines[place];
     return labels->first[place] < labels->first[place + 1] ? labels->lines[labels->first[place]] : 0;

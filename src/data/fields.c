@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "data/edit_distance.h"
 #include "data/symbols/unicode.h"
 
 static attn_status set_choice(attn_context *context, const at_field *field, const char *text, int *target) {
@@ -40,6 +41,8 @@ static attn_status set_number(attn_context *context, const at_field *field, cons
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%s is %.60s; it can be from %.15g to %.15g",
                        field->name, text, field->minimum, field->maximum);
     }
+    if (number == 0)
+        number = 0; /* JSON reads -0 as the integer 0: a printed -0 would not be the value again */
     int64_t integer = (int64_t)number;
     if (whole) {
         memcpy(target, &integer, sizeof integer);
@@ -115,18 +118,13 @@ void at_field_write(const at_field *field, const void *values, char *text) {
 }
 
 int at_name_distance(const char *a, const char *b) {
-    int row[64], columns = (int)strlen(b);
-    if (columns > 62 || strlen(a) > 62) return 99;
-    for (int j = 0; j <= columns; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= columns; j++) {
-            int changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int smallest = row[j - 1] < row[j] ? row[j - 1] : row[j];
-            row[j] = changed < smallest + 1 ? changed : smallest + 1;
-        }
-    }
-    return row[columns];
+    enum { MOST = 62 };
+    int32_t letters[2][MOST];
+    int64_t row[MOST];
+    const char *names[] = {a, b};
+    size_t counts[] = {strlen(a), strlen(b)};
+    if (counts[0] > MOST || counts[1] > MOST) return 99;
+    for (int n = 0; n < 2; n++)
+        for (size_t i = 0; i < counts[n]; i++) letters[n][i] = names[n][i];
+    return (int)at_edit_distance(letters[0], (int64_t)counts[0], letters[1], (int64_t)counts[1], row);
 }

@@ -1,9 +1,9 @@
 /* fields.h: named values with a range, a default and a line of help.
  *
- * A part of the library that can be configured (a task, a kind of input, an encoder, a head) describes its
- * values as one table of fields, whose places are members of its own struct. Reading, checking, printing and
- * documenting values go through such tables alone (model/config.c for configurations, model/predictor.c for
- * the settings of a prediction).
+ * A configurable part of the library (a task, a kind of input, an encoder, a head) describes its values as
+ * one table of fields, which refer to members of its own struct. Reading, checking, printing and documenting
+ * values use only these tables (model/config.c for configurations, model/predictor.c for the settings of
+ * predictions).
  */
 #ifndef AT_DATA_FIELDS_H
 #define AT_DATA_FIELDS_H
@@ -31,6 +31,7 @@ typedef struct at_field {
     const char *const *choices; /* ends with NULL */
     const char *initial;        /* the default, as one would type it */
     const char *help;
+    const char *before; /* what older model files mean, which lack it; NULL: the default of today */
 } at_field;
 
 /* A flag of the command line that sets a field; value: what stands for it in the help, NULL: a switch. */
@@ -47,15 +48,20 @@ typedef struct at_fields {
 } at_fields;
 
 #define AT_CHOICE(name, type, member, list, initial, help)                                                   \
-    { name, AT_FIELD_CHOICE, offsetof(type, member), 0, 0, list, initial, help }
+    { name, AT_FIELD_CHOICE, offsetof(type, member), 0, 0, list, initial, help, NULL }
 #define AT_SWITCH(name, type, member, initial, help)                                                         \
-    { name, AT_FIELD_SWITCH, offsetof(type, member), 0, 0, NULL, initial, help }
+    { name, AT_FIELD_SWITCH, offsetof(type, member), 0, 0, NULL, initial, help, NULL }
 #define AT_INTEGER(name, type, member, minimum, maximum, initial, help)                                      \
-    { name, AT_FIELD_INTEGER, offsetof(type, member), minimum, maximum, NULL, initial, help }
+    { name, AT_FIELD_INTEGER, offsetof(type, member), minimum, maximum, NULL, initial, help, NULL }
+/* A field that older model files lack, and what was done then. */
+#define AT_LATER_SWITCH(name, type, member, initial, before, help)                                           \
+    { name, AT_FIELD_SWITCH, offsetof(type, member), 0, 0, NULL, initial, help, before }
+#define AT_LATER_INTEGER(name, type, member, minimum, maximum, initial, before, help)                        \
+    { name, AT_FIELD_INTEGER, offsetof(type, member), minimum, maximum, NULL, initial, help, before }
 #define AT_NUMBER(name, type, member, minimum, maximum, initial, help)                                       \
-    { name, AT_FIELD_NUMBER, offsetof(type, member), minimum, maximum, NULL, initial, help }
+    { name, AT_FIELD_NUMBER, offsetof(type, member), minimum, maximum, NULL, initial, help, NULL }
 #define AT_TEXT(name, type, member, initial, help)                                                           \
-    { name, AT_FIELD_TEXT, offsetof(type, member), 0, 0, NULL, initial, help }
+    { name, AT_FIELD_TEXT, offsetof(type, member), 0, 0, NULL, initial, help, NULL }
 
 #define AT_MANY 1e15 /* integers up to here are exact in a double, and in JSON */
 

@@ -1,8 +1,8 @@
 /* file.c: whole files in memory, plain or gzip.
  *
- * A compressed file is expanded piece by piece as it is read, and judged as it comes: a file that is small
- * and would become a very large one is refused before it is that. Natural text becomes ten times its size,
- * very even tables fifty times; what deflate can reach is 1032.
+ * A compressed file is decompressed piece by piece and checked meanwhile: a small file that would become a
+ * very large one is refused before it does. Natural text becomes ten times its size, very regular tables
+ * fifty times; the maximum of deflate is 1032.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -41,15 +41,14 @@ attn_status at_check_expansion(attn_context *context, const char *name, const at
                                int64_t compressed, int64_t expanded) {
     if (expanded > allowed->limit)
         return at_fail(context, ATTN_OVERFLOW,
-                       "%.200s: has more than %" PRId64
-                       " bytes (expanded_limit of the reader options, --limit)",
-                       name, allowed->limit);
+                       "%.200s: has more than %" PRId64 " bytes (expanded_limit of the reader options)", name,
+                       allowed->limit);
     if (allowed->ratio == 0 || expanded < AT_RATIO_FROM || expanded / allowed->ratio < compressed)
         return ATTN_OK;
     return at_fail(context, ATTN_OVERFLOW,
-                   "%.200s: expands to more than %" PRId64
-                   " times its size, as no usual data does: if it is meant, say how large it may become"
-                   " (expanded_ratio 0 in the reader options, --limit)",
+                   "%.200s: decompresses to more than %" PRId64
+                   " times its size, which is unusual: if this is intended, set its largest size "
+                   "(expanded_limit and expanded_ratio 0 of the reader options)",
                    name, allowed->ratio);
 }
 
@@ -81,7 +80,7 @@ static attn_status fail_expansion(const expander *made, int result) {
     return at_fail(made->context, ATTN_INVALID_ARGUMENT,
                    "%s: the gzip data is damaged near byte %" PRId64 " (%s)%s", made->name, made->used,
                    made->stream.msg ? made->stream.msg : "not understood",
-                   made->second ? ", in a second part or in bytes that do not belong there" : "");
+                   made->second ? ", in a second member or in trailing bytes" : "");
 }
 
 static attn_status judge(expander *made) {
@@ -95,7 +94,7 @@ static attn_status judge(expander *made) {
     return status;
 }
 
-/* One call of zlib: *more says whether it could go on with what it has. */
+/* One call of zlib: *more says whether it could continue with what it has. */
 static attn_status expand_once(expander *made, const char *bytes, size_t count, size_t *taken, int *more) {
     at_bytes *expanded = made->expanded;
     z_stream *stream = &made->stream;
@@ -148,7 +147,7 @@ static attn_status expander_add(expander *made, const char *bytes, size_t count)
 static attn_status check_whole(const expander *made) {
     if (!made->in_member) return ATTN_OK;
     return at_fail(made->context, ATTN_INVALID_ARGUMENT,
-                   "%s: the gzip data is cut off after %" PRId64 " bytes: the file is not whole", made->name,
+                   "%s: the gzip data is cut off after %" PRId64 " bytes: the file is incomplete", made->name,
                    made->used);
 }
 

@@ -204,7 +204,7 @@ static uint64_t hash_array(const void *array, int64_t count, size_t bytes, uint6
     return count > 0 ? at_hash(array, (size_t)count * bytes, seed) : seed;
 }
 
-/* The first graph whose nodes do not all stand before `node`. */
+/* The first graph whose nodes do not all precede `node`. */
 static int64_t graph_at(const at_graphs *graphs, int64_t node) {
     int64_t low = 0, high = graphs->graphs;
     while (low < high) {
@@ -229,7 +229,7 @@ static uint64_t hash_edges(const at_graphs *graphs, int64_t graph, uint64_t seed
 
 uint64_t at_graphs_hash(const void *content, int64_t first, int64_t end, uint64_t seed) {
     const at_graphs *graphs = content;
-    for (int64_t node = first; node < end; node++) { /* also tells apart where the features of a node end */
+    for (int64_t node = first; node < end; node++) { /* also distinguishes where the features of a node end */
         int64_t from = graphs->first_feature[node], count = graphs->first_feature[node + 1] - from;
         seed = at_hash((const char *)&count, sizeof count, seed);
         if (count) seed = hash_array(graphs->features + from, count, sizeof *graphs->features, seed);

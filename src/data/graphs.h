@@ -1,11 +1,11 @@
 /* graphs.h: graphs in memory: nodes with their features, edges with theirs, one graph after another.
  *
- * It is the content of a dataset whose examples are graphs and whose rows are nodes: a big graph is one
- * example, a molecule is one, too. Readers fill it node by node and edge by edge; kinds of input make batches
+ * It is the content of a dataset whose examples are graphs and whose rows are nodes: a large graph is one
+ * example, and so is a molecule. Readers fill it node by node and edge by edge; kinds of input make batches
  * of it.
  *
- * A node has sparse features (numbers of columns, each with a value), dense ones, both or none. An edge goes
- * from a node to another one of the same graph and has `edge_columns` numbers.
+ * A node has sparse features (column numbers, each with a value), dense ones, both or none. An edge goes from
+ * a node to another one of the same graph and has `edge_columns` numbers.
  */
 #ifndef AT_DATA_GRAPHS_H
 #define AT_DATA_GRAPHS_H
@@ -38,7 +38,7 @@ typedef struct at_graphs {
     at_strings names;         /* [nodes]: what the data calls them; none at all: their numbers from 0 */
     at_strings texts;         /* [graphs]: what each was written as (SMILES); or none at all */
     at_strings feature_names; /* of the dense columns, or none at all */
-    int listed_once;          /* every edge stands there in one direction only, from the smaller number to the
+    int listed_once;          /* every edge is there in one direction only, from the smaller number to the
                                  larger: an undirected graph whose edges are listed once */
 } at_graphs;
 
@@ -65,7 +65,7 @@ void at_graphs_text(const void *content, int64_t example, int64_t first, int64_t
  * A graph is its nodes, each with its features, then its edges, then at_graphs_end. dense_columns and
  * edge_columns are set before the first node. */
 
-/* One more node, which stands in line `line`; name NULL: nodes have no names. */
+/* One more node, which is in line `line`; name NULL: nodes have no names. */
 attn_status at_graphs_node(attn_dataset *dataset, const char *name, size_t length, int64_t line);
 /* One more sparse feature of the last node. */
 attn_status at_graphs_feature(attn_dataset *dataset, int64_t column, float value);

@@ -111,7 +111,7 @@ int at_is_text(const char *text, size_t length, int64_t *line, char *reason) {
         }
     }
     if (text[place] == 0)
-        snprintf(reason, 160, "byte %zu is 0: this is no text", place - begin + 1);
+        snprintf(reason, 160, "byte %zu is 0: this is not text", place - begin + 1);
     else
         snprintf(reason, 160, "byte %zu (0x%02x) is not UTF-8: convert the file with iconv",
                  place - begin + 1, (unsigned)(unsigned char)text[place]);

@@ -1,4 +1,4 @@
-/* lines.h: what readers of text files share: names, columns by number, bytes that are no text. */
+/* lines.h: shared by readers of text files: names, columns by number, bytes that are not text. */
 #ifndef AT_DATA_LINES_H
 #define AT_DATA_LINES_H
 
@@ -32,7 +32,7 @@ int at_looks_binary(const char *bytes, size_t count);
  * is not, and reason[160] says which. */
 int at_is_text(const char *text, size_t length, int64_t *line, char *reason);
 
-/* Labels that stand in one field, without spaces around them and with '\n' between. */
+/* Labels that are in one field, without spaces around them and with '\n' between. */
 attn_status at_join_labels(attn_context *context, const char *text, size_t length, char separator,
                            at_bytes *joined);
 

@@ -53,7 +53,7 @@ static int take_word(header *h, const char *word) {
     return 1;
 }
 
-/* 'text' or "text" of at most LONGEST_DESCR plain characters; 0 if that is not what stands there. */
+/* 'text' or "text" of at most LONGEST_DESCR plain characters; 0 if that is not what is there. */
 static int take_string(header *h, char *text) {
     char quote = '\'';
     if (!take(h, quote)) {
@@ -74,7 +74,7 @@ static attn_status take_dimension(header *h, int64_t *dimension) {
     pass_spaces(h);
     if (h->at < h->end && *h->at == '-') return not_understood(h, "a dimension is negative");
     if (h->at == h->end || *h->at < '0' || *h->at > '9')
-        return not_understood(h, "its shape is no tuple of numbers");
+        return not_understood(h, "its shape is not a tuple of numbers");
     *dimension = 0;
     for (; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
         int digit = *h->at - '0';
@@ -88,7 +88,7 @@ static attn_status take_dimension(header *h, int64_t *dimension) {
 }
 
 static attn_status take_shape(header *h, at_npy *array) {
-    if (!take(h, '(')) return not_understood(h, "its shape is no tuple");
+    if (!take(h, '(')) return not_understood(h, "its shape is not a tuple");
     while (!take(h, ')')) {
         int64_t dimension = 0;
         attn_status status = take_dimension(h, &dimension);
@@ -98,7 +98,7 @@ static attn_status take_shape(header *h, at_npy *array) {
                                   AT_NPY_RANK);
         array->shape[array->rank++] = dimension;
         if (take(h, ',')) continue;
-        if (array->rank == 1) return not_understood(h, "its shape is no tuple"); /* (3) is a number */
+        if (array->rank == 1) return not_understood(h, "its shape is not a tuple"); /* (3) is a number */
         if (!take(h, ')')) return not_understood(h, "its shape does not end");
         break;
     }
@@ -110,8 +110,8 @@ static attn_status take_value(header *h, const char *key, at_npy *array) {
                 : strcmp(key, "fortran_order") == 0 ? &h->has_order
                 : strcmp(key, "shape") == 0         ? &h->has_shape
                                                     : NULL;
-    if (!seen) return not_understood(h, "it has a key that the format does not know");
-    if (*seen) return not_understood(h, "a key stands there twice");
+    if (!seen) return not_understood(h, "it has an unknown key");
+    if (*seen) return not_understood(h, "a key occurs twice");
     *seen = 1;
     if (seen == &h->has_shape) return take_shape(h, array);
     if (seen == &h->has_order) {
@@ -138,7 +138,7 @@ static attn_status parse_dict(header *h, at_npy *array) {
         break;
     }
     pass_spaces(h);
-    if (h->at != h->end) return not_understood(h, "something stands after the dict");
+    if (h->at != h->end) return not_understood(h, "there is text after the dict");
     if (!h->has_descr || !h->has_order || !h->has_shape)
         return not_understood(h, "descr, fortran_order or shape is missing");
     return ATTN_OK;
@@ -201,14 +201,14 @@ static attn_status check_length(const header *h, size_t left, at_npy *array) {
     for (int d = 0; d < array->rank; d++) {
         if (array->shape[d] > 0 && array->count > INT64_MAX / array->size / array->shape[d])
             return at_origin_fail(h->origin, h->name, 0,
-                                  "its shape says more elements than memory can hold: it is damaged");
+                                  "its shape has more elements than memory can hold: it is damaged");
         array->count *= array->shape[d];
     }
     uint64_t wanted = (uint64_t)(array->count * array->size);
     if (wanted == left) return ATTN_OK;
     return at_origin_fail(h->origin, h->name, 0,
-                          "has %zu bytes of elements, shape and type '%s' say %" PRIu64 ": %s", left,
-                          h->descr, wanted, left < wanted ? "the file is not whole" : "the file is damaged");
+                          "has %zu bytes of elements, but shape and type '%s' need %" PRIu64 ": %s", left,
+                          h->descr, wanted, left < wanted ? "the file is incomplete" : "the file is damaged");
 }
 
 attn_status at_npy_parse(const at_origin *origin, const char *name, const char *bytes, size_t count,
@@ -216,18 +216,18 @@ attn_status at_npy_parse(const at_origin *origin, const char *name, const char *
     header h = {.origin = origin, .name = name};
     memset(array, 0, sizeof *array);
     if (!at_is_npy(bytes, count))
-        return at_origin_fail(origin, name, 0, "is no .npy array: it does not begin with \\x93NUMPY");
+        return at_origin_fail(origin, name, 0, "is not an .npy array: it does not begin with \\x93NUMPY");
     const unsigned char *head = (const unsigned char *)bytes;
     size_t begin = count > 6 && head[6] >= 2 ? 12 : 10;
     if (count < begin)
-        return at_origin_fail(origin, name, 0, "ends within its header: the file is not whole");
+        return at_origin_fail(origin, name, 0, "ends within its header: the file is incomplete");
     if (head[6] < 1 || head[6] > 3)
         return at_origin_fail(origin, name, 0, "is of .npy version %d.%d; versions 1 to 3 are read", head[6],
                               head[7]);
     size_t length = (size_t)head[8] | (size_t)head[9] << 8;
     if (begin == 12) length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
     if (length > count - begin)
-        return at_origin_fail(origin, name, 0, "ends within its header: the file is not whole");
+        return at_origin_fail(origin, name, 0, "ends within its header: the file is incomplete");
     h.at = bytes + begin;
     h.end = h.at + length;
     attn_status status = parse_dict(&h, array);
@@ -335,7 +335,8 @@ static attn_status put_points(const at_origin *origin, const char *name, const a
         char out[4];
         if (point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
             return at_origin_fail(origin, name, 0,
-                                  "string %" PRId64 " has U+%04" PRIX64 ", which is no character", i, point);
+                                  "string %" PRId64 " has U+%04" PRIX64 ", which is not a character", i,
+                                  point);
         status = at_bytes_append(origin->context, text, out, utf8_of(point, out));
     }
     return status;

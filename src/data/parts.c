@@ -1,4 +1,4 @@
-/* parts.c: what of a dataset is for training, validation and testing. */
+/* parts.c: the split of a dataset into training, validation and test data. */
 #include "data/parts.h"
 
 #include <ctype.h>
@@ -60,13 +60,13 @@ attn_status at_split_column(attn_context *context, const char *text, size_t *nam
     *number = strtoll(colon + 1, &end, 10);
     if (isdigit((unsigned char)colon[1]) && !*end && *number < 1000000) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "the split column is \"%.80s\": behind the colon stands the number of the split, from 0",
+                   "the split column is \"%.80s\": the number of the split, from 0, must follow the colon",
                    text);
 }
 
 int at_split_field(const char *field, size_t length, int64_t number, char *reason) {
     if (number >= 0 && (uint64_t)number >= length) {
-        snprintf(reason, 200, "split %" PRId64 " is asked for, and \"%.*s\" has %zu", number,
+        snprintf(reason, 200, "split %" PRId64 " is requested, but \"%.*s\" has %zu", number,
                  (int)(length < 60 ? length : 60), field, length);
         return -1;
     }
@@ -75,8 +75,7 @@ int at_split_field(const char *field, size_t length, int64_t number, char *reaso
     int several = number < 0 && length > 1;
     for (size_t i = 0; i < length; i++) several = several && at_part_of(field + i, 1, 1) >= 0;
     if (several)
-        snprintf(reason, 200,
-                 "\"%.*s\" holds %zu splits: say which, with its number behind a colon (0 to %zu)",
+        snprintf(reason, 200, "\"%.*s\" holds %zu splits: add a colon and its number (0 to %zu)",
                  (int)(length < 40 ? length : 40), field, length, length - 1);
     else
         snprintf(reason, 200, "\"%.*s\" is not train, val, test or none", (int)(length < 40 ? length : 40),
@@ -193,7 +192,7 @@ attn_status attn_dataset_part(const attn_dataset *dataset, attn_part part, attn_
     if (!selected || !attn_part_name(part) || dataset->part_count != places_of(dataset))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        selected && attn_part_name(part)
-                           ? "%.200s: does not say what is for training, validation and testing"
+                           ? "%.200s: has no split into training, validation and test data"
                            : "attn_dataset_part: selected is NULL, or there is no such part (%.200s)",
                        attn_dataset_name(dataset));
     if (attn_dataset_part_size(dataset, part) == 0)

@@ -1,4 +1,5 @@
-/* parts.h: what of a dataset is for training, validation and testing: from a column, a file or a draw. */
+/* parts.h: the split of a dataset into training, validation and test data: from a column, a file or a draw.
+ */
 #ifndef AT_DATA_PARTS_H
 #define AT_DATA_PARTS_H
 

@@ -36,6 +36,25 @@ attn_status at_segments_make(attn_context *context, int64_t examples, const int6
     return ATTN_OK;
 }
 
+static int64_t overlap(int64_t longest) { return longest / 8; }
+
+int64_t at_windows(int64_t rows, int64_t longest) {
+    int64_t both = overlap(longest);
+    if (rows <= longest) return 1;
+    return (rows - both + longest - both - 1) / (longest - both);
+}
+
+int64_t at_window_first(int64_t rows, int64_t longest, int64_t windows, int64_t w) {
+    if (windows == 1) return 0;
+    int64_t way = rows - longest,
+            steps = windows - 1; /* in this order: the product of two such numbers fits */
+    return way / steps * w + way % steps * w / steps;
+}
+
+int64_t at_windows_rows(int64_t longest, int64_t windows) {
+    return longest + (windows - 1) * (longest - overlap(longest));
+}
+
 int64_t at_segments_rows(const at_segments *segments, const int64_t *order, int64_t count) {
     int64_t rows = 0;
     for (int64_t s = 0; s < count; s++) rows += segments->list[order[s]].count;

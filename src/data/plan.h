@@ -1,13 +1,14 @@
 /* plan.h: which rows go through the network together.
  *
- * Segments are runs of rows of one example: the whole of it, or, where it is longer than the limit, its
- * pieces (an answer per row) or its beginning (an answer per example). A plan orders the segments of an epoch
- * into batches of about so many rows: shuffled, then sorted by length within buckets of some batches, so that
- * the sequences of a batch are about equally long, then the batches shuffled. It is a function of (lengths,
- * budget, seed) alone.
+ * Segments are consecutive rows of one example: the whole example, or, if it is longer than the limit, its
+ * pieces (one prediction per row) or its beginning (one prediction per example: an encoder reads it in
+ * overlapping windows, so the limit is that of several windows). A plan orders the segments
+ * of an epoch into batches of about the same number of rows: shuffled, then sorted by length within groups of
+ * some batches, so that the sequences of a batch have similar lengths, then the batches shuffled. It is a
+ * function of (lengths, budget, seed) alone.
  *
- * An epoch of very many segments is planned in windows, one after another: so a plan takes little memory, and
- * little time before the first batch.
+ * An epoch of very many segments is planned in windows, one after another, so that a plan takes little
+ * memory, and little time before the first batch.
  */
 #ifndef AT_DATA_PLAN_H
 #define AT_DATA_PLAN_H
@@ -32,6 +33,13 @@ attn_status at_segments_add(attn_context *context, at_segments *segments, at_seg
  */
 attn_status at_segments_make(attn_context *context, int64_t examples, const int64_t *offsets, int64_t longest,
                              int in_pieces, at_segments *segments);
+/* Windows of at most `longest` rows over a sequence: as few as possible, of equal length and evenly spaced,
+ * overlapping by at least an eighth. at_windows: their number for a sequence of `rows` rows, at least 1.
+ * at_window_first: the row at which window w of `windows` starts. at_windows_rows: the number of rows that
+ * `windows` of them can read. */
+int64_t at_windows(int64_t rows, int64_t longest);
+int64_t at_window_first(int64_t rows, int64_t longest, int64_t windows, int64_t w);
+int64_t at_windows_rows(int64_t longest, int64_t windows);
 /* The rows of the segments order[0 .. count - 1]. */
 int64_t at_segments_rows(const at_segments *segments, const int64_t *order, int64_t count);
 void at_segments_free(attn_context *context, at_segments *segments);

@@ -1,4 +1,4 @@
-/* replace.c: replacing a file so that it is always whole, old or new, also after a loss of power. */
+/* replace.c: replaces a file so that it is always complete, old or new, even after a loss of power. */
 #define _POSIX_C_SOURCE 200809L /* open, fsync, lstat */
 #include "data/replace.h"
 
@@ -69,7 +69,7 @@ attn_status at_replace_check(attn_context *context, const char *path) {
                        : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
                                                         : "not a file";
     return at_fail(context, ATTN_SYSTEM_ERROR,
-                   "%.300s: cannot be written: it is %s, and a file would take its place", path, kind);
+                   "%.300s: cannot be written: it is %s, which a file would replace", path, kind);
 }
 
 /* ---- the temporary file ---- */

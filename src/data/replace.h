@@ -1,9 +1,9 @@
-/* replace.h: files that are replaced as a whole: whatever happens, a file is the old one or the new one.
+/* replace.h: replaces files as a whole: a file is always the complete old one or the complete new one.
  *
- * The bytes go to a temporary file beside the target, are synced, the file is renamed, and the folder is
- * synced. A symbolic link is followed: its target is replaced and the link stays. Temporary names are of one
- * process and one call alone, so that two that write the same file do not write into each other's; a process
- * that is killed leaves its own behind (at_replace_tidy).
+ * The bytes are written to a temporary file beside the target and synced, the file is renamed, and the folder
+ * is synced. A symbolic link is followed: its target is replaced and the link stays. Temporary names are
+ * unique to a process and a call, so that two writers of the same file do not interfere; a process that is
+ * killed leaves its temporary file behind (at_replace_tidy).
  */
 #ifndef AT_DATA_REPLACE_H
 #define AT_DATA_REPLACE_H

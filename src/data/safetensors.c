@@ -1,14 +1,14 @@
-/* safetensors.c: reading files of named tensors, where nothing that the file says is believed unchecked.
+/* safetensors.c: reading files of named tensors, of which nothing is trusted unchecked.
  *
- * A file is read into memory of its own, or, if it is a very large one, mapped. Its header is parsed to JSON,
- * whose strings serve as names and metadata as long as the file is open. Every tensor becomes an entry;
- * entries sorted by their place must cover the data from the first byte to the last, each once. Memory is
- * allocated for the entries that the header really has, never for a size that it merely names.
+ * A file is read into memory, or, if it is very large, mapped. Its header is parsed to JSON, whose strings
+ * serve as names and metadata as long as the file is open. Every tensor becomes an entry; the entries, sorted
+ * by their position, must cover the data from the first byte to the last, each byte once. Memory is allocated
+ * for the entries that the header really has, never for a size that it only states.
  *
- * The data is checked as it comes, piece by piece while it is in the cache: against the checksums that the
- * metadata may have, and for numbers that are not finite.
+ * The data is checked while it is read, piece by piece while it is in the cache: against the checksums that
+ * the metadata may have, and for numbers that are not finite.
  *
- * Memory and mapping may be written to: weights can be changed in place, the file stays as it is.
+ * Memory and mapping are writable: weights can be changed in place, and the file does not change.
  */
 #define _DEFAULT_SOURCE /* open, mmap, madvise */
 
@@ -36,13 +36,14 @@ enum {
     LENGTH_BYTES = 8,
     MAX_HEADER = 100000000,
     MAX_READ = 256 << 20, /* files beyond it are mapped */
-    LARGE = 4 << 20,      /* bytes for which large pages are asked for */
+    LARGE = 4 << 20,      /* bytes for which large pages are requested */
     PIECE = 1 << 18       /* bytes that are read and checked at a time: they are in the cache then */
 };
 
 typedef struct entry {
     at_stored stored; /* first, so that a pointer to it is one to the entry */
     int64_t begin, end;
+    float *expanded;    /* NULL, or what it is in full */
     uint32_t checksum;  /* of what has been checked */
     int64_t not_finite; /* the first such number + 1; 0: none */
 } entry;
@@ -73,7 +74,7 @@ static const struct {
 } dtypes[] = {{"F32", 32, AT_DTYPE_F32},      {"F64", 64, AT_DTYPE_F64},      {"I32", 32, AT_DTYPE_I32},
               {"I64", 64, AT_DTYPE_I64},      {"U8", 8, AT_DTYPE_U8},         {"BOOL", 8, AT_DTYPE_OTHER},
               {"I8", 8, AT_DTYPE_OTHER},      {"I16", 16, AT_DTYPE_OTHER},    {"U16", 16, AT_DTYPE_OTHER},
-              {"U32", 32, AT_DTYPE_OTHER},    {"U64", 64, AT_DTYPE_OTHER},    {"F16", 16, AT_DTYPE_OTHER},
+              {"U32", 32, AT_DTYPE_OTHER},    {"U64", 64, AT_DTYPE_OTHER},    {"F16", 16, AT_DTYPE_F16},
               {"BF16", 16, AT_DTYPE_OTHER},   {"C64", 64, AT_DTYPE_OTHER},    {"F8_E5M2", 8, AT_DTYPE_OTHER},
               {"F8_E4M3", 8, AT_DTYPE_OTHER}, {"F8_E8M0", 8, AT_DTYPE_OTHER}, {"F6_E2M3", 6, AT_DTYPE_OTHER},
               {"F6_E3M2", 6, AT_DTYPE_OTHER}, {"F4", 4, AT_DTYPE_OTHER}};
@@ -164,10 +165,11 @@ static attn_status read_entry(attn_context *context, const char *file, const cha
                               " bytes, but its data_offsets say %" PRId64,
                        file, name, stored->count, dtype, bits / 8, made->end - made->begin);
     int64_t place = start + made->begin, alignment = dtypes[type].bits / 8;
-    if (stored->dtype != AT_DTYPE_OTHER && stored->count > 0 && place % alignment)
+    int used = stored->dtype != AT_DTYPE_OTHER && stored->dtype != AT_DTYPE_F16; /* where it lies */
+    if (used && stored->count > 0 && place % alignment)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        TENSOR "its data begin at byte %" PRId64
-                              " of the file, which is no multiple of %" PRId64
+                              " of the file, which is not a multiple of %" PRId64
                               ": write the file anew with aligned data",
                        file, name, place, alignment);
     stored->data = bytes + place;
@@ -197,7 +199,7 @@ static attn_status check_cover(const at_safetensors *file, int64_t length) {
                            TENSOR "its data begin at %" PRId64 ", %s (%" PRId64 ")", file->name,
                            one->stored.name, one->begin,
                            one->begin < covered ? "before those of the tensor before it end"
-                                                : "and what lies before is of no tensor",
+                                                : "and the bytes before belong to no tensor",
                            covered);
         covered = one->end;
     }
@@ -296,8 +298,9 @@ static attn_status judge(const at_safetensors *file, const entry *one) {
     }
     if (!one->not_finite) return ATTN_OK;
     return at_fail(file->context, ATTN_NOT_FINITE,
-                   TENSOR "number %" PRId64 " of it is NaN or infinite: such a model cannot answer;"
-                          " take an earlier one, or train again with a smaller training.learning_rate",
+                   TENSOR "number %" PRId64
+                          " of it is NaN or infinite: such a model cannot predict; use an earlier one, or "
+                          "train again with a smaller training.learning_rate",
                    file->name, one->stored.name, one->not_finite - 1);
 }
 
@@ -332,7 +335,7 @@ static attn_status parse_json(at_safetensors *file, const char *text, size_t len
         return at_fail(file->context, ATTN_OUT_OF_MEMORY, "%s: no memory for its header (%zu bytes)",
                        file->name, length);
     case json_error_duplicate_key:
-        return at_fail(file->context, ATTN_INVALID_ARGUMENT, "%s: a name stands twice in the header: %.120s",
+        return at_fail(file->context, ATTN_INVALID_ARGUMENT, "%s: a name occurs twice in the header: %.120s",
                        file->name, error.text);
     default:
         return at_fail(file->context, ATTN_INVALID_ARGUMENT, "%s: the header is not JSON (byte %d): %.120s",
@@ -382,8 +385,8 @@ static attn_status read_bytes(at_safetensors *file, const unsigned char *bytes, 
     uint64_t header = header_length(bytes);
     if (header == 0 || header > length - LENGTH_BYTES)
         return at_fail(file->context, ATTN_INVALID_ARGUMENT,
-                       "%s: not a safetensors file, or a damaged one: its header is said to have %" PRIu64
-                       " bytes, of %zu that there are",
+                       "%s: not a safetensors file, or a damaged one: its header should have %" PRIu64
+                       " bytes, but the file has %zu",
                        file->name, header, length - LENGTH_BYTES);
     if (header > MAX_HEADER)
         return at_fail(file->context, ATTN_INVALID_ARGUMENT,
@@ -417,7 +420,7 @@ static attn_status read_up_to(at_safetensors *file, int descriptor, int64_t want
         if (got < 0) return at_fail_system(file->context, file->name, "read", errno);
         if (got == 0)
             return at_fail(file->context, ATTN_SYSTEM_ERROR,
-                           "%s: somebody has made it shorter while it was read; try again", file->name);
+                           "%s: the file became shorter while it was read; try again", file->name);
         *have += got;
     }
     return ATTN_OK;
@@ -459,7 +462,7 @@ attn_status at_safetensors_parse(attn_context *context, const char *name, const 
     return status;
 }
 
-/* Most of the time goes to the first touch of every page: large ones are asked for. A system that has none
+/* Most of the time goes to the first touch of every page: large ones are requested. A system that has none
  * says so, and nothing is lost. */
 static void want_large_pages(unsigned char *memory, int64_t length) {
 #if defined(MADV_HUGEPAGE)
@@ -531,6 +534,7 @@ void at_safetensors_close(at_safetensors *file) {
     json_decref(file->checksums);
     at_release(file->context, file->memory);
     at_release(file->context, file->by_name);
+    for (int64_t i = 0; i < file->count; i++) at_release(file->context, file->entries[i].expanded);
     at_release(file->context, file->entries);
     at_release(file->context, file->name);
     at_release(file->context, file);
@@ -539,6 +543,9 @@ void at_safetensors_close(at_safetensors *file) {
 /* ---- asking ---- */
 
 const char *at_safetensors_name(const at_safetensors *file) { return file->name; }
+attn_context *at_safetensors_context(const at_safetensors *file) { return file->context; }
+
+float **at_safetensors_expanded(const at_stored *stored) { return &((entry *)(uintptr_t)stored)->expanded; }
 
 const char *at_safetensors_metadata(const at_safetensors *file, const char *key) {
     return json_string_value(json_object_get(json_object_get(file->header, AT_METADATA), key));

@@ -1,9 +1,9 @@
-/* safetensors.h: files of named tensors. docs/format.md specifies what stands in ours.
+/* safetensors.h: files of named tensors. docs/format.md specifies the contents of ours.
  *
  * A file is: the length of the header (8 bytes, little endian), the header (a JSON object: name -> dtype,
- * shape, data_offsets; "__metadata__" -> object of strings), the data without gaps. Ours pads the header
- * with spaces so that data begins at a multiple of 64, and puts tensors of 8-byte elements first, then those
- * of 4 bytes, then bytes, so that every element is aligned.
+ * shape, data_offsets; "__metadata__" -> object of strings), the data without gaps. Ours pads the header with
+ * spaces so that data begins at a multiple of 64, and puts tensors of 8-byte elements first, then those of 4
+ * bytes, of 2, then bytes, so that every element is aligned.
  */
 #ifndef AT_DATA_SAFETENSORS_H
 #define AT_DATA_SAFETENSORS_H
@@ -20,6 +20,7 @@ typedef enum at_dtype {
     AT_DTYPE_I32,
     AT_DTYPE_I64,
     AT_DTYPE_U8,
+    AT_DTYPE_F16,  /* expanded by data/numbers.h, which checks it: neither aligned nor finite else */
     AT_DTYPE_OTHER /* known to the format, of no use to us; cannot be written */
 } at_dtype;
 
@@ -58,12 +59,17 @@ int64_t at_safetensors_count(const at_safetensors *file);
 const at_stored *at_safetensors_at(const at_safetensors *file, int64_t index);
 const at_stored *at_safetensors_find(const at_safetensors *file, const char *name); /* NULL: none */
 
-/* The first tensor that nobody has asked for by name and whose name does not begin with `prefix`; NULL: none.
+/* Where what a tensor was expanded to is kept (data/numbers.h), NULL at first: memory of the file's context,
+ * which is released with the file. */
+float **at_safetensors_expanded(const at_stored *stored);
+attn_context *at_safetensors_context(const at_safetensors *file);
+
+/* The first tensor that nobody has requested by name and whose name does not begin with `prefix`; NULL: none.
  */
 const char *at_safetensors_unused(const at_safetensors *file, const char *prefix);
 
 /* A number that tells files apart by their metadata and tensors, as they were read: what is changed in memory
- * later does not count, nor does the order in which the header or the data stand in the file. */
+ * later does not count, nor does the order in which the header or the data are in the file. */
 uint64_t at_safetensors_fingerprint(const at_safetensors *file);
 
 /* ---- writing ---- */

@@ -1,7 +1,6 @@
-/* safetensors_write.c: writing files of named tensors, as a whole (data/replace.h).
+/* safetensors_write.c: writes files of named tensors, as a whole (data/replace.h).
  *
- * What is written depends on names, shapes, data and the order in which they were added alone: the same input
- * gives the same bytes.
+ * The bytes depend only on names, shapes, data and the order in which they were added.
  */
 #include "data/safetensors.h"
 
@@ -108,6 +107,7 @@ static int describe(at_dtype dtype, addition *made) {
     case AT_DTYPE_I32: made->dtype = "I32", made->element_bytes = 4; return 1;
     case AT_DTYPE_I64: made->dtype = "I64", made->element_bytes = 8; return 1;
     case AT_DTYPE_U8: made->dtype = "U8", made->element_bytes = 1; return 1;
+    case AT_DTYPE_F16: made->dtype = "F16", made->element_bytes = 2; return 1;
     case AT_DTYPE_OTHER: break;
     }
     return 0;
@@ -147,7 +147,7 @@ attn_status at_safetensors_add(at_safetensors_writer *writer, const char *name, 
 
 /* ---- the header ---- */
 
-static const int element_sizes[] = {8, 4, 1}; /* larger ones first: then all are aligned */
+static const int element_sizes[] = {8, 4, 2, 1}; /* larger ones first: then all are aligned */
 enum { SIZES = sizeof element_sizes / sizeof element_sizes[0] };
 
 /* {"dtype": ..., "shape": [...], "data_offsets": [offset, end]}; NULL without memory. */

@@ -96,12 +96,13 @@ attn_status at_load_vocabulary(attn_context *context, const at_safetensors *file
     at_strings list = {0};
     attn_status status = at_load_strings(context, file, prefix, name, &list);
     if (status == ATTN_OK && (list.count ? *at_string(&list, 0) != 0 : required))
-        status = at_damaged(context, file, "string 0 has to be there and empty: ", name);
+        status = at_damaged(context, file, "string 0 must be empty: ", name);
     for (int64_t i = 0; i < list.count && status == ATTN_OK; i++) {
         int64_t number;
         status = at_vocabulary_add(context, vocabulary, at_string(&list, i), at_string_length(&list, i), 1,
                                    &number);
-        if (status == ATTN_OK && number != i) status = at_damaged(context, file, "a string twice in ", name);
+        if (status == ATTN_OK && number != i)
+            status = at_damaged(context, file, "a string occurs twice in ", name);
     }
     at_strings_free(context, &list);
     return status;

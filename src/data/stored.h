@@ -1,5 +1,6 @@
 /* stored.h: lists of strings, vocabularies and subword models as tensors of a file: "NAME.bytes" (U8) and
- * "NAME.offsets" (I64); lists of numbers as one (F32). Nothing that is read is believed. */
+ * "NAME.offsets" (I64); lists of numbers as one (F32). Everything read is checked.
+ */
 #ifndef AT_DATA_STORED_H
 #define AT_DATA_STORED_H
 

@@ -1,4 +1,4 @@
-/* summary.c: what is in a dataset, in numbers. */
+/* summary.c: statistics of a dataset. */
 #include "data/summary.h"
 
 #include <math.h>

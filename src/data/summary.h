@@ -1,5 +1,4 @@
-/* summary.h: what is in a dataset, in numbers: lengths, values of targets, inputs that occur more than once.
- */
+/* summary.h: statistics of a dataset: lengths, values of targets, inputs that occur more than once. */
 #ifndef AT_DATA_SUMMARY_H
 #define AT_DATA_SUMMARY_H
 

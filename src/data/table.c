@@ -72,7 +72,8 @@ static attn_status split_field(at_table *table, const char **at) {
         attn_status status = read_quoted(table, at);
         if (status == ATTN_OK && *at < end && **at == '\r' && (*at + 1 == end || (*at)[1] == '\n')) ++*at;
         if (status == ATTN_OK && *at < end && **at != table->delimiter && **at != '\n')
-            status = bad(table, "text after a quote that closes a field (inside a field it must be doubled)");
+            status = bad(table,
+                         "text after the closing quote of a field (a quote inside a field must be doubled)");
         if (status != ATTN_OK) return status;
         return at_strings_add(table->context, &table->fields, table->field.count ? table->field.data : "",
                               (size_t)table->field.count);

@@ -27,7 +27,7 @@ typedef struct at_table {
 } at_table;
 
 /* The next row; *more 0: there is none. INVALID_ARGUMENT with `problem` and without a text of the context:
- * the row is bad. Reading goes on at the line after that where the row began, as a quote too many would
+ * the row is bad. Reading continues at the line after that where the row began, as a quote too many would
  * swallow the rest of the file otherwise. */
 attn_status at_table_row(at_table *table, int *more);
 void at_table_free(at_table *table);

@@ -1,8 +1,8 @@
 /* zip.c: the directory of a zip archive, and its members.
  *
  * A member is a local header, its name, extra fields and data; the directory at the end repeats header and
- * name with the true sizes, so that only it is asked for them. Archives of 4 GB and more (zip64 directories)
- * are refused.
+ * name with the true sizes, so only the directory's values are used. Archives of 4 GB and more (zip64
+ * directories) are refused.
  */
 #include "data/zip.h"
 
@@ -51,10 +51,10 @@ static attn_status read_name(const at_origin *origin, const char *name, size_t l
     size_t kept = length < 4 ? 0 : length - 4;
     if (kept == 0 || kept >= sizeof member->name || memcmp(name + kept, ending, 4) != 0 ||
         at_unicode_check(name, length) != length)
-        return at_origin_fail(
-            origin, NULL, 0,
-            "has a member %.*s that is no array (NAME.npy, at most %zu bytes): make it with numpy.savez",
-            (int)(length < 100 ? length : 100), name, sizeof member->name - 1);
+        return at_origin_fail(origin, NULL, 0,
+                              "has a member %.*s that is not an array (NAME.npy, at most %zu bytes): write "
+                              "the file with numpy.savez",
+                              (int)(length < 100 ? length : 100), name, sizeof member->name - 1);
     memcpy(member->name, name, kept);
     member->name[kept] = 0;
     return ATTN_OK;
@@ -64,7 +64,7 @@ static attn_status read_name(const at_origin *origin, const char *name, size_t l
 static attn_status find_data(const at_origin *origin, const char *bytes, size_t count, size_t offset,
                              at_zip_member *member) {
     if (offset > count || count - offset < LOCAL_BYTES || memcmp(bytes + offset, "PK\3\4", 4) != 0)
-        return damaged(origin, "a member is not where the directory says");
+        return damaged(origin, "the directory has the wrong position of a member");
     const char *local = bytes + offset;
     size_t begin = (size_t)LOCAL_BYTES + two(local + 26) + two(local + 28);
     if (begin > count - offset || member->packed > count - offset - begin)
@@ -84,7 +84,7 @@ static attn_status check_member(const at_origin *origin, const at_zip_member *me
     if (!member->deflated && member->packed != member->size)
         return damaged(origin, "the sizes of a member do not agree");
     if (member->deflated && member->size / HIGHEST_RATIO > member->packed)
-        return damaged(origin, "a member says more bytes than can be in it");
+        return damaged(origin, "the size of a member is too large");
     return ATTN_OK;
 }
 
@@ -107,8 +107,7 @@ static attn_status add_member(const at_origin *origin, const char *bytes, size_t
                               "has 4 GB or more (zip64), which is not read: save it as .npy");
     for (int64_t i = 0; i < archive->count; i++) {
         if (strcmp(archive->members[i].name, member->name) == 0)
-            return at_origin_fail(origin, member->name, 0,
-                                  "is there twice: which one counts? Leave one of them out");
+            return at_origin_fail(origin, member->name, 0, "occurs twice: remove one of them");
     }
     status = check_member(origin, member, two(entry + 8), method);
     if (status == ATTN_OK) status = find_data(origin, bytes, count, four(entry + 42), member);

@@ -94,10 +94,9 @@ attn_status at_draw_bars(at_drawing *drawing, at_writer *writer) {
     int64_t rows = explanation->rows.count;
     attn_status status = ATTN_OK;
     if (!values)
-        status =
-            at_fail(drawing->context, ATTN_UNSUPPORTED,
-                    "there is nothing to draw: the model has no attention, and contributions were not asked "
-                    "for (gradients)");
+        status = at_fail(drawing->context, ATTN_UNSUPPORTED,
+                         "there is nothing to draw: the model has no attention, and contributions were not "
+                         "computed (gradients)");
     if (status == ATTN_OK) {
         double most = at_most(values, rows);
         if (rows <= BARS)

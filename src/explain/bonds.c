@@ -1,7 +1,7 @@
 /* bonds.c: a molecule as chemists draw it.
  *
  * Carbon has no letter, unless it is charged, alone or of an isotope. The second line of a double bond stands
- * inside its ring, or on the side of the other bonds; at the end of a chain both lines stand beside the axis.
+ * inside its ring, or on the side of the other bonds; at the end of a chain both lines are beside the axis.
  */
 #include "explain/bonds.h"
 
@@ -62,7 +62,7 @@ static int mark_turn(const at_scene *scene, int8_t *marks, int64_t e, int start)
     return 1;
 }
 
-/* Double bonds that share a single bond go on from each other; then the next chain begins. */
+/* Double bonds that share a single bond continue from each other; then the next chain begins. */
 static attn_status mark_turns(attn_context *context, const at_scene *scene, int8_t *marks) {
     int8_t *done = at_allocate(context, scene->edges, 1, "a molecule");
     if (!done) return ATTN_OUT_OF_MEMORY;

@@ -63,7 +63,7 @@ void at_canvas_end(at_canvas *canvas);
 #define AT_ISOLATE_END "\xe2\x81\xa9"
 typedef enum at_anchor { AT_ANCHOR_START, AT_ANCHOR_MIDDLE, AT_ANCHOR_END } at_anchor;
 /* On the base line at x, y; turned by `degrees` around it. Text is anybody's: it is escaped, and control
- * characters are shown as such; right-to-left text stands in its own direction, anchored as any other. */
+ * characters are shown as such; right-to-left text is in its own direction, anchored as any other. */
 void at_canvas_text(at_canvas *canvas, double x, double y, double size, at_anchor anchor, double degrees,
                     unsigned color, int bold, const char *text);
 /* How wide a text is, about: by the width of its characters (wide ones, combining ones), the same for SVG and

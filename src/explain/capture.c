@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 
-/* An attention of a pass that is walked back; variables last until the tape begins again. */
+/* An attention of a pass that is differentiated; variables last until the tape begins again. */
 typedef struct at_seen {
     int64_t map;
     attn_variable *value, *output;
@@ -90,7 +90,7 @@ static void shape_map(at_capture *capture, const at_attention_seen *seen, attn_m
         return;
     }
     attn_tensor query = shape_of(seen->query, seen->heads), key = shape_of(seen->key, seen->kv_heads);
-    attn_weights_layout layout;
+    attn_weights_layout layout = {.size = sizeof layout};
     if (!fine(capture,
               attn_attention_weights_layout(capture->into->context, seen->pattern, &query, &key, 0, &layout)))
         return;

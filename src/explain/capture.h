@@ -25,7 +25,7 @@ typedef struct at_capture {
     int first;              /* the first network of several */
     int details;            /* queries and so on are kept, of this network */
     float share;            /* of this network in the mean */
-    int gradients;          /* the pass is walked back: what came is in `seen` */
+    int gradients;          /* the pass is differentiated: what came is in `seen` */
     struct at_seen *seen;
     int64_t seen_count, seen_room;
     int64_t map_room, detail_room;
@@ -35,7 +35,7 @@ typedef struct at_capture {
 
 /* The tape tells the capture from now on. */
 void at_capture_begin(at_capture *capture, attn_tape *tape);
-/* After the walk back: gradients of the weights of all maps. */
+/* After the backward pass: gradients of the weights of all maps. */
 attn_status at_capture_gradients(at_capture *capture);
 void at_capture_free(at_capture *capture);
 

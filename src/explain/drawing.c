@@ -116,7 +116,7 @@ static void add_answer(at_drawing *drawing, int64_t row) {
     at_drawing_add(drawing, ")");
 }
 
-/* The title that was asked for, or the answer. */
+/* The title that was requested, or the prediction. */
 static void compose_title(at_drawing *drawing) {
     const attn_explanation *explanation = drawing->explanation;
     at_drawing_compose(drawing);
@@ -268,7 +268,7 @@ void at_drawing_legend_soft(at_drawing *drawing, double x, double y, double most
 const char *at_drawing_label(const at_drawing *drawing) {
     switch (drawing->options->view) {
     case ATTN_VIEW_ROLLOUT: return "share of a column that arrives in a row";
-    case ATTN_VIEW_GRADIENT: return "weight × gradient of the score";
+    case ATTN_VIEW_GRADIENT: return "weight × gradient";
     default: return "attention weight: a row looks at columns";
     }
 }

@@ -1,7 +1,8 @@
-/* explain.c: answers an example, and passes it through the networks again to see what the answer looks at.
+/* explain.c: answers an example, and passes it through the networks again to see what the prediction looks
+ * at.
  *
- *     predict -> the answer;  PREDICT pass, observed -> weights;  GRADIENT pass, walked back from the score
- * of the answer -> contributions and the gradients of the weights
+ *     predict -> the prediction;  PREDICT pass, observed -> weights;  GRADIENT pass, walked back from the
+ * score of the prediction -> contributions and the gradients of the weights
  *
  * The second pass computes as the prediction did, with the same kernels. Parameters want no gradients: the
  * model is read by others at the same time.
@@ -19,13 +20,12 @@
 #include "layers/layers.h"
 #include "model/predictor.h"
 
-void attn_explain_options_init(attn_explain_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->member = -1;
-    options->row = -1;
-    options->gradients = 1;
+void attn_explain_options_init_sized(attn_explain_options *options, size_t size) {
+    attn_explain_options own = {.size = sizeof own};
+    own.member = -1;
+    own.row = -1;
+    own.gradients = 1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* What one explanation works with. */
@@ -45,7 +45,7 @@ typedef struct job {
     at_capture capture;
 } job;
 
-/* ---- the answer ---- */
+/* ---- the prediction ---- */
 
 /* Models that continue text are asked for nothing but what comes next, which is in the pass. */
 static attn_status predict(job *now, const attn_dataset *dataset) {
@@ -82,23 +82,31 @@ static attn_status choose_segment(job *now) {
         if (options->example > 0) bounds[0]--;
         bounds[1]--;
     }
-    int64_t longest = now->stage->forward.longest, count = bounds[1] - bounds[0];
+    const at_forward *forward = &now->stage->forward;
+    int64_t longest = forward->longest, count = bounds[1] - bounds[0], unseen = 0;
+    int overlapping = !now->stage->per_row && forward->most > longest;
     int in_pieces = now->stage->per_row && now->stage->heads[0]->kind->rows != NULL;
     if (now->stage->heads[0]->kind->running) in_pieces = 1;
+    if (overlapping && count > forward->most) {
+        unseen = count - forward->most;
+        count = forward->most;
+    }
     int64_t pieces = in_pieces && count > longest ? (count + longest - 1) / longest : 1;
+    if (overlapping) pieces = at_windows(count, longest);
     if (options->piece < 0 || options->piece >= pieces)
         return at_fail(now->context, ATTN_INVALID_ARGUMENT,
                        "there is no piece %" PRId64 ": the model sees %" PRId64
                        " rows at once, and the example has %" PRId64 " pieces",
                        options->piece + 1, longest, pieces);
-    int64_t first = options->piece * longest;
+    int64_t first =
+        overlapping ? at_window_first(count, longest, pieces, options->piece) : options->piece * longest;
     now->segment.example = options->example;
     now->segment.first = bounds[0] + first;
     now->segment.count = count - first < longest ? count - first : longest;
     now->made->example = options->example;
     now->made->pieces = pieces;
     now->made->first_row = first;
-    now->made->unseen = pieces == 1 ? count - now->segment.count : 0;
+    now->made->unseen = pieces == 1 ? count - now->segment.count : unseen;
     if (now->segment.count == 0)
         return at_fail(now->context, ATTN_INVALID_ARGUMENT,
                        "the example has no rows: there is nothing to see");
@@ -130,7 +138,7 @@ static attn_status name_rows(job *now) {
     return status;
 }
 
-/* One answer of a head of rows, as it is written, and its probability. */
+/* One prediction of a head of rows, as it is written, and its probability. */
 static attn_status add_answer(job *now, int64_t unit) {
     attn_explanation *made = now->made;
     const attn_prediction *prediction = made->prediction;
@@ -307,6 +315,9 @@ static attn_status check_options(job *now, const attn_explain_options *given) {
         return at_fail(now->context, ATTN_INVALID_ARGUMENT, "there is no member %d: the model has %d %s",
                        options->member + 1, now->stage->network_count,
                        now->stage->network_count == 1 ? "network" : "networks");
+    if (!at_stage_has_rows(now->stage))
+        return at_fail(now->context, ATTN_UNSUPPORTED,
+                       "the model has no encoder (encoder.kind none), so there are no rows to explain");
     if (options->output < 0 || options->output >= now->stage->head_count)
         return at_fail(now->context, ATTN_INVALID_ARGUMENT, "there is no output %d: the model has %d",
                        options->output + 1, now->stage->head_count);

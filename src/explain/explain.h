@@ -48,7 +48,7 @@ struct attn_explanation {
     int64_t example, pieces, first_row, unseen;
     int member, members;                 /* member -1: the mean of all */
     at_strings rows, written, preceding; /* preceding: what a decoder's rows are given */
-    at_strings answers;                  /* one a row, or one */
+    at_strings answers;                  /* one per row, or one */
     double *probabilities;               /* of each; NaN: none */
     at_strings output;     /* one: what is answered, as the data calls it; none: it writes symbols */
     at_strings target;     /* one: the label or output that contributions are to */

@@ -1,4 +1,4 @@
-/* layout.h: where the nodes of a graph and the atoms of a molecule stand in a drawing.
+/* layout.h: where the nodes of a graph and the atoms of a molecule are in a drawing.
  *
  * Pure functions of their arguments: no clock, no global state. The same call gives the same bits on one
  * machine; between machines the last bits may differ with the mathematical library, so drawings round.
@@ -12,9 +12,9 @@
 
 /* Places the nodes of a graph (edges without direction; loops and repeated edges are allowed) by their
  * distances along edges, or, in components of more than AT_LAYOUT_STRESS_MOST nodes, by forces. Components
- * stand beside each other, the largest first. The drawing is scaled by one factor for x and y, so that the
+ * are beside each other, the largest first. The drawing is scaled by one factor for x and y, so that the
  * longer side of its bounding box runs from 0 to 1; along the shorter side it is centred at 0.5. A node alone
- * stands at (0.5, 0.5). y grows downwards or upwards, as the drawing likes.
+ * is at (0.5, 0.5). y grows downwards or upwards, as the drawing likes.
  * Errors, with their text: INVALID_ARGUMENT (an edge to a node that does not exist), OUT_OF_MEMORY. */
 #define AT_LAYOUT_STRESS_MOST 400
 attn_status at_layout_graph(attn_context *context, int64_t nodes, int64_t edges, const int64_t *from,

@@ -28,7 +28,7 @@ static double jitter(uint64_t random, int64_t place) {
 }
 
 /* Hops from one node to all. */
-static void count_hops(const at_adjacency *graph, int64_t source, int32_t *hops, int64_t *queue) {
+static void count_hops(const at_layout_neighbours *graph, int64_t source, int32_t *hops, int64_t *queue) {
     for (int64_t i = 0; i < graph->nodes; i++) hops[i] = -1;
     int64_t head = 0, tail = 0;
     hops[source] = 0;
@@ -85,7 +85,7 @@ static void centre_points(double *points, int64_t rows, int columns) {
 }
 
 /* Stretches the start so that edges have a length of 1 in the mean square, and adds noise. */
-static void scale_start(const at_adjacency *graph, uint64_t random, double *x, double *y) {
+static void scale_start(const at_layout_neighbours *graph, uint64_t random, double *x, double *y) {
     double sum = 0;
     for (int64_t i = 0; i < graph->nodes; i++)
         for (int64_t e = graph->first[i]; e < graph->first[i + 1]; e++) {
@@ -99,8 +99,8 @@ static void scale_start(const at_adjacency *graph, uint64_t random, double *x, d
     }
 }
 
-static attn_status start_from_pivots(attn_context *context, const at_adjacency *graph, uint64_t random,
-                                     double *x, double *y) {
+static attn_status start_from_pivots(attn_context *context, const at_layout_neighbours *graph,
+                                     uint64_t random, double *x, double *y) {
     int64_t nodes = graph->nodes, pivot = 0;
     int columns = nodes < PIVOTS ? (int)nodes : PIVOTS;
     int32_t *hops = at_allocate(context, 2 * nodes, sizeof *hops, "hops of a layout"),
@@ -150,7 +150,8 @@ static double settle_node(int64_t nodes, int64_t i, const int32_t *hops, double 
     return fabs(x[i] - xi) + fabs(y[i] - yi);
 }
 
-static attn_status reduce_stress(attn_context *context, const at_adjacency *graph, double *x, double *y) {
+static attn_status reduce_stress(attn_context *context, const at_layout_neighbours *graph, double *x,
+                                 double *y) {
     int64_t nodes = graph->nodes;
     int32_t *hops = at_allocate(context, nodes * nodes, sizeof *hops, "distances of a layout");
     int64_t *queue = at_allocate(context, nodes, sizeof *queue, "the queue of a layout");
@@ -267,7 +268,7 @@ static void repel(const tree *t, double x, double y, double *force_x, double *fo
 }
 
 /* One step along the forces, no node farther than `most`. */
-static void follow_forces(const at_adjacency *graph, const tree *t, double most, double *x, double *y,
+static void follow_forces(const at_layout_neighbours *graph, const tree *t, double most, double *x, double *y,
                           double *step) {
     for (int64_t i = 0; i < graph->nodes; i++) {
         double fx = 0, fy = 0;
@@ -288,7 +289,8 @@ static void follow_forces(const at_adjacency *graph, const tree *t, double most,
     }
 }
 
-static attn_status reduce_forces(attn_context *context, const at_adjacency *graph, double *x, double *y) {
+static attn_status reduce_forces(attn_context *context, const at_layout_neighbours *graph, double *x,
+                                 double *y) {
     int64_t nodes = graph->nodes;
     tree t = {.room = 8 * nodes + 1000};
     t.cells = at_allocate(context, t.room, sizeof *t.cells, "the quadtree of a layout");
@@ -313,8 +315,8 @@ static void place_on_circle(int64_t nodes, double *x, double *y) {
     }
 }
 
-attn_status at_place_component(attn_context *context, const at_adjacency *graph, uint64_t random, double *x,
-                               double *y) {
+attn_status at_place_component(attn_context *context, const at_layout_neighbours *graph, uint64_t random,
+                               double *x, double *y) {
     if (graph->first[graph->nodes] == graph->nodes * (graph->nodes - 1)) {
         place_on_circle(graph->nodes, x, y);
         return ATTN_OK;

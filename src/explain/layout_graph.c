@@ -33,13 +33,13 @@ static attn_status check_edges(attn_context *context, int64_t nodes, int64_t edg
     return ATTN_OK;
 }
 
-static void release_adjacency(attn_context *context, at_adjacency *graph) {
+static void release_adjacency(attn_context *context, at_layout_neighbours *graph) {
     at_release(context, graph->first);
     at_release(context, graph->beside);
 }
 
 static attn_status make_adjacency(attn_context *context, int64_t nodes, int64_t edges, const int64_t *from,
-                                  const int64_t *to, at_adjacency *graph) {
+                                  const int64_t *to, at_layout_neighbours *graph) {
     graph->nodes = nodes;
     graph->first = at_allocate(context, nodes + 2, sizeof *graph->first, "the neighbours of a layout");
     graph->beside = at_allocate(context, 2 * edges, sizeof *graph->beside, "the neighbours of a layout");
@@ -80,7 +80,7 @@ typedef struct parts {
     int64_t count;
 } parts;
 
-static void find_parts(const at_adjacency *graph, int64_t *place, parts *found) {
+static void find_parts(const at_layout_neighbours *graph, int64_t *place, parts *found) {
     int64_t listed = 0;
     for (int64_t i = 0; i < graph->nodes; i++) place[i] = -1;
     for (int64_t i = 0; i < graph->nodes; i++) {
@@ -106,7 +106,7 @@ static void find_parts(const at_adjacency *graph, int64_t *place, parts *found) 
 }
 
 /* The direction that edges share up to right angles, as in grids; 0 where there is none: *angle is left. */
-static int find_grid(const at_adjacency *graph, const double *x, const double *y, double *angle) {
+static int find_grid(const at_layout_neighbours *graph, const double *x, const double *y, double *angle) {
     double cosine = 0, sine = 0;
     for (int64_t i = 0; i < graph->nodes; i++)
         for (int64_t e = graph->first[i]; e < graph->first[i + 1]; e++) {
@@ -137,7 +137,7 @@ static double find_axis(int64_t count, const double *x, const double *y) {
 
 /* Turns the component so that the axis of its largest spread is horizontal, or the nearest direction along
  * which it is a grid, and moves its bounding box to (0, 0). */
-static void set_upright(const at_adjacency *graph, double *x, double *y, part *one) {
+static void set_upright(const at_layout_neighbours *graph, double *x, double *y, part *one) {
     int64_t count = graph->nodes;
     double right = 1.5707963267948966, angle = find_axis(count, x, y), grid;
     if (find_grid(graph, x, y, &grid)) angle = grid + right * floor((angle - grid) / right + 0.5);
@@ -161,7 +161,7 @@ static void set_upright(const at_adjacency *graph, double *x, double *y, part *o
 }
 
 /* Makes edges 1 long in the mean, so that components have one scale. */
-static void scale_part(const at_adjacency *graph, double *x, double *y) {
+static void scale_part(const at_layout_neighbours *graph, double *x, double *y) {
     int64_t edges = graph->first[graph->nodes];
     double sum = 0;
     for (int64_t i = 0; i < graph->nodes; i++)
@@ -177,9 +177,9 @@ static void scale_part(const at_adjacency *graph, double *x, double *y) {
 }
 
 /* One component, as a graph of its own, at the places of its nodes in the list. */
-static attn_status place_part(attn_context *context, const at_adjacency *graph, const int64_t *place,
+static attn_status place_part(attn_context *context, const at_layout_neighbours *graph, const int64_t *place,
                               const int64_t *list, part *one, uint64_t random, double *x, double *y) {
-    at_adjacency own = {.nodes = one->count};
+    at_layout_neighbours own = {.nodes = one->count};
     int64_t edges = 0;
     if (one->count == 1) {
         x[0] = y[0] = 0;
@@ -263,7 +263,7 @@ static void fit_box(const parts *found, int64_t nodes, const double *place_x, co
 
 attn_status at_layout_graph(attn_context *context, int64_t nodes, int64_t edges, const int64_t *from,
                             const int64_t *to, uint64_t seed, double *x, double *y) {
-    at_adjacency graph = {.nodes = 0};
+    at_layout_neighbours graph = {.nodes = 0};
     parts found = {.count = 0};
     attn_status status = check_edges(context, nodes, edges, from, to);
     if (status != ATTN_OK || nodes == 0) return status;
@@ -294,7 +294,7 @@ attn_status at_layout_graph(attn_context *context, int64_t nodes, int64_t edges,
 /* ---- neighbourhoods ---- */
 
 /* The nodes of one distance after another, each sorted by number, until `most` are chosen. */
-static void collect_nearest(const at_adjacency *graph, int64_t centre, int64_t most, char *seen,
+static void collect_nearest(const at_layout_neighbours *graph, int64_t centre, int64_t most, char *seen,
                             int64_t *queue, int64_t *chosen, int64_t *count) {
     int64_t begin = 0, end = 1;
     queue[0] = centre;
@@ -318,7 +318,7 @@ static void collect_nearest(const at_adjacency *graph, int64_t centre, int64_t m
 attn_status at_neighbourhood(attn_context *context, int64_t nodes, int64_t edges, const int64_t *from,
                              const int64_t *to, int64_t centre, int64_t most, int64_t *chosen,
                              int64_t *count) {
-    at_adjacency graph = {.nodes = 0};
+    at_layout_neighbours graph = {.nodes = 0};
     *count = 0;
     attn_status status = check_edges(context, nodes, edges, from, to);
     if (status != ATTN_OK) return status;

@@ -173,8 +173,8 @@ static double find_turn(const at_sketch *sketch) {
             sine += sin(6 * angle);
         }
     }
-    /* Bonds shall stand at multiples of 30 degrees; in what is as long as wide, at 30, 90, 150, as those of a
-     * hexagon that stands on its corner. */
+    /* Bonds shall are at multiples of 30 degrees; in what is as long as wide, at 30, 90, 150, as those of a
+     * hexagon that is on its corner. */
     double axis = 0.5 * atan2(2 * xy, xx - yy), spread = sqrt(4 * xy * xy + (xx - yy) * (xx - yy));
     double step = spread < 0.05 * (xx + yy) ? AT_PI / 3 : AT_PI / 6;
     if (sqrt(cosine * cosine + sine * sine) < 1e-6) return -axis;

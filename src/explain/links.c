@@ -1,4 +1,4 @@
-/* links.c: weights between nodes, and the colours of their answers. */
+/* links.c: weights between nodes, and the colours of their predictions. */
 #include "explain/links.h"
 
 #include <math.h>

@@ -17,7 +17,7 @@ void at_links_close(at_links *links);
 /* What a query gives a key; NaN: it does not look there. */
 double at_links_weight(const at_links *links, int64_t query, int64_t key);
 
-/* The answers of rows as colours: one for each label, in the order of their first row; -1: there are more
+/* The predictions of rows as colours: one for each label, in the order of their first row; -1: there are more
  * labels than colours. */
 typedef struct at_classes {
     attn_context *context;

@@ -300,7 +300,7 @@ static attn_status draw_grid(at_drawing *drawing) {
     at_drawing_use(drawing, g.left + (g.width + g.gap) * (double)g.heads - g.gap, bottom);
     int is_signed = drawing->options->view == ATTN_VIEW_GRADIENT;
     at_drawing_legend(drawing, g.left, bottom + 8, g.most, is_signed,
-                      is_signed ? "weight × gradient of the score; one scale for all"
+                      is_signed ? "weight × gradient; one scale for all"
                                 : "attention weight: a row looks at columns; one scale for all");
     return status;
 }

@@ -139,7 +139,7 @@ static const char opening[] =
 
 attn_status at_write_page(const attn_explanation *explanation, const attn_drawing_options *options,
                           at_writer *writer) {
-    const char *title = "What the answer looks at";
+    const char *title = "What the prediction looks at";
     if (options && options->title)
         title = options->title;
     else if (explanation->answers.count == 1)

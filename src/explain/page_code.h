@@ -25,7 +25,7 @@ enum { AT_CODE_ESCAPE = 24, AT_CODE_PLAIN_BITS = 24, AT_CODE_MOST = (1 << AT_COD
 /* Rows longer than AT_PAGE_LONG keep their AT_PAGE_TOP largest entries. */
 enum { AT_PAGE_LONG = 300, AT_PAGE_TOP = 32 };
 
-/* What stands where: the shape of a map (its weights are not looked at), and whether only the largest are
+/* What stands where: the shape of a map (its weights are ignored), and whether only the largest are
  * kept. */
 typedef struct at_plane {
     const attn_map *map;

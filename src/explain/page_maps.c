@@ -38,7 +38,7 @@ static void products(const attn_map *map, int64_t head, float *product) {
     for (int64_t e = 0; e < map->entries; e++) product[e] = weights[e] * gradients[e];
 }
 
-/* Of the heads' products only what is above 0: what speaks for the answer. */
+/* Of the heads' products only what is above 0: what speaks for the prediction. */
 static void mean_products(const attn_map *map, float *mean) {
     memset(mean, 0, (size_t)map->entries * sizeof *mean);
     for (int64_t h = 0; h < map->heads; h++) {
@@ -149,7 +149,7 @@ static void stop_rollout(maps_writer *maps) {
     maps->rollout = maps->next = NULL;
 }
 
-/* ---- graphs: who stands beside whom, once for all layers of which it is the same ---- */
+/* ---- graphs: who is beside whom, once for all layers of which it is the same ---- */
 
 static int same_list(const attn_map *a, const attn_map *b) {
     return a->first && b->first && a->queries == b->queries && a->entries == b->entries &&

@@ -14,7 +14,7 @@
 
 enum { POSITIONS = 64, COLUMNS = 64, MOST = 4096 };
 
-/* What is asked for, and the model it is asked of. */
+/* What is requested, and the model it is asked of. */
 typedef struct request {
     const at_stage *stage;           /* NULL: no model */
     const at_encoder_values *values; /* of it */
@@ -54,7 +54,7 @@ static attn_status add_sinusoids(at_positions *found, const char *name, int64_t 
 
 static int64_t smaller(int64_t asked, int64_t there) { return asked > 0 && asked < there ? asked : there; }
 
-/* A parameter of the encoder, or the part of it that is asked for. */
+/* A parameter of the encoder, or the part of it that is requested. */
 static attn_status add_parameter(at_positions *found, const request *r, const char *name,
                                  const attn_parameter *parameter) {
     if (!parameter) return at_fail(found->context, ATTN_UNSUPPORTED, "the model has no table of positions");

@@ -69,7 +69,7 @@ static void draw_segments(track *t) {
     t->y += SEGMENT;
 }
 
-/* Boundaries go on through the spectrogram. */
+/* Boundaries continue through the spectrogram. */
 static void draw_boundaries(const track *t) {
     const at_strings *labels = &t->drawing->explanation->answers;
     for (int64_t r = 1; r < t->scene->rows; r++) {

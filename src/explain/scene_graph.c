@@ -34,12 +34,12 @@ typedef struct picture {
     int64_t *place; /* [rows]: where a row is in the drawing; -1: not in it */
     int64_t *from, *to, edges;
     double *x, *y;
-    box *names; /* [count]: where they stand */
+    box *names; /* [count]: in place */
     look *looks;
     int64_t look_count;
     double radius, most, contribution;
     int64_t asked; /* a row; -1 */
-    int inside;    /* names stand in the nodes */
+    int inside;    /* names are in the nodes */
 } picture;
 
 static void free_picture(picture *p) {
@@ -328,7 +328,7 @@ static void draw_legends(picture *p) {
     if (drawing->map) {
         at_drawing_legend(drawing, AT_MARGIN, y, p->most, p->links.is_signed,
                           p->links.is_signed
-                              ? "weight × gradient of the score, along an arrow"
+                              ? "weight × gradient, along an arrow"
                               : "attention weight: a node looks along its arrow; rims: at itself");
         y += AT_LEGEND + 10;
     }

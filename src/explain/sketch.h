@@ -31,14 +31,14 @@ typedef struct at_block {
 
 /* What hangs at an atom, seen from the root: one bond, or a ring system, and all behind it. Its atoms but the
  * joint are sequence[begin .. end). */
-typedef struct at_unit {
+typedef struct at_sketch_unit {
     int joint, begin, end;
     int bond;  /* -1: a ring system */
     int block; /* -1: a bond */
     int next;  /* unit at the same joint; -1: none */
     int fixed; /* a double bond whose sides are known: it is not flipped */
     double turned;
-} at_unit;
+} at_sketch_unit;
 
 typedef struct at_sketch {
     attn_context *context;
@@ -56,7 +56,7 @@ typedef struct at_sketch {
     int *sequence, *place, *end, *parent, *low;
     int blocks, units;
     at_block *block;
-    at_unit *unit;
+    at_sketch_unit *unit;
     int *unit_of; /* first unit at an atom; -1 */
 } at_sketch;
 

@@ -1,7 +1,7 @@
 /* sketch_assemble.c: ring systems and chains, set together from the root outwards.
  *
  * Around an atom, what hangs there shares the widest gap between the neighbours that are placed: a bond takes
- * no room, a ring system that of its angle. So three bonds stand at 120 degrees, four at 90, and a bond at a
+ * no room, a ring system that of its angle. So three bonds are at 120 degrees, four at 90, and a bond at a
  * ring points outwards. An atom with two bonds is bent to 120 degrees, to the side that makes a zigzag,
  * unless its bonds are straight (a triple bond, two double bonds). At last, sides of double bonds are set as
  * written.
@@ -144,7 +144,7 @@ static void place_block(at_sketch *sketch, place_queue *queue, const at_block *b
     }
 }
 
-static void place_unit(at_sketch *sketch, place_queue *queue, const at_unit *unit, double angle) {
+static void place_unit(at_sketch *sketch, place_queue *queue, const at_sketch_unit *unit, double angle) {
     if (unit->block >= 0) {
         place_block(sketch, queue, &sketch->block[unit->block], unit->joint, angle);
         return;
@@ -184,7 +184,7 @@ static int zigzag_side(const at_sketch *sketch, int atom) {
     return side > 0 ? -1 : 1;
 }
 
-static int unit_size(const at_unit *unit) { return unit->end - unit->begin; }
+static int unit_size(const at_sketch_unit *unit) { return unit->end - unit->begin; }
 
 /* The units at an atom that are still to be placed, large ones first. */
 static int list_units(const at_sketch *sketch, int atom, int *units) {
@@ -204,7 +204,7 @@ static int list_units(const at_sketch *sketch, int atom, int *units) {
 static void share_gap(at_sketch *sketch, place_queue *queue, gap room, const int *units, int count) {
     double taken = 0, sector[AROUND_MOST];
     for (int i = 0; i < count; i++) {
-        const at_unit *unit = &sketch->unit[units[i]];
+        const at_sketch_unit *unit = &sketch->unit[units[i]];
         sector[i] =
             unit->block >= 0 ? block_sector(sketch, &sketch->block[unit->block], unit->joint).size : 0;
         taken += sector[i];
@@ -269,7 +269,7 @@ static int place_around(at_sketch *sketch, place_queue *queue, int atom) {
 
 /* ---- cis and trans ---- */
 
-/* The first neighbour of one end of a double bond that is marked: *above says where it stands as written. */
+/* The first neighbour of one end of a double bond that is marked: *above says in place as written. */
 static int marked_neighbour(const at_sketch *sketch, int atom, int double_bond, int *above) {
     for (int e = sketch->first[atom]; e < sketch->first[atom + 1]; e++) {
         int bond = sketch->along[e];
@@ -282,7 +282,7 @@ static int marked_neighbour(const at_sketch *sketch, int atom, int double_bond, 
 }
 
 /* Mirrors the atoms of a unit at the line through its bond. */
-static void mirror_unit(at_sketch *sketch, const at_unit *unit) {
+static void mirror_unit(at_sketch *sketch, const at_sketch_unit *unit) {
     int child = sketch->sequence[unit->begin];
     double ax = sketch->x[unit->joint], ay = sketch->y[unit->joint];
     double ux = sketch->x[child] - ax, uy = sketch->y[child] - ay, square = ux * ux + uy * uy;
@@ -302,7 +302,7 @@ static double side_of_bond(const at_sketch *sketch, int a, int b, int atom) {
 
 static void set_sides(at_sketch *sketch) {
     for (int u = 0; u < sketch->units; u++) {
-        at_unit *unit = &sketch->unit[u];
+        at_sketch_unit *unit = &sketch->unit[u];
         if (unit->bond < 0 || sketch->order[unit->bond] != 2) continue;
         int child = sketch->sequence[unit->begin], first_above = 0, second_above = 0;
         int first = marked_neighbour(sketch, unit->joint, unit->bond, &first_above);

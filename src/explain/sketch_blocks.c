@@ -45,8 +45,9 @@ static attn_status add_block(search *s, int begin, int number) {
 static attn_status close_unit(search *s, int joint, int child, int bond) {
     at_sketch *sketch = s->sketch;
     if (sketch->low[child] < sketch->place[joint]) return ATTN_OK;
-    at_unit *unit = &sketch->unit[sketch->units];
-    *unit = (at_unit){.joint = joint, .begin = sketch->place[child], .end = sketch->count, .bond = bond};
+    at_sketch_unit *unit = &sketch->unit[sketch->units];
+    *unit =
+        (at_sketch_unit){.joint = joint, .begin = sketch->place[child], .end = sketch->count, .bond = bond};
     unit->block = -1;
     unit->next = sketch->unit_of[joint];
     sketch->unit_of[joint] = sketch->units++;

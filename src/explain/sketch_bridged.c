@@ -3,7 +3,7 @@
  *
  * A basis of rings in which each bond occurs at most twice is that of the faces of a drawing without
  * crossings (MacLane). Each face can be the outer one; the others then follow from Tutte's theorem: the outer
- * ring is a convex polygon, every other atom stands in the mean of its neighbours, to which the middle of
+ * ring is a convex polygon, every other atom is in the mean of its neighbours, to which the middle of
  * each face is added so that none collapses. From there the points relax (sketch_relax.c): bonds of one
  * length, small rings regular where no bridge forbids it, nothing near anything else, with room for what
  * hangs at the system. Several outer rings are tried, the best drawing stays. Systems without such a basis
@@ -204,7 +204,7 @@ static void place_faces(system_state *s, int outer, char *held, double *sums) {
 /* The start where there are no faces. */
 static attn_status place_as_graph(system_state *s) {
     at_rings *rings = s->rings;
-    at_adjacency graph = {.nodes = rings->atoms};
+    at_layout_neighbours graph = {.nodes = rings->atoms};
     graph.first = at_sketch_take(s->sketch, rings->atoms + 1, sizeof *graph.first);
     graph.beside = at_sketch_take(s->sketch, 2 * rings->bonds, sizeof *graph.beside);
     if (!graph.first || !graph.beside) return ATTN_OUT_OF_MEMORY;
@@ -404,7 +404,7 @@ static double score_drawing(const system_state *s) {
     return score;
 }
 
-/* What needs room outside and does not stand there. */
+/* What needs room outside and does not are there. */
 static double score_outside(const system_state *s, int outer) {
     double score = 0;
     for (int i = 0; i < s->rings->atoms && outer >= 0; i++) {

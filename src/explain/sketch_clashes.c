@@ -88,7 +88,7 @@ static double bond_cost(const resolver *r, int i, int j) {
                : 0;
 }
 
-static double turn_cost(const at_unit *unit) {
+static double turn_cost(const at_sketch_unit *unit) {
     double part = unit->turned / (AT_PI / 6);
     return TURN_COST * part * part;
 }
@@ -105,7 +105,7 @@ static int strip_of(const strips *s, double x) {
     return strip < 0 ? 0 : strip >= s->count ? s->count - 1 : strip;
 }
 
-static strips make_strips(const resolver *r, const at_unit *unit) {
+static strips make_strips(const resolver *r, const at_sketch_unit *unit) {
     strips s = {INFINITY, INFINITY, -INFINITY, -INFINITY, 0, 0};
     int joint = r->sketch->place[unit->joint];
     for (int i = unit->begin; i <= unit->end; i++) {
@@ -136,7 +136,7 @@ static void sort_strips(const resolver *r, const strips *s, int count, int bonds
 }
 
 /* Atoms and bonds that are no part of a unit and near its box. */
-static void find_near(resolver *r, const at_unit *unit, const strips *s) {
+static void find_near(resolver *r, const at_sketch_unit *unit, const strips *s) {
     int joint = r->sketch->place[unit->joint], count = 0;
     for (int i = 0; i < r->atoms; i++) {
         if (i == unit->begin) i = unit->end;
@@ -169,7 +169,7 @@ static void range_of(const strips *s, const int *begin, double x, int *from, int
 }
 
 /* The cost between a unit and the rest; distances to the joint do not change by moves and are left out. */
-static double unit_cost(resolver *r, const at_unit *unit) {
+static double unit_cost(resolver *r, const at_sketch_unit *unit) {
     double cost = turn_cost(unit), looked = r->atoms + r->bonds;
     strips s = make_strips(r, unit);
     int begin, end;
@@ -237,7 +237,7 @@ static double find_clashes(resolver *r) {
 
 /* ---- moves ---- */
 
-static void turn_unit(resolver *r, const at_unit *unit, double angle) {
+static void turn_unit(resolver *r, const at_sketch_unit *unit, double angle) {
     int joint = r->sketch->place[unit->joint];
     double cosine = cos(angle), sine = sin(angle), ax = r->x[joint], ay = r->y[joint];
     for (int i = unit->begin; i < unit->end; i++) {
@@ -248,7 +248,7 @@ static void turn_unit(resolver *r, const at_unit *unit, double angle) {
 }
 
 /* The direction in which a unit leaves its joint: its bond, or the middle of its ring system there. */
-static void unit_axis(const resolver *r, const at_unit *unit, double *ux, double *uy) {
+static void unit_axis(const resolver *r, const at_sketch_unit *unit, double *ux, double *uy) {
     const at_sketch *sketch = r->sketch;
     int joint = sketch->place[unit->joint];
     *ux = *uy = 0;
@@ -267,7 +267,7 @@ static void unit_axis(const resolver *r, const at_unit *unit, double *ux, double
     *uy /= length;
 }
 
-static void flip_unit(resolver *r, const at_unit *unit) {
+static void flip_unit(resolver *r, const at_sketch_unit *unit) {
     int joint = r->sketch->place[unit->joint];
     double ux, uy, ax = r->x[joint], ay = r->y[joint];
     unit_axis(r, unit, &ux, &uy);
@@ -278,19 +278,19 @@ static void flip_unit(resolver *r, const at_unit *unit) {
     }
 }
 
-static void save_unit(resolver *r, const at_unit *unit) {
+static void save_unit(resolver *r, const at_sketch_unit *unit) {
     size_t count = (size_t)(unit->end - unit->begin) * sizeof *r->x;
     memcpy(r->saved + unit->begin, r->x + unit->begin, count);
     memcpy(r->saved + r->atoms + unit->begin, r->y + unit->begin, count);
 }
 
-static void restore_unit(resolver *r, const at_unit *unit) {
+static void restore_unit(resolver *r, const at_sketch_unit *unit) {
     size_t count = (size_t)(unit->end - unit->begin) * sizeof *r->x;
     memcpy(r->x + unit->begin, r->saved + unit->begin, count);
     memcpy(r->y + unit->begin, r->saved + r->atoms + unit->begin, count);
 }
 
-static void swap_units(resolver *r, const at_unit *one, const at_unit *other) {
+static void swap_units(resolver *r, const at_sketch_unit *one, const at_sketch_unit *other) {
     double ux, uy, vx, vy;
     unit_axis(r, one, &ux, &uy);
     unit_axis(r, other, &vx, &vy);
@@ -301,7 +301,8 @@ static void swap_units(resolver *r, const at_unit *one, const at_unit *other) {
 
 /* Makes a move and returns what it changes; undo_move takes it back. */
 static double make_move(resolver *r, const move *m) {
-    at_unit *unit = &r->sketch->unit[m->unit], *other = m->kind == SWAP ? &r->sketch->unit[m->other] : NULL;
+    at_sketch_unit *unit = &r->sketch->unit[m->unit],
+                   *other = m->kind == SWAP ? &r->sketch->unit[m->other] : NULL;
     double before = unit_cost(r, unit) + (other ? unit_cost(r, other) : 0);
     save_unit(r, unit);
     if (other) save_unit(r, other);
@@ -340,7 +341,7 @@ enum { TURNS = sizeof turns / sizeof *turns };
 
 /* Move number `k` of a unit; 0: there are no more, -1: it is none. */
 static int nth_move(const resolver *r, int unit, int k, move *m) {
-    const at_unit *one = &r->sketch->unit[unit];
+    const at_sketch_unit *one = &r->sketch->unit[unit];
     *m = (move){.kind = FLIP, .unit = unit, .other = -1};
     if (k == 0) return one->end - one->begin > 1 && !one->fixed ? 1 : -1;
     if (k <= TURNS) {
@@ -357,7 +358,7 @@ static int nth_move(const resolver *r, int unit, int k, move *m) {
     return is_held(r->sketch, one->joint) ? -1 : 1;
 }
 
-static int is_between(const at_unit *unit, const clash *c) {
+static int is_between(const at_sketch_unit *unit, const clash *c) {
     return (c->a >= unit->begin && c->a < unit->end) != (c->b >= unit->begin && c->b < unit->end);
 }
 

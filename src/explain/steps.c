@@ -15,12 +15,11 @@
 #define ROUNDING 4e-6
 enum { MOST_LISTED = 64 }; /* with more keys, those out of reach are counted, not listed */
 
-void attn_steps_options_init(attn_steps_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->part = -1;
-    options->width = 80;
+void attn_steps_options_init_sized(attn_steps_options *options, size_t size) {
+    attn_steps_options own = {.size = sizeof own};
+    own.part = -1;
+    own.width = 80;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 const char *at_step_name(const at_strings *names, int64_t row, char buffer[AT_STEP_NAME]) {
@@ -180,7 +179,7 @@ static void fill_keys(at_row_steps *steps) {
     steps->unlisted = map->keys > steps->count ? map->keys - steps->count : 0;
 }
 
-/* A weighting that looks at each score by itself. */
+/* A weighting that looks at each score alone. */
 static double weighted(attn_weighting weighting, double score) {
     switch (weighting) {
     case ATTN_WEIGHTS_RELU: return score > 0 ? score : 0;
@@ -364,7 +363,7 @@ static const attn_map *choose_map(const attn_explanation *explanation, const att
     return NULL;
 }
 
-/* The numbers that are asked for; NULL with the error set. */
+/* The numbers that are requested; NULL with the error set. */
 static attn_status choose(const attn_explanation *explanation, const attn_steps_options *o,
                           const at_step_numbers **numbers) {
     attn_context *context = explanation->context;

@@ -115,7 +115,7 @@ static void put_vector(page *p, const char *label, const float *floats, const do
     at_print(p->writer, "%s\n", fit < count ? rest : "");
 }
 
-/* Text broken at spaces to the width; `indent` cells stand before every line but the first, which already has
+/* Text broken at spaces to the width; `indent` cells precede every line but the first, which already has
  * them. */
 static void put_wrapped(page *p, const char *text, int64_t indent) {
     int64_t used = indent;

@@ -1,4 +1,4 @@
-/* views.c: attention over all layers, and how much the answer owes to a weight.
+/* views.c: attention over all layers, and how much the prediction owes to a weight.
  *
  *     rollout     R_l = A_l R_(l-1), with A_l = (mean over heads + identity) / 2, rows brought to sum 1
  *

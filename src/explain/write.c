@@ -6,15 +6,14 @@
 #include "base/options.h"
 #include "explain/explain.h"
 
-void attn_drawing_options_init(attn_drawing_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->part = -1;
-    options->layer = options->head = options->row = -1;
-    options->most = 60;
-    options->seed = 1;
-    options->scale = 2;
+void attn_drawing_options_init_sized(attn_drawing_options *options, size_t size) {
+    attn_drawing_options own = {.size = sizeof own};
+    own.part = -1;
+    own.layer = own.head = own.row = -1;
+    own.most = 60;
+    own.seed = 1;
+    own.scale = 2;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* The part that says most: what a decoder looked at in its source, else what rows looked at. */

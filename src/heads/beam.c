@@ -1,5 +1,6 @@
-/* beam.c: answers for a batch of sources: the encoder, then search with the decoders of all networks, each
- * with its cache; the probability of a symbol is the mean of theirs. */
+/* beam.c: beam search for a batch of sources: the encoder, then search with the decoders of all networks,
+ * each with its cache; the probability of a symbol is the mean over the networks.
+ */
 #include "heads/beam.h"
 
 #include <math.h>
@@ -59,6 +60,7 @@ void at_beam_free(at_beam_worker *worker) {
         attn_cache_destroy(worker->caches[n]);
         attn_tape_destroy(worker->tapes[n]);
         at_host_rows_free(context, &worker->host[n]);
+        at_monotone_free(context, &worker->monotone[n]);
     }
     memset(worker, 0, sizeof *worker);
 }
@@ -101,12 +103,23 @@ static attn_status take_step(at_beam_worker *worker, const at_beam_job *job, at_
     for (int n = 0; n < mean.networks; n++) {
         const at_symbol_layer *layer = layer_of(job, n);
         attn_tape *tape = worker->tapes[n];
+        at_monotone_search *monotone = layer->source_map ? &worker->monotone[n] : NULL;
+        if (monotone && attn_cache_length(worker->caches[n]) > 0)
+            at_monotone_take(monotone, mean.rows, at_search_from(search), at_search_symbols(search));
         attn_status status = attn_cache_reorder(worker->caches[n], mean.rows, at_search_from(search));
         if (status != ATTN_OK) return status;
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *x = at_sequence_embed(head, layer, tape, at_search_symbols(search), mean.rows);
         x = attn_decoder_step(tape, layer->decoder, worker->caches[n], x, NULL);
-        x = at_sequence_scores(head, layer, tape, x);
+        if (monotone) {
+            status = at_monotone_step(monotone, head, layer, tape, x, worker->batch);
+            if (attn_tape_status(tape) != ATTN_OK) return tape_failed(worker, tape);
+            if (status != ATTN_OK) return status;
+            mean.parts[n] = monotone->logarithms;
+            mean.strides[n] = mean.columns;
+            continue;
+        }
+        x = at_sequence_logits(head, layer, tape, x);
         if (mean.networks > 1) x = attn_tape_log_softmax(tape, x);
         if (attn_tape_status(tape) != ATTN_OK) return tape_failed(worker, tape);
         status = at_host_rows_of(x, &worker->host[n]);
@@ -114,8 +127,10 @@ static attn_status take_step(at_beam_worker *worker, const at_beam_job *job, at_
         mean.parts[n] = worker->host[n].data;
         mean.strides[n] = worker->host[n].stride;
     }
+    if (mean.networks == 1 && head->config.sequence.monotone)
+        return at_search_step(search, mean.parts[0], mean.strides[0], mean.columns);
     if (mean.networks == 1)
-        return at_search_step_scores(search, mean.parts[0], mean.strides[0], mean.columns);
+        return at_search_step_logits(search, mean.parts[0], mean.strides[0], mean.columns);
     attn_status status = at_grow(worker->context, &worker->mean, &worker->mean_room, mean.rows * mean.columns,
                                  sizeof *worker->mean, "the mean of answers");
     if (status != ATTN_OK) return status;
@@ -134,9 +149,16 @@ static attn_status encode(at_beam_worker *worker, const at_beam_job *job) {
         attn_tape *tape = worker->tapes[n];
         attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *x = job->forward->rows(job->forward, n, tape, worker->batch);
+        const int crosses = job->head->config.sequence.cross;
         if (attn_tape_status(tape) != ATTN_OK ||
-            attn_cache_begin(tape, worker->caches[n], source.sequences, x, &source) != ATTN_OK)
+            attn_cache_begin(tape, worker->caches[n], source.sequences, crosses ? x : NULL,
+                             crosses ? &source : NULL) != ATTN_OK)
             return tape_failed(worker, tape);
+        if (!layer_of(job, n)->source_map) continue;
+        attn_status status = at_monotone_begin(
+            worker->context, &worker->monotone[n], source.sequences * job->options.beam, layer_of(job, n),
+            tape, x, worker->batch, at_sequence_of(job->head)->symbols->vocabulary.strings.count);
+        if (status != ATTN_OK) return status;
     }
     return ATTN_OK;
 }
@@ -149,7 +171,7 @@ static attn_status keep_found(at_beam_worker *worker, const at_beam_job *job, co
         int64_t count = at_search_found(search, s, &found);
         if (count > 0 && !(found[0].score > -INFINITY))
             return at_fail(worker->context, ATTN_NOT_FINITE,
-                           "the model says what is not a number: its weights are broken");
+                           "the model's output is not a number: its weights are damaged");
         for (int64_t a = 0; a < count; a++) {
             attn_status status =
                 at_grow(worker->context, &said->symbols, &said->symbol_room,

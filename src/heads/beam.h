@@ -1,14 +1,14 @@
-/* beam.h: what one thread works with that searches for the answers of batches of sources: its own tapes,
- * caches and memory, in a context of its own or, if it is alone, in the predictor's. It is kept from call to
- * call. */
+/* beam.h: the state of one thread that searches batches of sources: its tapes, caches and memory, in its own
+ * context or, if it is the only one, in the predictor's. It is kept between calls.
+ */
 #ifndef AT_HEADS_BEAM_H
 #define AT_HEADS_BEAM_H
 
 #include <attn/predictor.h>
 
-#include "heads/sequence.h"
+#include "heads/monotone.h"
 
-/* What all workers read, and where their answers go. */
+/* What all workers read, and where their predictions go. */
 typedef struct at_beam_job {
     const at_head *head;
     const at_forward *forward;
@@ -28,6 +28,7 @@ typedef struct at_beam_worker {
     int64_t cache_sequences, cache_room;
     attn_tape *tapes[AT_MOST_NETWORKS];  /* a step of every network is alive at once */
     at_host_rows host[AT_MOST_NETWORKS]; /* and so are its results */
+    at_monotone_search monotone[AT_MOST_NETWORKS];
     float *mean;
     int64_t mean_room;
     at_said said;
@@ -36,7 +37,7 @@ typedef struct at_beam_worker {
 /* Makes a worker ready for a job; an all-0 one is new. */
 attn_status at_beam_prepare(at_beam_worker *worker, attn_context *context, const at_beam_job *job);
 void at_beam_free(at_beam_worker *worker);
-/* The answers of segments order[0 .. count - 1], none of them empty. The error text is in the worker's
+/* The predictions of segments order[0 .. count - 1], none of them empty. The error text is in the worker's
  * context. */
 attn_status at_beam_answer(at_beam_worker *worker, const at_beam_job *job, const int64_t *order,
                            int64_t count);

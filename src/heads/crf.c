@@ -1,7 +1,8 @@
-/* crf.c: a label for each row with a conditional random field over them: neighbouring labels are scored, too.
+/* crf.c: a label for each row with a conditional random field over neighbouring labels.
  *
- * One network answers with the best path (Viterbi). An ensemble averages the networks' marginal probabilities
- * and takes the likeliest label of each row: paths of different networks cannot be averaged, marginals can.
+ * One network predicts the best path (Viterbi). An ensemble averages the networks' marginal probabilities and
+ * predicts the likeliest label of each row: paths of different networks cannot be averaged, marginals can. In
+ * both cases entity tags are chosen so that they can follow each other (transitions.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "heads/rows.h"
+#include "heads/transitions.h"
 
 static attn_status learn(at_head *head, const at_labels *labels, int column) {
     attn_status status = at_head_unbalanced(head);
@@ -63,7 +65,7 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
                            const at_batch *batch, const at_targets *targets) {
     const at_row_layer *layer = head->layers[network];
     attn_ragged rows = {batch->sequences, batch->offsets};
-    return attn_tape_crf(tape, attn_linear_apply(tape, layer->map, x), &rows, &layer->crf,
+    return attn_tape_crf(tape, at_rows_logits(head, network, tape, x, batch), &rows, &layer->crf,
                          ((const at_row_targets *)(const void *)targets)->batch_classes);
 }
 
@@ -77,6 +79,9 @@ static attn_status decode(const at_head *head, int network, attn_tape *tape, att
 }
 
 static const at_metric metrics[] = {AT_COUNTED_METRICS, {NULL, 0, 0, 0}};
+static int has_metric(const at_head *head, const at_metric *metric) {
+    return at_tagging_has_metric(at_row_head_of(head), metric);
+}
 static const char *metric(const at_head *head) { return at_head_class.metric(head); }
 
 const at_head_kind at_head_crf = {
@@ -86,8 +91,10 @@ const at_head_kind at_head_crf = {
     .rows = &at_class_rows,
     .decode = decode,
     .metrics = metrics,
+    .has_metric = has_metric,
     .learn = learn,
     .learn_more = at_rows_learn_more,
+    .learn_order = at_tagging_learn,
     .metric = metric,
     .store = at_class_store,
     .load = at_class_load,

@@ -1,5 +1,5 @@
-/* ctc.c: the head that answers with a sequence of its own length by a symbol or a blank for every row: its
- * targets, layer and loss. */
+/* ctc.c: the head that predicts a sequence by a symbol or a blank for every row: its targets, layer and loss.
+ */
 #include "heads/ctc.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "tape/parameters.h"
+#include "tape/tape.h"
 
 static const at_sequence_targets *own(const at_targets *targets) {
     return (const at_sequence_targets *)(const void *)targets;
@@ -45,14 +46,15 @@ static attn_status check(const at_head *head, const at_encoded *encoded, const a
         int64_t symbols, needed = rows_needed(of, e, &symbols);
         int64_t rows = encoded->offsets[e + 1] - encoded->offsets[e];
         if (rows > of->most_rows) rows = of->most_rows;
-        if (rows >= needed) continue;
+        if (rows * at_ctc_upsample(head) >= needed) continue;
         return at_fail(
             head->context, ATTN_INVALID_ARGUMENT,
             "%.200s:%" PRId64 ": the target of %" PRId64 " symbols needs %" PRId64
             " rows (one for each, one between equal neighbours), the source has %" PRId64
-            ": make rows shorter (stride, stack, unit), symbols longer (target.unit), or take the decoder "
-            "(output.kind auto)",
-            at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), symbols, needed, rows);
+            ": make rows shorter (stride, stack, unit) or several of each (target.upsample %" PRId64
+            "), symbols longer (target.unit), or take the decoder (output.kind auto)",
+            at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), symbols, needed,
+            rows * at_ctc_upsample(head), rows > 0 ? (needed + rows - 1) / rows : needed);
     }
     return ATTN_OK;
 }
@@ -96,9 +98,8 @@ static attn_status gather(const at_head *head, at_targets *targets, const at_seg
 /* The loss is the mean over all rows. */
 static double weight(const at_head *head, const at_targets *targets, const at_segments *list,
                      const int64_t *order, int64_t count) {
-    (void)head;
     (void)targets;
-    return (double)at_segments_rows(list, order, count);
+    return (double)(at_segments_rows(list, order, count) * at_ctc_upsample(head));
 }
 
 /* ---- the layer ---- */
@@ -110,22 +111,57 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
     (void)offer;
     if (!layer) return;
     head->layers[network] = layer;
+    if (at_ctc_upsample(head) > 1) {
+        snprintf(name, sizeof name, "%supsample", prefix);
+        layer->hidden = attn_linear_create(set, name, columns, columns, 0, ATTN_IDENTITY);
+        snprintf(name, sizeof name, "%sslots", prefix);
+        layer->slots = attn_embedding_create(set, name, at_ctc_upsample(head), columns);
+    }
     snprintf(name, sizeof name, "%ssymbols", prefix);
     layer->map = attn_linear_create(set, name, columns, at_sequence_symbols(head)->vocabulary.strings.count,
                                     1, ATTN_IDENTITY);
 }
 
+static attn_variable *upsample(const at_ctc_layer *layer, attn_tape *tape, attn_variable *x, int64_t times) {
+    const int64_t count = x ? attn_variable_rows(x) * times : 0;
+    int64_t *row_of = at_tape_memory(tape, count, sizeof *row_of);
+    int32_t *slot_of = at_tape_memory(tape, count, sizeof *slot_of);
+    if (!x || !row_of || !slot_of) return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        row_of[i] = i / times;
+        slot_of[i] = (int32_t)(i % times);
+    }
+    x = attn_tape_gather(tape, attn_linear_apply(tape, layer->hidden, x), row_of, count);
+    x = attn_tape_add(tape, x, attn_embedding_apply(tape, layer->slots, slot_of, count));
+    return attn_tape_activation(tape, x, ATTN_GELU);
+}
+
+attn_variable *at_ctc_logits(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                             const at_batch *batch, attn_ragged *rows) {
+    const at_ctc_layer *layer = head->layers[network];
+    const int64_t times = at_ctc_upsample(head);
+    *rows = (attn_ragged){batch->sequences, batch->offsets};
+    if (times > 1) {
+        int64_t *offsets = at_tape_memory(tape, batch->sequences + 1, sizeof *offsets);
+        if (!offsets) return NULL;
+        for (int64_t s = 0; s <= batch->sequences; s++) offsets[s] = times * batch->offsets[s];
+        rows->offsets = offsets;
+        x = upsample(layer, tape, x, times);
+    }
+    return attn_linear_apply(tape, layer->map, x);
+}
+
 static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                            const at_batch *batch, const at_targets *targets) {
-    const at_ctc_layer *layer = head->layers[network];
     const at_decoding *wanted = &own(targets)->decoding;
-    attn_ragged rows = {batch->sequences, batch->offsets}, symbols = {wanted->sequences, wanted->offsets};
-    return attn_tape_ctc(tape, attn_linear_apply(tape, layer->map, x), &rows, wanted->predicted, &symbols, 0);
+    attn_ragged rows, symbols = {wanted->sequences, wanted->offsets};
+    attn_variable *scores = at_ctc_logits(head, network, tape, x, batch, &rows);
+    return attn_tape_ctc(tape, scores, &rows, wanted->predicted, &symbols, 0);
 }
 
 static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {
-    (void)batch;
-    attn_linear_apply(tape, ((const at_ctc_layer *)head->layers[network])->map, x);
+    attn_ragged rows;
+    at_ctc_logits(head, network, tape, x, batch, &rows);
 }
 
 const at_head_kind at_head_ctc = {

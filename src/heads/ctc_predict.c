@@ -1,5 +1,6 @@
-/* ctc_predict.c: answers without a decoder: sources go through the networks in batches of like length, side
- * by side (work.h), the probabilities of rows are averaged over the networks, and each sequence is searched.
+/* ctc_predict.c: prediction without a decoder: batches of sources of similar length go through the networks
+ * on several threads (work.h), the probabilities of rows are averaged over the networks, and each sequence is
+ * searched.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { ROWS_PER_BATCH = 2048 };
 
 /* What a worker keeps from call to call. */
 typedef struct ctc_state {
-    at_ctc_memory *memories; /* [memory_count]: one a thread */
+    at_ctc_memory *memories; /* [memory_count]: one per thread */
     int memory_count;
     at_ctc_found *found; /* [sequences][n_best] of a batch */
     int64_t *counts;     /* [sequences] */
@@ -23,8 +24,9 @@ typedef struct ctc_state {
     int64_t found_room, count_room, symbol_room;
     float *mean; /* of several networks */
     int64_t mean_room;
-    double *sums; /* of alignments */
-    int64_t sum_room;
+    double *sums;  /* of alignments */
+    float *begins; /* the same, by rows that are upsampled */
+    int64_t sum_room, begin_room;
     at_said said;
 } ctc_state;
 
@@ -37,6 +39,7 @@ void at_ctc_free_state(attn_context *context, void *state) {
     at_release(context, own->symbols);
     at_release(context, own->mean);
     at_release(context, own->sums);
+    at_release(context, own->begins);
     at_said_free(context, &own->said);
     at_release(context, own);
 }
@@ -61,7 +64,7 @@ static attn_status check_finite(attn_context *context, const at_host_rows *host,
         for (int64_t c = 0; c < columns; c++)
             if (!isfinite(host->data[r * host->stride + c]))
                 return at_fail(context, ATTN_NOT_FINITE,
-                               "the model says what is not a number: its weights are broken");
+                               "the model's output is not a number: its weights are damaged");
     }
     return ATTN_OK;
 }
@@ -69,10 +72,11 @@ static attn_status check_finite(attn_context *context, const at_host_rows *host,
 /* The logarithms of the probabilities of the batch's rows, by one network. */
 static attn_status run_network(job *now, int network) {
     at_work *work = now->work;
-    const at_ctc_layer *layer = now->head->layers[network];
+    attn_ragged rows;
     attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
     attn_variable *x = now->forward->rows(now->forward, network, work->tape, work->batch);
-    x = attn_tape_log_softmax(work->tape, attn_linear_apply(work->tape, layer->map, x));
+    x = attn_tape_log_softmax(work->tape,
+                              at_ctc_logits(now->head, network, work->tape, x, work->batch, &rows));
     if (attn_tape_status(work->tape) != ATTN_OK)
         return at_fail(work->context, attn_tape_status(work->tape), "%s", attn_tape_error(work->tape));
     now->rows.rows = attn_variable_rows(x);
@@ -111,15 +115,16 @@ static attn_status run_networks(job *now) {
 /* ---- search ---- */
 
 static at_ctc_rows rows_of(const job *now, int64_t sequence) {
-    const int64_t *offsets = now->work->batch->offsets;
+    const int64_t *offsets = now->work->batch->offsets, times = at_ctc_upsample(now->head);
     at_ctc_rows rows = now->rows;
-    rows.data += offsets[sequence] * rows.stride;
-    rows.rows = offsets[sequence + 1] - offsets[sequence];
+    rows.data += times * offsets[sequence] * rows.stride;
+    rows.rows = times * (offsets[sequence + 1] - offsets[sequence]);
     return rows;
 }
 
 static int32_t *symbols_of(const job *now, int64_t sequence) {
-    return now->state->symbols + now->work->batch->offsets[sequence] * now->options.n_best;
+    return now->state->symbols +
+           at_ctc_upsample(now->head) * now->work->batch->offsets[sequence] * now->options.n_best;
 }
 
 static void search_task(void *argument, int64_t task, int thread) {
@@ -136,7 +141,7 @@ static attn_status make_room(job *now) {
     ctc_state *state = now->state;
     int64_t longest = 0, n_best = now->options.n_best;
     for (int64_t s = 0; s < batch->sequences; s++) {
-        int64_t rows = batch->offsets[s + 1] - batch->offsets[s];
+        int64_t rows = rows_of(now, s).rows;
         if (rows > longest) longest = rows;
     }
     if (!state->memories) {
@@ -150,7 +155,7 @@ static attn_status make_room(job *now) {
         status = at_grow(context, &state->counts, &state->count_room, batch->sequences, sizeof *state->counts,
                          "answers");
     if (status == ATTN_OK)
-        status = at_grow(context, &state->symbols, &state->symbol_room, batch->rows * n_best,
+        status = at_grow(context, &state->symbols, &state->symbol_room, now->rows.rows * n_best,
                          sizeof *state->symbols, "answers");
     for (int i = 0; i < state->memory_count && status == ATTN_OK; i++)
         status = at_ctc_prepare(context, &state->memories[i], longest, now->rows.symbols, &now->options);
@@ -159,7 +164,8 @@ static attn_status make_room(job *now) {
 
 /* ---- answers ---- */
 
-/* Where each symbol begins. Rows beyond the longest source were not seen: they have 0. */
+/* Where each symbol begins, the rows that a row of the source became taken together. Rows beyond the longest
+ * source were not seen: they have 0. */
 static attn_status align(const job *now, int64_t sequence, int64_t all_rows, at_found_answer *one) {
     at_said *said = &now->state->said;
     attn_context *context = now->work->context;
@@ -171,10 +177,17 @@ static attn_status align(const job *now, int64_t sequence, int64_t all_rows, at_
     if (status == ATTN_OK)
         status = at_grow(context, &now->state->sums, &now->state->sum_room,
                          (rows.rows + 2) * (2 * one->count + 1), sizeof *now->state->sums, "an alignment");
+    if (status == ATTN_OK)
+        status = at_grow(context, &now->state->begins, &now->state->begin_room, rows.rows * one->count,
+                         sizeof *now->state->begins, "an alignment");
     if (status != ATTN_OK) return status;
+    float *begins = now->state->begins;
+    const int64_t times = at_ctc_upsample(now->head);
     float *into = said->alignments + said->alignment_count;
     memset(into, 0, (size_t)numbers * sizeof *into);
-    at_ctc_align(&rows, said->symbols + one->first, one->count, now->state->sums, into, all_rows);
+    at_ctc_align(&rows, said->symbols + one->first, one->count, now->state->sums, begins, rows.rows);
+    for (int64_t i = 0; i < one->count; i++)
+        for (int64_t t = 0; t < rows.rows; t++) into[i * all_rows + t / times] += begins[i * rows.rows + t];
     one->alignment = said->alignment_count;
     said->alignment_count += numbers;
     return ATTN_OK;
@@ -213,7 +226,7 @@ static attn_status prepare(void *user, at_work *worker) {
     return ATTN_OK;
 }
 
-/* Nothing is answered to nothing: the empty sources, which stand at the end. */
+/* Nothing is answered to nothing: the empty sources, which are at the end. */
 static attn_status answer_batch(void *user, at_work *worker, int64_t batch) {
     job now = *(const job *)user;
     const at_plan *plan = &now.whole->plan;

@@ -1,10 +1,11 @@
-/* ctc_search.c: prefix beam search over rows of probabilities with a blank, and the probability of an answer.
+/* ctc_search.c: prefix beam search over rows of probabilities with a blank, and the probability of a
+ * hypothesis.
  *
- * A beginning has two probabilities: of paths that end in the blank, and of those that end in its last
- * symbol. After a row it is the same beginning (the blank, or its last symbol once more), or one symbol
- * longer. Beginnings are nodes of a tree and found again by parent and symbol, so that paths that mean the
- * same are added up, whatever way they came. Of the symbols of a row only the beam + 1 likeliest can lead to
- * a new beginning that is kept: any other has `beam` better ones before it.
+ * A prefix has two probabilities: of paths that end in the blank, and of those that end in its last symbol.
+ * After a row it is the same prefix (the blank, or its last symbol again), or one symbol longer. Prefixes are
+ * nodes of a tree and found again by parent and symbol, so that all paths with the same sequence are summed.
+ * Only the beam + 1 likeliest symbols of a row can lead to a new prefix that is kept: any other has `beam`
+ * better ones before it.
  */
 #include "heads/ctc_search.h"
 
@@ -29,7 +30,7 @@ typedef struct at_ctc_beginning {
 typedef struct at_ctc_choice {
     double score;
     int32_t from;   /* a beginning of the beam */
-    int32_t symbol; /* that it goes on with, -1: it stays */
+    int32_t symbol; /* that it continues with, -1: it stays */
 } at_ctc_choice;
 
 static int64_t slots_for(int64_t nodes) {
@@ -80,7 +81,7 @@ static double log_add(double a, double b) {
     return low == -INFINITY || high - low > 40 ? high : high + log1p(exp(low - high)); /* e^-40 < 2^-53 */
 }
 
-/* ---- the probability of an answer ---- */
+/* ---- the probability of a prediction ---- */
 
 static int symbol_of(const int32_t *answer, int64_t state) { return state % 2 ? answer[state / 2] : 0; }
 
@@ -104,7 +105,7 @@ static void step_forward(const at_ctc_rows *rows, const int32_t *answer, int64_t
         now[state] = arriving(before, answer, t, state, 1) + (double)row[symbol_of(answer, state)];
 }
 
-double at_ctc_score(const at_ctc_rows *rows, const int32_t *answer, int64_t count, double *sums) {
+double at_ctc_log_probability(const at_ctc_rows *rows, const int32_t *answer, int64_t count, double *sums) {
     int64_t states = 2 * count + 1;
     double *before = sums, *now = sums + states;
     if (rows->rows == 0) return count ? -INFINITY : 0;
@@ -234,7 +235,7 @@ static void choose(searching *now, double score, int32_t from, int32_t symbol) {
     choices[at] = (at_ctc_choice){score, from, symbol};
 }
 
-/* A beginning that goes on with `symbol`: a repetition of its last one needs a blank between them. */
+/* A beginning that continues with `symbol`: a repetition of its last one needs a blank between them. */
 static double longer(const at_ctc_beginning *from, const at_ctc_node *node, int32_t symbol) {
     return node->length > 0 && node->symbol == symbol ? from->blank : from->all;
 }
@@ -347,7 +348,7 @@ int64_t at_ctc_search_rows(at_ctc_memory *memory, const at_ctc_rows *rows, const
         }
     }
     for (int64_t a = 0; a < count; a++)
-        found[a].score = at_ctc_score(rows, symbols + a * rows->rows, found[a].count, memory->sums);
+        found[a].score = at_ctc_log_probability(rows, symbols + a * rows->rows, found[a].count, memory->sums);
     sort_found(found, count, symbols, rows->rows);
     return count;
 }

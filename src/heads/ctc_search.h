@@ -1,13 +1,13 @@
-/* ctc_search.h: which symbols rows of probabilities say, where a row may say the blank (symbol 0) and
- * repetitions of a symbol are one.
+/* ctc_search.h: the likeliest sequences of symbols for rows of probabilities, in which a row may be the blank
+ * (symbol 0) and repetitions of a symbol are one.
  *
  *     at_ctc_prepare(context, &memory, rows, symbols, options);      // memory of one thread, all 0 at first
  *     at_ctc_search_rows(&memory, &rows, options, found, symbols);   // as often as there are sequences
  *     at_ctc_release(context, &memory);
  *
  * A beam of 1 takes the likeliest symbol of every row. A larger one is prefix beam search: the probability of
- * a beginning is the sum over all paths that mean it and were kept. The score of what was found is then
- * computed from all paths: log p(answer).
+ * a prefix is the sum over all kept paths with that sequence. Then the log-probability of the hypotheses
+ * found is computed from all paths.
  */
 #ifndef AT_HEADS_CTC_SEARCH_H
 #define AT_HEADS_CTC_SEARCH_H
@@ -34,7 +34,7 @@ typedef struct at_ctc_memory {
     int64_t choice_room;
     int32_t *likely; /* the symbols of a row that can matter */
     int64_t likely_room;
-    double *sums; /* of at_ctc_score */
+    double *sums; /* of at_ctc_log_probability */
     int64_t sum_room;
 } at_ctc_memory;
 
@@ -49,14 +49,14 @@ attn_status at_ctc_prepare(attn_context *context, at_ctc_memory *memory, int64_t
                            const attn_search_options *options);
 void at_ctc_release(attn_context *context, at_ctc_memory *memory);
 
-/* The answers of a sequence, best first, n_best at most and at least one; how many. Answer a has its symbols
- * at symbols[a * rows]. */
+/* The predictions of a sequence, best first, n_best at most and at least one; how many. Answer a has its
+ * symbols at symbols[a * rows]. */
 int64_t at_ctc_search_rows(at_ctc_memory *memory, const at_ctc_rows *rows, const attn_search_options *options,
                            at_ctc_found *found, int32_t *symbols);
 
 /* log p(answer) from all paths. sums: room for 4 * count + 2 numbers. */
-double at_ctc_score(const at_ctc_rows *rows, const int32_t *answer, int64_t count, double *sums);
-/* begins[i * stride + t]: the probability that symbol i of the answer begins at row t. sums: room for
+double at_ctc_log_probability(const at_ctc_rows *rows, const int32_t *answer, int64_t count, double *sums);
+/* begins[i * stride + t]: the probability that symbol i of the prediction begins at row t. sums: room for
  * (rows + 2) * (2 * count + 1) numbers. */
 void at_ctc_align(const at_ctc_rows *rows, const int32_t *answer, int64_t count, double *sums, float *begins,
                   int64_t stride);

@@ -1,11 +1,11 @@
-/* head.h: what a head is: the code that turns rows of a network into answers.
+/* head.h: the interface of heads, which turn rows of a network into predictions.
  *
- *     learn -> labels, means, symbols;  targets -> numbers;  build, loss;  predict -> answers;  report;
- * store, load
+ *     learn -> labels, means, symbols;  targets -> numbers;  build, loss;  predict -> predictions;  report;
+ *     store, load
  *
- * Heads are rows of one table (heads.c); nothing outside this folder knows their names. There are two
- * families. Heads of rows (class, labels, number, crf) answer for each row or each example, one head for each
- * target column. Heads that generate (sequence, ctc, next) write symbols; a network has one of them.
+ * Heads are rows of one table (heads.c); no code outside this folder refers to them by name. There are two
+ * families. Heads of rows (class, labels, number, crf) predict for each row or each example, one head for
+ * each target column. Heads that generate (sequence, ctc, next) produce symbols; a network has one of them.
  *
  * The parameters of a head belong to a network: an ensemble has one head and several networks, each with a
  * layer of the head.
@@ -43,24 +43,33 @@ typedef enum at_pooling {
 } at_pooling;
 
 typedef struct at_output_values {
-    int kind, pool, crf, balance;
+    int kind, pool, crf, balance, calibrate;
     int64_t members;
     double dropout, smoothing;
 } at_output_values;
 
 typedef struct at_sequence_values {
     int64_t layers; /* of the decoder */
-    int unit, shared, tied;
-    int64_t min_count, subwords, longest;
+    int unit, shared, tied, monotone, cross;
+    int64_t min_count, subwords, longest, upsample;
 } at_sequence_values;
 
 extern const at_fields at_output_fields, at_sequence_fields;
+
+/* Features of whole examples, which go straight to the scores of heads of examples: the layer of a head,
+ * whose scores have `columns`, and what it adds to them, sequences x columns. build NULL: there are none. */
+typedef struct at_head_wide {
+    const void *user;
+    void *(*build)(const void *user, attn_parameters *set, const char *name, int64_t columns);
+    attn_variable *(*apply)(const void *user, const void *layer, attn_tape *tape, const at_batch *batch);
+} at_head_wide;
 
 /* Rows that are symbols: see at_offer of inputs/input.h, which this mirrors for one network. */
 typedef struct at_head_offer {
     const at_symbols *symbols; /* of the input; NULL: its rows are none */
     attn_parameter *table;     /* NULL, or the input's table of embeddings, one row a symbol */
     double rate;               /* how many times larger embeddings are stored: see inputs/text/text.c */
+    at_head_wide wide;
 } at_head_offer;
 
 /* All that decides what a head is, besides what it learns. */
@@ -70,7 +79,7 @@ typedef struct at_head_config {
     attn_decoder_options decoder; /* as the encoder is; layers and source_columns are the head's */
     int lowercase;                /* symbols are looked up in lower case */
     int64_t source_subwords;      /* of the input: the default of target.subwords */
-    char separator[2];            /* between several labels of one answer; "": a space */
+    char separator[2];            /* between several labels of one prediction; "": a space */
 } at_head_config;
 
 /* ---- a head ---- */
@@ -84,7 +93,7 @@ typedef struct at_head {
     at_head_config config;
     at_strings name;          /* one string: the column that it learned */
     int number;               /* of the output: among those of its model */
-    int per_row;              /* an answer a row, else one an example */
+    int per_row;              /* one prediction per row, else one an example */
     const at_symbols *source; /* the symbols of the input, if it has any */
     double rate;
     void *layers[AT_MOST_NETWORKS];
@@ -98,7 +107,7 @@ typedef struct at_targets {
     int shared;             /* all but the batch belongs to others (share_targets) */
 } at_targets;
 
-/* Answers; the kind's own struct begins with it. */
+/* Predictions; the kind's own struct begins with it. */
 typedef struct at_answers {
     const at_head *head;
     attn_context *context;
@@ -124,7 +133,9 @@ struct at_forward {
     const void *user;
     int networks;
     int64_t longest; /* rows of a sequence, at most */
-    /* The last rows of a network: of every row, or, with an answer per example, pooled. */
+    int64_t most;    /* rows of an example with one prediction, at most; several windows may be needed */
+    int parts;       /* sequences are parts of longer ones: what comes before and after them is not known */
+    /* The last rows of a network: of every row, or, with a prediction per example, pooled. */
     attn_variable *(*rows)(const at_forward *forward, int network, attn_tape *tape, const at_batch *batch);
     attn_status (*create_batch)(const at_forward *forward, attn_context *context, at_batch **batch);
     attn_status (*fill)(const at_forward *forward, const at_encoded *encoded, const at_segments *segments,
@@ -187,12 +198,21 @@ void at_report_positive(attn_report *report, int output, int64_t label);
 /* The labels of an output, its own and then those that only the data have; *scores: room for those of each.
  */
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
-                             const at_strings *unknown, attn_class_scores **scores);
+                             const at_strings *unknown, attn_class_metrics **scores);
 /* The same, and how often each was taken for each; truth below 0 does not count. */
-struct at_score_summary;
+struct at_metric_summary;
 attn_status at_report_confusion(attn_report *report, int output, const at_strings *known,
                                 const at_strings *unknown, const int32_t *truth, const int32_t *answers,
-                                int64_t places, struct at_score_summary *summary);
+                                int64_t places, struct at_metric_summary *summary);
+/* The types of entities of an output; *scores: room for those of each, cleared. */
+attn_status at_report_entities(attn_report *report, int output, const at_strings *types,
+                               attn_class_metrics **scores);
+/* What its intervals are computed from; the report's from now on. */
+struct at_statistics;
+void at_report_statistics(attn_report *report, int output, struct at_statistics *statistics);
+/* That of the output that a metric is of, and its name without prefix; NULL: there is none. */
+struct at_statistics *at_report_statistics_of(const attn_report *report, const char *name,
+                                              const char **plain);
 /* Rows of the examples; what they are examples of. */
 void at_report_rows(attn_report *report, int64_t rows);
 attn_status at_report_create(attn_context *context, at_head *const *heads, int count, int64_t examples,
@@ -209,10 +229,10 @@ typedef struct at_writing {
     int json, probabilities;
     at_writer *writer;
 } at_writing;
-/* One answer of a head of rows; between: NULL, or what stands between it and its probability. */
+/* One prediction of a head of rows; between: NULL, or what stands between it and its probability. */
 void at_rows_put(const at_writing *now, int output, int64_t example, int64_t row, const char *between,
                  at_writer *writer);
-/* The answers of a head of rows for an example, their probabilities, or how far networks are apart about
+/* The predictions of a head of rows for an example, their probabilities, or how far networks are apart about
  * them, as a value of JSON; 0: it has none. */
 typedef enum at_put_what { AT_PUT_ANSWERS = 0, AT_PUT_PROBABILITIES = 1, AT_PUT_SPREAD = 2 } at_put_what;
 int at_rows_put_json(const at_writing *now, int output, int64_t example, int what, at_writer *writer);
@@ -226,9 +246,9 @@ typedef enum at_effort { AT_EFFORT_FULL, AT_EFFORT_DEVELOPMENT, AT_EFFORT_LEAST 
 
 /* ---- explanations ---- */
 
-/* What is asked about an answer: how its score follows from rows. The score of a label is its logit above the
- * mean of all labels' logits, that of a number the number, that of a text its log-probability. The batch is
- * one segment of one example. */
+/* What is asked about a prediction: how its score follows from rows. The score of a label is its logit above
+ * the mean of all labels' logits, that of a number the number, that of a text its log-probability. The batch
+ * is one segment of one example. */
 typedef struct at_asked {
     attn_context *context;
     const at_encoded *encoded;
@@ -241,7 +261,7 @@ typedef struct at_asked {
      * columns, kept from call to call), and names. */
     float *gradient;
     int64_t gradient_room;
-    double likelihood;    /* of what the score is of; NaN: the answer says it, or there is none */
+    double likelihood;    /* of what the score is of; NaN: the prediction says it, or there is none */
     at_strings target;    /* one: what the score is of */
     at_strings written;   /* the rows of a decoder, by what each of them predicts */
     at_strings preceding; /* and by what each of them is given */
@@ -252,7 +272,7 @@ typedef struct at_asked {
 struct at_row_kind; /* rows.h */
 
 /* What heads of running text do beside predicting examples: an empty text; the probabilities of what comes
- * next after what was pushed; a continuation of it (open: the line that it ends in goes on), good until the
+ * next after what was pushed; a continuation of it (open: the line that it ends in continues), good until the
  * next call. */
 typedef struct at_running {
     attn_status (*begin)(const at_head *head, const at_forward *forward, at_work *work);
@@ -265,7 +285,7 @@ typedef struct at_running {
 struct at_head_kind {
     const char *name;
     const char *stored;   /* its name in model files, if that is another */
-    int several;          /* any number of labels is an answer */
+    int several;          /* any number of labels is a prediction */
     const char *replaces; /* NULL, or the usual head of a task that output.kind can put it in place of */
     int decoder;          /* it has a decoder, which is made as the encoder is */
     const struct at_row_kind
@@ -288,11 +308,16 @@ struct at_head_kind {
     attn_status (*learn)(at_head *head, const at_labels *labels, int column);
     /* NULL, or the same for a head that was loaded: it knows its labels, others are refused. */
     attn_status (*learn_more)(at_head *head, const at_labels *labels, int column);
+    /* NULL, or what it learns from the order of targets, after `learn` and `learn_more`; for rows in an
+     * order.
+     */
+    attn_status (*learn_order)(at_head *head, const at_encoded *encoded, int column);
     /* NULL, or a value of the configuration that follows from the targets of the training data: its name and
      * value, of AT_FIELD_TEXT_BYTES each; "" if there is none. */
     attn_status (*finish_learning)(at_head *head, const at_targets *targets, char *name, char *value);
     const char *(*metric)(const at_head *head); /* what models are chosen by */
-    int whole_answers; /* an answer is right or wrong as a whole: all are wrong for long after training began
+    int whole_answers; /* a prediction is right or wrong as a whole: all are wrong for long after training
+                        * began
                         */
     const at_symbols *(*symbols)(const at_head *head);      /* NULL: it writes none */
     int (*store)(const at_head *head, json_t *description); /* -1: no memory */
@@ -318,6 +343,7 @@ struct at_head_kind {
     attn_status (*segments)(const at_head *head, const at_forward *forward, const at_encoded *encoded,
                             const at_targets *targets, at_segments *segments);
 
+    /* columns: of the network's rows; 0: there are none, and its x is NULL everywhere. */
     void (*build)(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
                   const at_head_offer *offer);
     attn_status (*gather)(const at_head *head, at_targets *targets, const at_segments *segments,
@@ -330,19 +356,24 @@ struct at_head_kind {
     void (*warm)(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch);
     const at_running *running; /* NULL: its models do not continue text */
 
-    /* The answers of all heads of a model, which are of one family. settings: those of heads[0]. */
+    /* The predictions of all heads of a model, which are of one family. settings: those of heads[0]. */
     attn_status (*predict)(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                            const at_encoded *encoded, const void *settings, at_answers **answers);
     void (*free_answers)(at_answers *answers);
     void (*free_state)(attn_context *context, void *state);
-    /* Records what the score of an answer is computed from, and fills `asked`; x: the rows of the network, or
-     * the pooled one. NULL with the tape's or the context's error set. */
+    /* Records what the score of a prediction is computed from, and fills `asked`; x: the rows of the network,
+     * or the pooled one. NULL with the tape's or the context's error set. */
     attn_variable *(*explain)(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                               const at_batch *batch, at_asked *asked);
     /* Compares with targets; `effort` says what it may cost. */
     attn_status (*report)(at_head *const *heads, int count, const at_forward *forward, at_work *work,
                           const at_encoded *encoded, at_targets *const *targets, const void *settings,
                           at_effort effort, attn_report *report);
+
+    /* NULL, or fits what makes probabilities mean what they say to the targets of data that the networks did
+     * not learn; with heads that have none it does nothing. */
+    attn_status (*calibrate)(at_head *const *heads, int count, const at_forward *forward, at_work *work,
+                             const at_encoded *encoded, at_targets *const *targets);
 
     /* The answers for an example, as lines or as an object of JSON. */
     void (*write)(const at_writing *now, int64_t example);
@@ -357,6 +388,9 @@ extern const at_head_kind at_head_class, at_head_labels, at_head_number, at_head
 const at_head_kind *at_head_find(const char *name);
 /* The head of a task: the usual one, or what the configuration says. */
 const at_head_kind *at_head_chosen(const char *usual, const at_output_values *values);
+/* What targets are to a head. */
+typedef enum at_target_kind { AT_TARGET_LABELS, AT_TARGET_NUMBERS, AT_TARGET_TEXTS } at_target_kind;
+at_target_kind at_head_targets(const at_head_kind *kind);
 /* The head of a target column: what the configuration and the task say, or the data looks like. */
 attn_status at_head_for_column(const char *usual, const at_output_values *values, const at_labels *labels,
                                int column, const at_head_kind **kind);
@@ -364,15 +398,19 @@ attn_status at_head_for_column(const char *usual, const at_output_values *values
 attn_status at_head_create(attn_context *context, const at_head_kind *kind, const at_head_config *config,
                            const at_head_offer *offer, const char *name, int per_row, at_head **head);
 void at_head_destroy(at_head *head); /* NULL is allowed */
-/* The answers, where the input's vocabulary is to have their symbols too; else NULL. */
+/* The predictions, where the input's vocabulary is to have their symbols too; else NULL. */
 const at_strings *at_head_shares(const at_head *head, const at_strings *answers);
 /* The head of a name in a model file; NULL: there is none, or it is not described there. */
 const at_head_kind *at_head_stored(const char *name, const at_output_values *values);
 const at_strings *at_labels_of_head(const at_head *head);  /* NULL: it has none */
 const at_symbols *at_symbols_of_head(const at_head *head); /* that it writes; NULL: none */
+/* The temperature of a head with labels, NaN of others; and set to 1, which leaves probabilities as they are.
+ */
+double at_temperature_of_head(const at_head *head);
+void at_head_reset_temperature(at_head *head);
 /* Refuses output.balance: the loss of the head has no classes to weigh. */
 attn_status at_head_unbalanced(const at_head *head);
-/* Values that do not go together. */
+/* Values that exclude each other. */
 attn_status at_heads_check(attn_context *context, const char *usual, const at_output_values *values,
                            int per_row);
 

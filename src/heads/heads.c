@@ -1,4 +1,5 @@
-/* heads.c: the table of heads, what can be configured of them, and which one a target column gets. */
+/* heads.c: the table of heads, their configuration, and the choice of a head for a target column. */
+#include <math.h>
 #include <string.h>
 
 #include "base/context.h"
@@ -42,46 +43,56 @@ static const char *const pools[] = {"mean", "max", "mean-max", "first", "attenti
 static const at_field output_fields[] = {
     AT_CHOICE("output.kind", at_output_values, kind, outputs, "auto",
               "a class, several labels or a number; seq2seq: a decoder (auto), or ctc, which needs none"),
-    AT_CHOICE("output.pool", at_output_values, pool, pools, "mean-max", "from the rows of a text to one"),
+    AT_CHOICE("output.pool", at_output_values, pool, pools, "mean-max", "pooling of the rows of a text"),
     AT_INTEGER("output.members", at_output_values, members, 1, AT_MOST_NETWORKS, "1",
-               "networks that learn side by side and answer together"),
+               "networks of an ensemble"),
     AT_SWITCH("output.crf", at_output_values, crf, "false", "a conditional random field over the tags"),
-    AT_SWITCH("output.balance", at_output_values, balance, "false", "rare classes weigh more in the loss"),
+    AT_SWITCH("output.balance", at_output_values, balance, "false",
+              "rare classes have higher weights in the loss"),
+    AT_SWITCH("output.calibrate", at_output_values, calibrate, "true",
+              "after training, fit a temperature of the probabilities to the development data"),
     AT_NUMBER("output.dropout", at_output_values, dropout, 0, 0.99, "0.2", "before the last linear map"),
     AT_NUMBER("output.smoothing", at_output_values, smoothing, 0, 0.99, "0", "of the labels"),
 };
 static const at_flag output_flags[] = {
     {"output-kind", "output.kind", "K",
-     "class, labels (several a text), number; seq2seq: ctc, no decoder (default: from task and data); also "
-     "--output K"},
-    {"crf", "output.crf", NULL, "a conditional random field over the tags"},
-    {"balance", "output.balance", NULL, "rare classes weigh more in the loss"},
+     "class, labels (several per text), number; seq2seq: ctc, without a decoder (default: from task and "
+     "data); also --output K"},
+    {"crf", "output.crf", NULL, "a conditional random field over the tags of a sentence"},
+    {"balance", "output.balance", NULL, "give rare classes higher weights in the loss"},
 };
-const at_fields at_output_fields = {output_fields, 7, sizeof(at_output_values), output_flags, 3};
+const at_fields at_output_fields = {output_fields, 8, sizeof(at_output_values), output_flags, 3};
 
 static const at_field sequence_fields[] = {
     AT_INTEGER("decoder.layers", at_sequence_values, layers, 1, 1000, "2",
                "blocks of the decoder; it is as wide as the encoder"),
-    AT_CHOICE("target.unit", at_sequence_values, unit, at_unit_names, "auto",
-              "what a symbol of an answer is"),
+    AT_LATER_SWITCH("decoder.monotone", at_sequence_values, monotone, "false", "false",
+                    "hard monotone attention: the decoder advances through the source row by row"),
+    AT_LATER_SWITCH("decoder.cross", at_sequence_values, cross, "true", "true",
+                    "cross-attention: the decoder sees all rows of the source"),
+    AT_CHOICE("target.unit", at_sequence_values, unit, at_unit_names, "auto", "the unit of the target"),
     AT_SWITCH("target.shared", at_sequence_values, shared, "false",
-              "one vocabulary for both sides, where their units are the same"),
+              "one vocabulary for both sides, if their units are the same"),
     AT_SWITCH("target.tied", at_sequence_values, tied, "true",
               "output and target-embedding weights are tied"),
     AT_INTEGER("target.min_count", at_sequence_values, min_count, 1, 1e9, "1",
-               "a symbol that is rarer is not learned"),
+               "symbols that occur less often are not learned"),
     AT_INTEGER("target.subwords", at_sequence_values, subwords, 0, 1e7, "0",
                "symbols of byte-pair encoding; 0: text.subwords"),
     AT_INTEGER("target.longest", at_sequence_values, longest, 0, 1e6, "0",
-               "the most symbols of an answer; 0: twice the longest of the training data"),
+               "longest prediction in symbols; 0: twice the longest target of the training data"),
+    AT_INTEGER("target.upsample", at_sequence_values, upsample, 1, 100, "1",
+               "ctc: rows per source row, each with a symbol or a blank"),
 };
 static const at_flag sequence_flags[] = {
     {"target-unit", "target.unit", "U", "seq2seq: the same for the targets (default: from the data)"},
     {"shared", "target.shared", "true",
      "seq2seq: one vocabulary for both sides (default with subwords); or false"},
     {"decoder-layers", "decoder.layers", "N", "seq2seq: blocks of the decoder"},
+    {"monotone", "decoder.monotone", NULL,
+     "seq2seq: hard monotone attention, for few examples and targets in the order of the source"},
 };
-const at_fields at_sequence_fields = {sequence_fields, 7, sizeof(at_sequence_values), sequence_flags, 3};
+const at_fields at_sequence_fields = {sequence_fields, 10, sizeof(at_sequence_values), sequence_flags, 4};
 
 attn_status at_heads_check(attn_context *context, const char *usual, const at_output_values *values,
                            int per_row) {
@@ -91,7 +102,7 @@ attn_status at_heads_check(attn_context *context, const char *usual, const at_ou
     if (values->kind && !kind->rows && !chosen->replaces)
         return at_fail(
             context, ATTN_INVALID_ARGUMENT,
-            "output.kind %s is for tasks that label or measure; seq2seq can have auto or ctc, lm auto",
+            "output.kind %s is for tag, classify and regress; seq2seq can have auto or ctc, lm auto",
             chosen->name);
     if (values->crf && (per_row != 1 || !kind->rows))
         return at_fail(context, ATTN_INVALID_ARGUMENT, "output.crf is for task tag");
@@ -102,8 +113,7 @@ attn_status at_head_unbalanced(const at_head *head) {
     if (!head->config.output.balance) return ATTN_OK;
     return at_fail(
         head->context, ATTN_INVALID_ARGUMENT,
-        "output.balance gives rare classes more weight; %.100s is learned by the head %s, whose loss "
-        "has no such weights",
+        "output.balance gives rare classes more weight, but the loss of %.100s (%s) has no class weights",
         at_string(&head->name, 0), head->kind->name);
 }
 
@@ -111,6 +121,11 @@ attn_status at_head_unbalanced(const at_head *head) {
 
 const at_head_kind *at_head_chosen(const char *usual, const at_output_values *values) {
     return at_head_find(values->kind ? outputs[values->kind] : usual);
+}
+
+at_target_kind at_head_targets(const at_head_kind *kind) {
+    if (!kind->rows) return AT_TARGET_TEXTS;
+    return kind->rows->numbers && !kind->rows->labels ? AT_TARGET_NUMBERS : AT_TARGET_LABELS;
 }
 
 static int has_several(const at_labels *labels, int column) {
@@ -165,6 +180,15 @@ const at_head_kind *at_head_stored(const char *name, const at_output_values *val
 
 const at_strings *at_labels_of_head(const at_head *head) {
     return head->kind->rows ? &at_row_head_of(head)->labels.strings : NULL;
+}
+
+double at_temperature_of_head(const at_head *head) {
+    const at_strings *labels = at_labels_of_head(head);
+    return labels && labels->count > 0 ? at_row_head_of(head)->temperature : NAN;
+}
+
+void at_head_reset_temperature(at_head *head) {
+    if (head->kind->rows) at_row_head_of(head)->temperature = 1;
 }
 
 const at_symbols *at_symbols_of_head(const at_head *head) {

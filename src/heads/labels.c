@@ -1,5 +1,6 @@
-/* labels.c: any number of labels for each row or example: a probability for each label, at least 0.5 is a
- * yes. */
+/* labels.c: any number of labels for each row or example: a probability for each label, which applies from
+ * 0.5 on.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -55,11 +56,10 @@ static attn_status fill(const at_row_head *head, attn_context *context, const at
     return at_for_values(labels, column, 1, mark, &into);
 }
 
-static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
-                           const at_batch *batch, const at_targets *targets) {
-    const at_row_layer *layer = head->layers[network];
-    (void)batch;
-    return attn_tape_binary_cross_entropy(tape, attn_linear_apply(tape, layer->map, x),
+static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *scores,
+                           const at_targets *targets) {
+    (void)head;
+    return attn_tape_binary_cross_entropy(tape, scores,
                                           ((const at_row_targets *)(const void *)targets)->batch_numbers);
 }
 
@@ -75,6 +75,7 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
         memcpy(probabilities, row, (size_t)into->labels * sizeof *row);
     else
         answer(head, row, probabilities);
+    at_temper_labels(head->temperature, probabilities, into->labels);
 }
 
 /* The means of the areas of those labels that some examples have and others have not; NaN if there is none.
@@ -106,7 +107,7 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
                            const at_row_answers *answers, int output, attn_report *report) {
     int64_t known = width(head), exact = 0, unknown = 0;
     double roc_auc, pr_auc;
-    attn_class_scores *scores;
+    attn_class_metrics *scores;
     attn_status status =
         at_report_labels(report, output, &head->labels.strings, &targets->unknown.strings, &scores);
     if (status == ATTN_OK) status = rank(head, context, targets, answers, &roc_auc, &pr_auc);
@@ -119,7 +120,7 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
     }
     for (int64_t u = 0; u < targets->unknown.strings.count; u++)
         scores[known + u].support = targets->unknown.counts[u];
-    at_score_summary summary = at_scores_finish(scores, known + targets->unknown.strings.count);
+    at_metric_summary summary = at_metrics_finish(scores, known + targets->unknown.strings.count);
     at_report_compared(report, output, targets->places);
     const double values[] = {(double)exact / (double)(targets->places ? targets->places : 1),
                              summary.macro_precision,
@@ -167,6 +168,7 @@ static void write_json(const at_answers *answers, int64_t place, at_writer *writ
 }
 
 static const at_row_kind rows = {.width = width,
+                                 .loss = loss,
                                  .classes = 1,
                                  .numbers = 1,
                                  .labels = 1,
@@ -191,5 +193,5 @@ const at_head_kind at_head_labels = {
     .load = at_class_load,
     .build = at_rows_build,
     .weight = at_rows_weight,
-    .loss = loss,
+    .loss = at_rows_loss,
 };

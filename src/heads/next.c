@@ -1,9 +1,9 @@
 /* next.c: the head of language models: after every row the next symbol of running text.
  *
- * All lines of a dataset are one row of symbols with "\n" after each line and before the first, so that the
- * first symbol of a chunk, too, has one to be predicted after. A chunk's rows are the symbols before those
- * that are predicted. Where a chunk ends follows from what is in it, never from what comes: ending a chunk
- * before a line that does not fit leaks that line's length.
+ * All lines of a dataset form one sequence of symbols with "\n" after each line and before the first, so that
+ * the first symbol of a chunk also follows one. The rows of a chunk are the symbols before those that are
+ * predicted. Where a chunk ends depends only on its own content: ending a chunk before a line that does not
+ * fit would leak that line's length.
  */
 #include "heads/next.h"
 #include "heads/work.h"
@@ -30,7 +30,7 @@ static attn_status learn(at_head *head, const at_labels *labels, int column) {
     (void)column;
     if (head->source) return at_head_unbalanced(head);
     return at_fail(head->context, ATTN_UNSUPPORTED,
-                   "the rows of this kind of input are no symbols: there is no next one to learn");
+                   "the rows of this kind of input are not symbols: task lm cannot be learned from them");
 }
 
 static const char *metric(const at_head *head) {
@@ -156,13 +156,13 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
     (void)batch;
     attn_cross_entropy_options_init(&options);
     options.smoothing = (float)head->config.output.smoothing;
-    return attn_tape_cross_entropy(tape, at_sequence_scores(head, head->layers[network], tape, x),
+    return attn_tape_cross_entropy(tape, at_sequence_logits(head, head->layers[network], tape, x),
                                    ((const at_next_targets *)(const void *)targets)->batch_symbols, &options);
 }
 
 static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {
     (void)batch;
-    at_sequence_scores(head, head->layers[network], tape, x);
+    at_sequence_logits(head, head->layers[network], tape, x);
 }
 
 /* ---- how well a text is predicted ---- */
@@ -203,7 +203,7 @@ static attn_status add_likelihood(const measuring *now, at_work *work, const int
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *x = now->forward->rows(now->forward, n, work->tape, work->batch);
         attn_variable *scores = attn_tape_log_softmax(
-            work->tape, at_sequence_scores(now->head, now->head->layers[n], work->tape, x));
+            work->tape, at_sequence_logits(now->head, now->head->layers[n], work->tape, x));
         attn_status status = attn_tape_status(work->tape);
         if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
         status = at_host_rows_of(scores, &work->host);
@@ -243,7 +243,7 @@ static attn_status measure_batch(void *user, at_work *worker, int64_t number) {
     for (int64_t r = 0; r < rows && status == ATTN_OK; r++) {
         if (likelihood[r] != likelihood[r])
             status = at_fail(worker->context, ATTN_NOT_FINITE,
-                             "the model says what is not a number: its weights are broken");
+                             "the model's output is not a number: its weights are damaged");
         sum.loss -= log(likelihood[r] > 1e-300 ? likelihood[r] : 1e-300);
     }
     at_release(worker->context, likelihood);

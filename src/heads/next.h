@@ -7,7 +7,7 @@
 typedef struct at_next_targets {
     at_targets targets;
     const at_forward
-        *forward; /* what is to be predicted after a row is the symbol of the next: it is asked for */
+        *forward; /* what is to be predicted after a row is the symbol of the next: it is requested */
     const at_encoded *encoded; /* batch by batch, since a list of all would be as long as the text */
     int32_t *batch_symbols;    /* unknown ones are 0 */
     int64_t batch_room;

@@ -1,7 +1,7 @@
-/* next_predict.c: how a language model continues a text.
+/* next_predict.c: continuing a text with a language model.
  *
- * Units are pushed one by one: what the networks need of those before is remembered (model/steps.c), so that
- * a unit costs one row.
+ * Units are pushed one by one: the state of earlier units is kept (model/steps.c), so that a unit costs one
+ * row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,25 +9,26 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "heads/next.h"
 #include "heads/work.h"
 
-void attn_sampling_options_init(attn_sampling_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->tokens = 200;
-    options->temperature = 1;
-    options->seed = 1;
+void attn_sampling_options_init_sized(attn_sampling_options *options, size_t size) {
+    attn_sampling_options own = {.size = sizeof own};
+    own.tokens = 200;
+    own.temperature = 1;
+    own.seed = 1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 static const at_field fields[] = {
-    AT_INTEGER("tokens", attn_sampling_options, tokens, 0, 1e9, "200", "units to add"),
+    AT_INTEGER("tokens", attn_sampling_options, tokens, 0, 1e9, "200", "units to generate"),
     AT_NUMBER("temperature", attn_sampling_options, temperature, 0, 1000, "1",
-              "above 1 bolder, 0 the likeliest"),
-    AT_INTEGER("top-k", attn_sampling_options, top_k, 0, 1e9, "0", "only the K likeliest; 0: all"),
-    AT_INTEGER("seed", attn_sampling_options, seed, 0, AT_MANY, "1", "another number, another text"),
+              "of sampling: above 1 more varied, 0 always the likeliest"),
+    AT_INTEGER("top-k", attn_sampling_options, top_k, 0, 1e9, "0",
+               "sample from the K likeliest units only; 0: all"),
+    AT_INTEGER("seed", attn_sampling_options, seed, 0, AT_MANY, "1", "seed of sampling"),
 };
 const at_fields at_next_setting_fields = {fields, 4, sizeof(attn_sampling_options), NULL, 0};
 
@@ -88,7 +89,7 @@ static attn_status next(const at_head *head, const at_forward *forward, at_work 
         attn_variable *x = forward->step(forward, work->steps, n, work->tape);
         int64_t last = attn_variable_rows(x) - 1;
         if (last > 0) x = attn_tape_gather(work->tape, x, &last, 1);
-        x = attn_tape_softmax(work->tape, at_sequence_scores(head, head->layers[n], work->tape, x));
+        x = attn_tape_softmax(work->tape, at_sequence_logits(head, head->layers[n], work->tape, x));
         status = attn_tape_status(work->tape);
         if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
         status = at_host_rows_of(x, &work->host);
@@ -99,7 +100,7 @@ static attn_status next(const at_head *head, const at_forward *forward, at_work 
     for (int64_t s = 0; s < symbols; s++) sum += state->probability[s];
     if (!(sum > 0))
         return at_fail(work->context, ATTN_NOT_FINITE,
-                       "the model says what is not a number: its weights are broken");
+                       "the model's output is not a number: its weights are damaged");
     *probabilities = state->probability;
     return ATTN_OK;
 }
@@ -149,7 +150,7 @@ static int32_t choose(next_state *state, int64_t symbols, const attn_sampling_op
 
 /* ---- a continuation ---- */
 
-/* Goes on with what was pushed; `open`: the line that the prompt ends in goes on. */
+/* Goes on with what was pushed; `open`: the line that the prompt ends in continues. */
 static attn_status go_on(const at_head *head, const at_forward *forward, at_work *work,
                          const attn_sampling_options *options, int open, const char **text) {
     next_state *state = work->state;
@@ -248,7 +249,7 @@ static attn_status keep_texts(const continuing *now, at_work *work, at_sequence_
     at = 0;
     for (int64_t e = 0; e < examples && status == ATTN_OK; at += now->lengths[e++]) {
         status = at_strings_add(context, &answers->texts, bytes + at, (size_t)now->lengths[e] - 1);
-        answers->list[e] = (at_hypothesis){.score = NAN, .text = e, .alignment = -1, .ended = 1};
+        answers->list[e] = (at_hypothesis){.log_probability = NAN, .text = e, .alignment = -1, .ended = 1};
         answers->counts[e] = 1;
     }
     at_release(context, bytes);

@@ -1,4 +1,4 @@
-/* number.c: a number for each row or example: the network answers (number - mean) / deviation. */
+/* number.c: a number for each row or example: the network predicts (number - mean) / deviation. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -90,11 +90,10 @@ static attn_status fill(const at_row_head *head, attn_context *context, const at
 
 /* ---- computing ---- */
 
-static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
-                           const at_batch *batch, const at_targets *targets) {
-    const at_row_layer *layer = head->layers[network];
-    (void)batch;
-    return attn_tape_squared_error(tape, attn_linear_apply(tape, layer->map, x),
+static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *scores,
+                           const at_targets *targets) {
+    (void)head;
+    return attn_tape_squared_error(tape, scores,
                                    ((const at_row_targets *)(const void *)targets)->batch_numbers);
 }
 
@@ -111,7 +110,7 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
 
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
-    attn_number_scores scores = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
+    attn_number_metrics scores = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
     const double values[] = {scores.mean_squared_error, scores.rmse, scores.mean_absolute_error,
                              scores.correlation, scores.r2};
     attn_status status = ATTN_OK;
@@ -150,6 +149,7 @@ static void write_json(const at_answers *answers, int64_t place, at_writer *writ
 }
 
 static const at_row_kind rows = {.width = width,
+                                 .loss = loss,
                                  .numbers = 1,
                                  .answer = answer,
                                  .put = put,
@@ -170,5 +170,5 @@ const at_head_kind at_head_number = {
     .load = load,
     .build = at_rows_build,
     .weight = at_rows_weight,
-    .loss = loss,
+    .loss = at_rows_loss,
 };

@@ -1,4 +1,4 @@
-/* prediction.c: the answers of a prediction, one by one. */
+/* prediction.c: access to the members of a prediction. */
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ const char *attn_prediction_unit(const attn_prediction *prediction, int64_t exam
 
 /* ---- heads of rows ---- */
 
-/* The answers of an output and the place in them, -1 if there is none. */
+/* The predictions of an output and the place in them, -1 if there is none. */
 static const at_row_answers *find_rows(const attn_prediction *prediction, int output, int64_t example,
                                        int64_t unit, int64_t *place) {
     *place = -1;
@@ -63,7 +63,14 @@ int64_t attn_prediction_class(const attn_prediction *prediction, int output, int
 const char *attn_prediction_label(const attn_prediction *prediction, int output, int64_t example,
                                   int64_t unit) {
     int64_t label = attn_prediction_class(prediction, output, example, unit);
+    if (attn_prediction_unsure(prediction, output, example, unit)) return at_unknown_label;
     return label < 0 ? NULL : at_string(at_labels_of_head(prediction->answers[output]->head), label);
+}
+
+int attn_prediction_unsure(const attn_prediction *prediction, int output, int64_t example, int64_t unit) {
+    int64_t place;
+    const at_row_answers *rows = find_rows(prediction, output, example, unit, &place);
+    return place >= 0 && at_rows_unsure(rows, place);
 }
 
 double attn_prediction_number(const attn_prediction *prediction, int output, int64_t example, int64_t unit) {
@@ -125,9 +132,10 @@ const char *attn_prediction_text(const attn_prediction *prediction, int64_t exam
     return found ? at_string(&sequences_of(prediction)->texts, found->text) : NULL;
 }
 
-double attn_prediction_score(const attn_prediction *prediction, int64_t example, int64_t hypothesis) {
+double attn_prediction_log_probability(const attn_prediction *prediction, int64_t example,
+                                       int64_t hypothesis) {
     const at_hypothesis *found = find(prediction, example, hypothesis);
-    return found ? found->score : NAN;
+    return found ? found->log_probability : NAN;
 }
 
 int attn_prediction_ended(const attn_prediction *prediction, int64_t example, int64_t hypothesis) {

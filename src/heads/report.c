@@ -1,4 +1,4 @@
-/* report.c: what heads say about a model's answers: metrics by name, scores of classes, confusion, JSON. */
+/* report.c: the report of a model: metrics by name, metrics of classes, confusion, JSON. */
 #include <attn/report.h>
 
 #include <math.h>
@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "heads/head.h"
 #include "heads/metrics/classes.h"
+#include "heads/resample.h"
 
 /* Confusion of more classes than that is not written as JSON: the matrix would be all there is to see. */
 enum { MOST_CLASSES_IN_JSON = 200 };
@@ -18,12 +19,15 @@ enum { MOST_CLASSES_IN_JSON = 200 };
 typedef struct output_report {
     const at_head_kind *kind;
     int64_t compared;
-    at_strings labels;         /* the head's, then those that only the data have */
-    attn_class_scores *scores; /* [labels.count] */
+    at_strings labels;          /* the head's, then those that only the data have */
+    attn_class_metrics *scores; /* [labels.count] */
     at_confusion confusion;
-    int confused;              /* there is a confusion */
-    int64_t positive;          /* of two labels; -1: none */
-    int first_metric, metrics; /* which of the report's are of this output */
+    int confused;                     /* there is a confusion */
+    int64_t positive;                 /* of two labels; -1: none */
+    at_strings types;                 /* of entities */
+    attn_class_metrics *type_metrics; /* [types.count] */
+    int first_metric, metrics;        /* which of the report's are of this output */
+    at_statistics *statistics;        /* NULL, or what intervals are computed from */
 } output_report;
 
 struct attn_report {
@@ -123,7 +127,7 @@ attn_status at_report_add(attn_report *report, int output, const char *name, dou
 int at_report_of_pieces(const attn_report *report, int index) { return report->described[index]->of_pieces; }
 
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
-                             const at_strings *unknown, attn_class_scores **scores) {
+                             const at_strings *unknown, attn_class_metrics **scores) {
     attn_context *context = report->context;
     output_report *into = &report->outputs[output];
     const at_strings *lists[] = {known, unknown};
@@ -141,9 +145,9 @@ attn_status at_report_labels(attn_report *report, int output, const at_strings *
 
 attn_status at_report_confusion(attn_report *report, int output, const at_strings *known,
                                 const at_strings *unknown, const int32_t *truth, const int32_t *answers,
-                                int64_t places, at_score_summary *summary) {
+                                int64_t places, at_metric_summary *summary) {
     output_report *into = &report->outputs[output];
-    attn_class_scores *scores;
+    attn_class_metrics *scores;
     attn_status status = at_report_labels(report, output, known, unknown, &scores);
     if (status == ATTN_OK)
         status =
@@ -151,9 +155,28 @@ attn_status at_report_confusion(attn_report *report, int output, const at_string
     if (status != ATTN_OK) return status;
     into->confused = 1;
     at_confusion_count(&into->confusion, scores);
-    *summary = at_scores_finish(scores, into->labels.count);
+    *summary = at_metrics_finish(scores, into->labels.count);
     for (int64_t c = 0; c < into->labels.count; c++) into->compared += scores[c].support;
     return ATTN_OK;
+}
+
+attn_status at_report_entities(attn_report *report, int output, const at_strings *types,
+                               attn_class_metrics **scores) {
+    output_report *into = &report->outputs[output];
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < types->count && status == ATTN_OK; i++)
+        status =
+            at_strings_add(report->context, &into->types, at_string(types, i), at_string_length(types, i));
+    if (status != ATTN_OK) return status;
+    into->type_metrics =
+        at_allocate(report->context, types->count, sizeof *into->type_metrics, "scores of entities");
+    *scores = into->type_metrics;
+    return into->type_metrics ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+void at_report_statistics(attn_report *report, int output, at_statistics *statistics) {
+    at_statistics_free(report->outputs[output].statistics);
+    report->outputs[output].statistics = statistics;
 }
 
 void attn_report_destroy(attn_report *report) {
@@ -162,6 +185,9 @@ void attn_report_destroy(attn_report *report) {
     for (int i = 0; i < report->output_count; i++) {
         at_strings_free(context, &report->outputs[i].labels);
         at_release(context, report->outputs[i].scores);
+        at_strings_free(context, &report->outputs[i].types);
+        at_release(context, report->outputs[i].type_metrics);
+        at_statistics_free(report->outputs[i].statistics);
         at_confusion_free(context, &report->outputs[i].confusion);
     }
     at_release(context, report->outputs);
@@ -185,6 +211,17 @@ static int find_metric(const attn_report *report, const char *name) {
     for (int i = 0; name && i < attn_report_metrics(report); i++)
         if (strcmp(at_string(&report->names, i), name) == 0) return i;
     return -1;
+}
+
+at_statistics *at_report_statistics_of(const attn_report *report, const char *name, const char **plain) {
+    int found = find_metric(report, name);
+    if (found < 0) return NULL;
+    *plain = report->described[found]->name;
+    for (int o = 0; o < report->output_count; o++) {
+        const output_report *of = &report->outputs[o];
+        if (found >= of->first_metric && found < of->first_metric + of->metrics) return of->statistics;
+    }
+    return NULL;
 }
 
 static const char mean_prefix[] = "mean.";
@@ -255,10 +292,25 @@ const char *attn_report_class(const attn_report *report, int output, int64_t cla
     return at_string(&report->outputs[output].labels, class_number);
 }
 
-attn_class_scores attn_report_class_scores(const attn_report *report, int output, int64_t class_number) {
+attn_class_metrics attn_report_class_metrics(const attn_report *report, int output, int64_t class_number) {
     if (class_number < 0 || class_number >= attn_report_classes(report, output))
-        return (attn_class_scores){0};
+        return (attn_class_metrics){0};
     return report->outputs[output].scores[class_number];
+}
+
+int64_t attn_report_entity_types(const attn_report *report, int output) {
+    const output_report *found = find_output(report, output);
+    return found ? found->types.count : 0;
+}
+
+const char *attn_report_entity_type(const attn_report *report, int output, int64_t type) {
+    if (type < 0 || type >= attn_report_entity_types(report, output)) return NULL;
+    return at_string(&report->outputs[output].types, type);
+}
+
+attn_class_metrics attn_report_entity_metrics(const attn_report *report, int output, int64_t type) {
+    if (type < 0 || type >= attn_report_entity_types(report, output)) return (attn_class_metrics){0};
+    return report->outputs[output].type_metrics[type];
 }
 
 int64_t attn_report_positive(const attn_report *report, int output) {
@@ -285,15 +337,15 @@ int64_t attn_report_confusion(const attn_report *report, int output, int64_t tru
 /* Numbers that JSON does not have are null. */
 static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-static json_t *classes_json(const output_report *output) {
+/* name: "label" of classes, "type" of entities. */
+static json_t *classes_json(const at_strings *labels, const attn_class_metrics *scores, const char *name) {
     json_t *list = json_array();
-    for (int64_t c = 0; list && c < output->labels.count; c++) {
-        const attn_class_scores *one = &output->scores[c];
-        json_t *object =
-            json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "label", at_string(&output->labels, c),
-                      "support", (json_int_t)one->support, "predicted", (json_int_t)one->predicted, "right",
-                      (json_int_t)one->right, "precision", real(one->precision), "recall", real(one->recall),
-                      "f1", real(one->f1));
+    for (int64_t c = 0; list && c < labels->count; c++) {
+        const attn_class_metrics *one = &scores[c];
+        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", name, at_string(labels, c),
+                                   "support", (json_int_t)one->support, "predicted",
+                                   (json_int_t)one->predicted, "right", (json_int_t)one->right, "precision",
+                                   real(one->precision), "recall", real(one->recall), "f1", real(one->f1));
         if (json_array_append_new(list, object) != 0) {
             json_decref(list);
             return NULL;
@@ -321,6 +373,25 @@ static json_t *confusion_json(const output_report *output) {
     return json_pack("{s:o, s:o}", "labels", labels, "rows", rows);
 }
 
+/* The intervals of those metrics that have one. */
+static json_t *intervals_json(const attn_report *report, int number) {
+    const output_report *output = &report->outputs[number];
+    json_t *object = json_object();
+    int bad = !object;
+    for (int i = output->first_metric; i < output->first_metric + output->metrics && !bad; i++) {
+        double low, high;
+        const double *values;
+        const char *name = report->described[i]->name;
+        bad = at_statistics_values(output->statistics, name, &values) != ATTN_OK;
+        if (bad || !values) continue;
+        attn_resamples_interval(values, &low, &high);
+        bad = json_object_set_new(object, name, json_pack("[o, o]", real(low), real(high))) != 0;
+    }
+    if (!bad) return object;
+    json_decref(object);
+    return NULL;
+}
+
 /* Adds what is known of an output to an object; 0, or -1 without memory. */
 static int output_json(const attn_report *report, int number, json_t *object) {
     const output_report *output = &report->outputs[number];
@@ -333,7 +404,12 @@ static int output_json(const attn_report *report, int number, json_t *object) {
                                    report->described[i]->counts ? json_integer((json_int_t)report->values[i])
                                                                 : real(report->values[i]));
     }
-    if (output->labels.count > 0) bad |= json_object_set_new(object, "classes", classes_json(output));
+    if (output->statistics) bad |= json_object_set_new(object, "intervals", intervals_json(report, number));
+    if (output->types.count > 0)
+        bad |= json_object_set_new(object, "entities",
+                                   classes_json(&output->types, output->type_metrics, "type"));
+    if (output->labels.count > 0)
+        bad |= json_object_set_new(object, "classes", classes_json(&output->labels, output->scores, "label"));
     if (output->positive >= 0)
         bad |= json_object_set_new(object, "positive",
                                    json_string(at_string(&output->labels, output->positive)));

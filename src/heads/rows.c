@@ -1,5 +1,4 @@
-/* rows.c: what the heads of rows share: labels and targets from columns of strings, the linear map, batches.
- */
+/* rows.c: shared by heads of rows: labels and targets from columns of strings, the linear map, batches. */
 #include "heads/rows.h"
 
 #include <inttypes.h>
@@ -9,17 +8,21 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "heads/transitions.h"
 #include "tape/parameters.h"
 
 static const at_field setting_fields[] = {
-    AT_SWITCH("probs", at_row_settings, probabilities, "false", "probabilities too"),
+    AT_SWITCH("probs", at_row_settings, probabilities, "false", "also print probabilities"),
+    AT_NUMBER("unsure", at_row_settings, unsure, AT_NEVER_UNSURE, 1, "1e-9",
+              "print \"unknown\" if the class is less likely; above 0, at most 1"),
 };
-const at_fields at_row_setting_fields = {setting_fields, 1, sizeof(at_row_settings), NULL, 0};
+const at_fields at_row_setting_fields = {setting_fields, 2, sizeof(at_row_settings), NULL, 0};
 
 attn_status at_rows_create(attn_context *context, at_head **head) {
     at_row_head *made = at_allocate(context, 1, sizeof *made, "an output");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->deviation = 1;
+    made->temperature = 1;
     *head = &made->head;
     return ATTN_OK;
 }
@@ -28,6 +31,7 @@ void at_rows_destroy(at_head *head) {
     at_row_head *rows = at_row_head_of(head);
     at_vocabulary_free(head->context, &rows->labels);
     at_release(head->context, rows->class_weights);
+    at_tagging_free(head->context, rows->tagging);
     at_release(head->context, rows);
 }
 
@@ -168,14 +172,14 @@ static attn_status check_places(const at_head *head, attn_context *context, cons
     if (head->per_row != labels->per_row) {
         const char *row = attn_input_row(input), *example = attn_input_example(input);
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: has a target for each %s, the model learned one for each %s", labels->name,
-                       labels->per_row ? row : example, head->per_row ? row : example);
+                       "%.200s: has a target for each %s, but the model predicts one for each %s",
+                       labels->name, labels->per_row ? row : example, head->per_row ? row : example);
     }
     int64_t places = head->per_row ? encoded->rows : encoded->examples;
     if (labels->places == places) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,
                    "%.200s: has %" PRId64 " targets for %" PRId64
-                   " %ss: the input cuts what has one target (text.unit words does not)",
+                   " %ss: the input divides units that have one target (text.unit words does not)",
                    labels->name, labels->places, places, attn_input_row(input));
 }
 
@@ -188,7 +192,7 @@ attn_status at_rows_targets(const at_head *head, const at_forward *forward, attn
     if (status != ATTN_OK) return status;
     if (column < 0)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: has no column %.100s, which the model learned", encoded->labels.name,
+                       "%.200s: has no column %.100s, which the model predicts", encoded->labels.name,
                        at_string(&head->name, 0));
     at_row_targets *made = at_allocate(context, 1, sizeof *made, "targets");
     if (!made) return ATTN_OUT_OF_MEMORY;
@@ -226,8 +230,8 @@ int64_t at_rows_labelled(const at_head *head, const at_encoded *encoded, const a
 attn_status at_rows_segments(const at_head *head, const at_forward *forward, const at_encoded *encoded,
                              const at_targets *targets, at_segments *segments) {
     (void)targets;
-    return at_segments_make(encoded->context, encoded->examples, encoded->offsets, forward->longest,
-                            head->per_row, segments);
+    return at_segments_make(encoded->context, encoded->examples, encoded->offsets,
+                            head->per_row ? forward->longest : forward->most, head->per_row, segments);
 }
 
 /* The targets of a batch, in the order of its rows. */
@@ -287,19 +291,53 @@ double at_rows_weight(const at_head *head, const at_targets *targets, const at_s
 
 void at_rows_build(at_head *head, int network, attn_parameters *set, const char *prefix, int64_t columns,
                    const at_head_offer *offer) {
-    (void)offer;
     at_row_layer *layer = at_parameters_memory(set, sizeof *layer);
     char name[160];
     if (!layer) return;
     memset(layer, 0, sizeof *layer);
     head->layers[network] = layer;
+    int64_t width = head->kind->rows->width(at_row_head_of(head));
     snprintf(name, sizeof name, "%soutput.%d", prefix, head->number);
-    layer->map = attn_linear_create(set, name, columns, head->kind->rows->width(at_row_head_of(head)), 1,
-                                    ATTN_IDENTITY);
+    if (columns) layer->map = attn_linear_create(set, name, columns, width, 1, ATTN_IDENTITY);
+    const at_row_layer *first = head->layers[0];
+    layer->wide = offer->wide;
+    if (head->per_row || !offer->wide.build) {
+        if (!columns)
+            at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "output %d has no columns", head->number);
+        return;
+    }
+    snprintf(name, sizeof name, "%soutput.%d.wide", prefix, head->number);
+    layer->wide_layer = network ? first->wide_layer : offer->wide.build(offer->wide.user, set, name, width);
+}
+
+attn_variable *at_rows_logits(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                              const at_batch *batch) {
+    const at_row_layer *layer = head->layers[network];
+    attn_variable *scores = layer->map ? attn_linear_apply(tape, layer->map, x) : NULL;
+    if (!layer->wide_layer) return scores;
+    attn_variable *wide = layer->wide.apply(layer->wide.user, layer->wide_layer, tape, batch);
+    return layer->map ? attn_tape_scale(tape, attn_tape_add(tape, scores, wide), 0.5f) : wide;
+}
+
+/* Network and features of whole examples have separate losses, so that each also learns what the other
+ * already predicts; their errors differ, and the mean of both is better than either. All networks share these
+ * features: the loss of the first one contains theirs, times the number of networks over which the mean is
+ * taken. */
+attn_variable *at_rows_loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
+                            const at_batch *batch, const at_targets *targets) {
+    const at_row_layer *layer = head->layers[network];
+    const at_row_kind *kind = head->kind->rows;
+    if (!layer->map || !layer->wide_layer)
+        return kind->loss(head, tape, at_rows_logits(head, network, tape, x, batch), targets);
+    attn_variable *own =
+        attn_tape_scale(tape, kind->loss(head, tape, attn_linear_apply(tape, layer->map, x), targets), 0.5f);
+    if (network > 0) return own;
+    attn_variable *wide = layer->wide.apply(layer->wide.user, layer->wide_layer, tape, batch);
+    float share = 0.5f * (float)head->config.output.members;
+    return attn_tape_add(tape, own, attn_tape_scale(tape, kind->loss(head, tape, wide, targets), share));
 }
 
 void at_rows_warm(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                   const at_batch *batch) {
-    (void)batch;
-    attn_linear_apply(tape, ((const at_row_layer *)head->layers[network])->map, x);
+    at_rows_logits(head, network, tape, x, batch);
 }

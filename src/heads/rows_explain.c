@@ -1,8 +1,8 @@
-/* rows_explain.c: what the answer of a head of rows follows from: its scores, and which of them is asked for.
+/* rows_explain.c: the output of a head of rows that an explanation is about.
  *
- * The score of a label is its logit above the mean of all labels' logits, because adding a number to all of
- * them changes no answer; where several labels may apply, its logit alone. The score of a number is that
- * number, in the units of the data.
+ * For a label it is its logit minus the mean of all labels' logits, because adding a number to all of them
+ * changes no prediction; if several labels may apply, its logit alone. For a number it is the number, in the
+ * units of the data.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "heads/rows.h"
 
-/* The number of the label that is asked for; -1: whatever was answered. */
+/* The number of the label that is requested; -1: whatever was answered. */
 static attn_status find_label(const at_head *head, const at_asked *asked, int64_t *label) {
     const at_row_head *own = at_row_head_of(head);
     *label = -1;
@@ -43,10 +43,9 @@ attn_variable *at_rows_explain(const at_head *head, int network, attn_tape *tape
                                const at_batch *batch, at_asked *asked) {
     const at_row_head *own = at_row_head_of(head);
     const at_row_answers *answers = at_row_answers_of(asked->answers);
-    attn_variable *scores = attn_linear_apply(tape, ((const at_row_layer *)head->layers[network])->map, x);
+    attn_variable *scores = at_rows_logits(head, network, tape, x, batch);
     int64_t label, rows = attn_variable_rows(scores), width = attn_variable_columns(scores), place = 0,
                    places = 0;
-    (void)batch;
     if (!scores || find_label(head, asked, &label) != ATTN_OK) return NULL;
     if (at_grow(asked->context, &asked->gradient, &asked->gradient_room, rows * width + 1, sizeof(float),
                 "an explanation") != ATTN_OK)

@@ -1,4 +1,4 @@
-/* rows_write.c: answers for rows and examples as lines and as JSON. */
+/* rows_write.c: predictions for rows and examples as lines and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int by_probability(const void *left, const void *right) {
     return (a->label > b->label) - (a->label < b->label);
 }
 
-/* All labels with their probabilities, the likeliest first. */
+/* All labels with their probabilities, the likeliest first; before them that it is answered with none. */
 static void put_ranked(const at_writing *now, int64_t example, const at_strings *labels) {
     at_writer *writer = now->writer;
     ranked *list = at_allocate(writer->context, labels->count, sizeof *list, "probabilities");
@@ -66,15 +66,17 @@ static void put_ranked(const at_writing *now, int64_t example, const at_strings 
     for (int64_t l = 0; l < labels->count; l++)
         list[l] = (ranked){l, attn_prediction_probability(now->prediction, 0, example, 0, l)};
     qsort(list, (size_t)labels->count, sizeof *list, by_probability);
+    int unsure = attn_prediction_unsure(now->prediction, 0, example, 0);
+    if (unsure) at_put_text(writer, at_unknown_label);
     for (int64_t i = 0; i < labels->count; i++) {
-        if (i > 0) at_put_char(writer, '\t');
+        if (i > 0 || unsure) at_put_char(writer, '\t');
         at_put_text(writer, at_string(labels, list[i].label));
         at_print(writer, "=%.4f", list[i].probability);
     }
     at_release(writer->context, list);
 }
 
-/* One example: an answer of each output; with probabilities and one output, all its labels. */
+/* One example: a prediction of each output; with probabilities and one output, all its labels. */
 static void put_answer(const at_writing *now, int64_t example) {
     const attn_prediction *prediction = now->prediction;
     const at_strings *labels = at_labels_of_head(prediction->answers[0]->head);
@@ -142,7 +144,7 @@ void at_put_example(const at_writing *now, int64_t example, int text) {
     at_writer_free(&words);
 }
 
-/* {NAME: answer or list of answers, ...}; or probabilities or spread of those that have any. */
+/* {NAME: answer or list of predictions, ...}; or probabilities or spread of those that have any. */
 static void json_outputs(const at_writing *now, int64_t example, at_put_what what) {
     const attn_prediction *prediction = now->prediction;
     at_writer *writer = now->writer;

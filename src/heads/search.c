@@ -1,11 +1,11 @@
 /* search.c: beam search over all examples of a batch at once.
  *
- * Beginnings are nodes of a tree (symbol, parent), so that keeping one costs nothing but its last symbol. A
- * step takes, for every example, the 2 * beam best of all rows and symbols: enough to fill the beam even if
- * half of them end an answer. An end counts if it is among the `beam` best; an example is done when it has
- * n_best answers and none of its beginnings can become better than they are. Once it has `beam` answers, a
- * beginning is taken to be as good as its symbols so far: unlikely ends alone do not stop a likely beginning.
- * After `limit` symbols one more step sees whether a beginning ends there; one that does not is cut.
+ * Hypotheses are nodes of a tree (symbol, parent), so that a hypothesis stores only its last symbol. A step
+ * takes, for every example, the 2 * beam best of all hypotheses and symbols: enough to fill the beam even if
+ * half of them end a hypothesis. An end counts if it is among the `beam` best. An example is done when it has
+ * n_best finished hypotheses and no open one can beat them. Once `beam` are finished, an open hypothesis is
+ * compared with its current value: unlikely ends alone do not stop a likely hypothesis. After `limit` symbols
+ * one more step tests whether a hypothesis ends there; one that does not is cut.
  */
 #include "heads/search.h"
 
@@ -138,7 +138,7 @@ static void insert(candidate *list, int64_t *count, int64_t most, candidate one)
 }
 
 /* The symbols of one row, logarithms being scores less `shift`. Most are worse than the worst that is kept:
- * blocks without a better one are passed over. Of equal ones the earlier row, then the smaller symbol stays
+ * blocks without a better one are skipped. Of equal ones the earlier row, then the smaller symbol stays
  * first. */
 static void scan_block(const float *scores, int64_t first, int64_t end, double shift, double sum,
                        int64_t number, int64_t most, candidate *list, int64_t *count) {
@@ -221,7 +221,7 @@ static void finish_example(at_search *search, int64_t example) {
     state->done = 1;
 }
 
-/* The step after the last symbol that an answer may have: a beginning ends, or it is cut. */
+/* The step after the last symbol that a prediction may have: a beginning ends, or it is cut. */
 static void settle_last(at_search *search, int64_t example) {
     beam_state *state = &search->states[example];
     const candidate *list = search->candidates + 2 * search->beam * example;
@@ -253,7 +253,7 @@ static attn_status settle_example(at_search *search, int64_t example, int64_t *r
             continue;
         }
         if (search->node_count >= INT32_MAX)
-            return at_fail(search->context, ATTN_OVERFLOW, "a search has over 2^31 beginnings");
+            return at_fail(search->context, ATTN_OVERFLOW, "a search has over 2^31 hypotheses");
         attn_status status = at_grow(search->context, &search->nodes, &search->node_room,
                                      search->node_count + 1, sizeof *search->nodes, "a search");
         if (status != ATTN_OK) return status;
@@ -299,7 +299,7 @@ attn_status at_search_step(at_search *search, const float *logarithms, int64_t s
     return take_step(search, logarithms, stride, symbols, 1);
 }
 
-attn_status at_search_step_scores(at_search *search, const float *scores, int64_t stride, int64_t symbols) {
+attn_status at_search_step_logits(at_search *search, const float *scores, int64_t stride, int64_t symbols) {
     return take_step(search, scores, stride, symbols, 0);
 }
 

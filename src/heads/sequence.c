@@ -1,5 +1,5 @@
-/* sequence.c: the head that answers with a sequence of its own length: symbols, targets, decoder, loss. */
-#include "heads/sequence.h"
+/* sequence.c: the head that predicts sequences with a decoder: symbols, targets, decoder, loss. */
+#include "heads/monotone.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ const at_strings *at_head_shares(const at_head *head, const at_strings *answers)
     return head->kind->learn == at_sequence_learn && shared(head) ? answers : NULL;
 }
 
-/* The right answers, to be split. */
+/* The references, to be split. */
 static attn_status split_answer(const void *user, at_splitter *splitter, int64_t place) {
     const at_strings *values = ((const at_labels *)user)->values;
     return at_split_text(splitter, at_string(values, place), at_string_length(values, place));
@@ -208,7 +208,7 @@ attn_status at_sequence_targets_of(const at_head *head, const at_forward *forwar
     const at_labels *labels = &encoded->labels;
     if (column < 0 || labels->columns->count != 1 || labels->per_row)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.300s: has no right answers: lines are source TAB target, or two files are given",
+                       "%.300s: has no targets: lines must be source TAB target, or give two files",
                        labels->name);
     at_sequence_targets *made = at_allocate(context, 1, sizeof *made, "targets");
     if (!made) return ATTN_OUT_OF_MEMORY;
@@ -229,7 +229,7 @@ int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, con
     return encoded->examples > 0 ? 0 : -1; /* readers see to it that every pair has a target */
 }
 
-/* Answers may become twice as long as the longest that was learned. */
+/* Predictions may become twice as long as the longest that was learned. */
 static attn_status finish_learning(at_head *head, const at_targets *targets, char *name, char *value) {
     at_sequence_head *own = at_sequence_of(head);
     if (own->longest > 0) return ATTN_OK;
@@ -319,7 +319,7 @@ static attn_status gather(const at_head *head, at_targets *targets, const at_seg
     return status;
 }
 
-/* The symbols of the answers that are known, and the ends. */
+/* The symbols of the predictions that are known, and the ends. */
 static double weight(const at_head *head, const at_targets *targets, const at_segments *list,
                      const int64_t *order, int64_t count) {
     const at_sequence_targets *own = (const at_sequence_targets *)(const void *)targets;
@@ -368,7 +368,7 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
     head->layers[network] = layer;
     attn_decoder_options decoder = head->config.decoder;
     decoder.layers = head->config.sequence.layers;
-    decoder.source_columns = columns;
+    decoder.source_columns = head->config.sequence.cross ? columns : 0;
     layer->table = symbols == offer->symbols ? offer->table : NULL;
     if (!layer->table)
         layer->table = at_symbol_table(set, prefix, "target.symbols", count, width, head->rate);
@@ -380,6 +380,11 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
                         ? layer->table
                         : at_symbol_table(set, prefix, "symbols.weight", count, width, head->rate);
     layer->bias = at_symbol_bias(set, prefix, count);
+    if (!head->config.sequence.monotone) return;
+    snprintf(name, sizeof name, "%smonotone.source", prefix);
+    layer->source_map = attn_linear_create(set, name, columns, width, 1, ATTN_IDENTITY);
+    snprintf(name, sizeof name, "%smonotone.symbols", prefix);
+    layer->symbol_map = attn_linear_create(set, name, width, width, 0, ATTN_IDENTITY);
 }
 
 attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
@@ -389,26 +394,34 @@ attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *lay
     return attn_norm_apply(tape, layer->norm, x);
 }
 
-attn_variable *at_sequence_scores(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+attn_variable *at_sequence_logits(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                   attn_variable *x) {
     if (head->rate != 1) x = attn_tape_scale(tape, x, (float)head->rate);
     return attn_tape_linear(tape, x, layer->scores, layer->bias, ATTN_IDENTITY);
 }
 
-attn_variable *at_sequence_force(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
-                                 attn_variable *source, const at_batch *batch, const at_decoding *decoding,
-                                 float *weights) {
+attn_variable *at_sequence_decode(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                  attn_variable *source, const at_batch *batch, const at_decoding *decoding,
+                                  float *weights) {
     attn_places places;
     attn_places_init(&places);
     places.batch = (attn_ragged){decoding->sequences, decoding->offsets};
-    places.source = source;
-    places.source_batch = (attn_ragged){batch->sequences, batch->offsets};
+    if (head->config.sequence.cross) {
+        places.source = source;
+        places.source_batch = (attn_ragged){batch->sequences, batch->offsets};
+    }
     places.weights = weights;
     attn_variable *x =
         at_sequence_embed(head, layer, tape, decoding->inputs, decoding->offsets[decoding->sequences]);
-    x = attn_decoder_apply(tape, layer->decoder, x, &places);
+    return attn_decoder_apply(tape, layer->decoder, x, &places);
+}
+
+attn_variable *at_sequence_force(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                 attn_variable *source, const at_batch *batch, const at_decoding *decoding,
+                                 float *weights) {
+    attn_variable *x = at_sequence_decode(head, layer, tape, source, batch, decoding, weights);
     x = attn_tape_dropout(tape, x, (float)head->config.output.dropout);
-    return at_sequence_scores(head, layer, tape, x);
+    return at_sequence_logits(head, layer, tape, x);
 }
 
 static attn_variable *loss(const at_head *head, int network, attn_tape *tape, attn_variable *x,
@@ -417,6 +430,8 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
     attn_cross_entropy_options options;
     attn_cross_entropy_options_init(&options);
     options.smoothing = (float)head->config.output.smoothing;
+    if (head->config.sequence.monotone)
+        return at_monotone_loss(head, head->layers[network], tape, x, batch, &own->decoding);
     attn_variable *scores =
         at_sequence_force(head, head->layers[network], tape, x, batch, &own->decoding, NULL);
     return attn_tape_cross_entropy(tape, scores, own->decoding.predicted, &options);
@@ -426,7 +441,10 @@ static void warm(const at_head *head, int network, attn_tape *tape, attn_variabl
     int64_t offsets[] = {0, 1};
     int32_t symbol = 0;
     at_decoding decoding = {.sequences = 1, .offsets = offsets, .inputs = &symbol};
-    at_sequence_force(head, head->layers[network], tape, x, batch, &decoding, NULL);
+    if (head->config.sequence.monotone)
+        at_monotone_logits(head, head->layers[network], tape, x, batch, &decoding);
+    else
+        at_sequence_force(head, head->layers[network], tape, x, batch, &decoding, NULL);
 }
 
 const at_head_kind at_head_sequence = {

@@ -1,9 +1,11 @@
-/* sequence.h: answers of their own length: a decoder that sees the encoder's rows and the symbols so far.
+/* sequence.h: sequences whose length the model chooses: a decoder over the encoder's rows and the symbols so
+ * far.
  *
- *     embedding of the symbols so far -> norm -> decoder -> scores of the next symbol
+ *     embedding of the symbols so far -> norm -> decoder -> logits of the next symbol
  *
- * Symbol 0, the empty string, begins an answer and ends it. The scores are rows times the table that embeds
- * symbols, plus a bias, where target.tied says so and the table has a row for each symbol and no other.
+ * Symbol 0, the empty string, marks the beginning and the end of a sequence. With target.tied, if the
+ * embedding table has exactly one row per symbol, output and target-embedding weights are tied: the logits
+ * are rows times that table, plus a bias.
  */
 #ifndef AT_HEADS_SEQUENCE_H
 #define AT_HEADS_SEQUENCE_H
@@ -12,9 +14,9 @@
 
 typedef struct at_sequence_head {
     at_head head;
-    at_symbols own; /* the answers' symbols, where they are not those of the input */
+    at_symbols own; /* the predictions' symbols, where they are not those of the input */
     const at_symbols *symbols;
-    int64_t longest; /* symbols of an answer, at most */
+    int64_t longest; /* symbols of a prediction, at most */
 } at_sequence_head;
 
 typedef struct at_symbol_layer {
@@ -23,30 +25,32 @@ typedef struct at_symbol_layer {
     attn_decoder *decoder;
     attn_parameter *scores; /* symbols x columns: `table`, or its own */
     attn_parameter *bias;
+    attn_linear *source_map, *symbol_map; /* R, S of monotone.h; NULL without */
 } at_symbol_layer;
 
-/* The rows of a decoder with teacher forcing: for every answer of a batch symbol 0 and its symbols; what is
- * to be predicted are its symbols and symbol 0. */
+/* The rows of a decoder with teacher forcing: for every prediction of a batch symbol 0 and its symbols; what
+ * is to be predicted are its symbols and symbol 0. */
 typedef struct at_decoding {
     int64_t sequences, *offsets; /* [sequences + 1] */
     int32_t *inputs, *predicted; /* [rows]; predicted -1: does not count */
     int64_t offset_room, input_room, predicted_room;
 } at_decoding;
 
-/* The symbols of answers: numbers, -1 for those that are not known; answer e is offsets[e] .. offsets[e + 1]
+/* The symbols of predictions: numbers, -1 for those that are not known; answer e is offsets[e] .. offsets[e +
+ * 1]
  * - 1. */
 typedef struct at_sequence_targets {
     at_targets targets;
     int32_t *ids;
     int64_t id_room, *offsets, offset_room, examples, count;
-    int64_t longest;   /* of one answer */
+    int64_t longest;   /* of one prediction */
     int64_t most_rows; /* that a network sees of an example */
     at_decoding decoding;
     int64_t *batch_examples, batch_room;
 } at_sequence_targets;
 
 typedef struct at_hypothesis {
-    double score;
+    double log_probability;
     int64_t first, count; /* symbols, in at_sequence_answers.symbols */
     int64_t text;         /* in at_sequence_answers.texts */
     int64_t alignment;    /* in at_sequence_answers.alignments, -1: none: count x rows */
@@ -85,8 +89,8 @@ void at_sequence_free_targets(at_targets *targets);
 attn_status at_sequence_share_targets(const at_targets *targets, attn_context *context, at_targets **shared);
 int64_t at_sequence_labelled(const at_head *head, const at_encoded *encoded, const at_targets *targets);
 
-/* Their answers (sequence_predict.c): the options that settings (may be NULL) mean, checked; answers without
- * any. */
+/* Their predictions (sequence_predict.c): the options that settings (may be NULL) mean, checked; answers
+ * without any. */
 attn_status at_sequence_options(attn_context *context, const at_encoded *encoded, const void *settings,
                                 attn_search_options *options);
 attn_status at_sequence_make_answers(const at_head *head, attn_context *context, int64_t examples,
@@ -101,9 +105,9 @@ typedef struct at_said {
 } at_said;
 void at_said_free(attn_context *context, at_said *said);
 
-/* An answer: `count` symbols of what a worker said, from `first` on. */
+/* A prediction: `count` symbols of what a worker said, from `first` on. */
 typedef struct at_found_answer {
-    double score;
+    double log_probability;
     const at_said *said;
     int64_t first, count;
     int64_t alignment; /* count x rows of the source, in said->alignments; -1: none */
@@ -117,8 +121,8 @@ typedef struct at_found_answers {
 } at_found_answers;
 attn_status at_found_create(attn_context *context, int64_t segments, int64_t n_best, at_found_answers *found);
 void at_found_free(attn_context *context, at_found_answers *found);
-/* sequence_found.c: the answers, of what the workers of all ranks found, and their texts; room for alignments
- * that is 0 where none was found. It fails in all ranks or in none. */
+/* sequence_found.c: the predictions, of what the workers of all ranks found, and their texts; room for
+ * alignments that is 0 where none was found. It fails in all ranks or in none. */
 attn_status at_sequence_keep(at_work *work, const at_encoded *encoded, const at_found_answers *found,
                              at_sequence_answers *answers);
 
@@ -134,8 +138,12 @@ void at_decoding_free(attn_context *context, at_decoding *decoding);
  * forcing (weights: NULL, or where the cross-attention of the last block goes). */
 attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                  const int32_t *ids, int64_t count);
-attn_variable *at_sequence_scores(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+attn_variable *at_sequence_logits(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                   attn_variable *x);
+/* The rows of the decoder, before the logits. */
+attn_variable *at_sequence_decode(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
+                                  attn_variable *source, const at_batch *batch, const at_decoding *decoding,
+                                  float *weights);
 attn_variable *at_sequence_force(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                  attn_variable *source, const at_batch *batch, const at_decoding *decoding,
                                  float *weights);

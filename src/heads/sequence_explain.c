@@ -1,7 +1,8 @@
-/* sequence_explain.c: what a written answer follows from: its log-probability, with teacher forcing.
+/* sequence_explain.c: the explained output of a predicted sequence: its log-probability, with teacher
+ * forcing.
  *
- * A decoder's row is given one symbol and predicts the next: the rows are named by both. Heads without a
- * decoder have the log-likelihood of the answer (CTC), or that of the symbol that comes next in a text.
+ * A decoder's row gets one symbol and predicts the next: the rows are named by both. Heads without a decoder
+ * have the log-likelihood of the prediction (CTC), or that of the next symbol of a text.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 #include "heads/ctc.h"
+#include "heads/monotone.h"
 #include "heads/next.h"
 #include "heads/sequence.h"
 #include "tape/tape.h"
@@ -26,7 +28,7 @@ static attn_status set_target(at_asked *asked, const char *text) {
     return at_strings_add(asked->context, &asked->target, text, strlen(text));
 }
 
-/* 1 at the symbol of each row that is asked for, else 0: what arrives at log-probabilities. */
+/* 1 at the symbol of each row that is requested, else 0: what arrives at log-probabilities. */
 static attn_status choose_symbols(at_asked *asked, const int32_t *symbols, int64_t rows, int64_t columns) {
     attn_status status = at_grow(asked->context, &asked->gradient, &asked->gradient_room, rows * columns + 1,
                                  sizeof(float), "an explanation");
@@ -40,9 +42,10 @@ static attn_status choose_symbols(at_asked *asked, const int32_t *symbols, int64
 
 static int label_refused(const at_asked *asked) {
     if (!asked->label) return 0;
-    at_fail(asked->context, ATTN_INVALID_ARGUMENT,
-            "label %.80s: the model writes symbols and has no labels; ask for a row of its answer instead",
-            asked->label);
+    at_fail(
+        asked->context, ATTN_INVALID_ARGUMENT,
+        "label %.80s: the model produces symbols and has no labels; choose a row of its prediction instead",
+        asked->label);
     return 1;
 }
 
@@ -89,6 +92,22 @@ static int make_decoding(attn_tape *tape, const at_sequence_answers *answers, co
     return 1;
 }
 
+/* The log-probability of a whole prediction, by a loss that is the mean over `count` of it. */
+static attn_variable *explain_whole(at_asked *asked, float count, attn_variable *loss) {
+    if (asked->row >= 0) {
+        at_fail(asked->context, ATTN_UNSUPPORTED,
+                "row %" PRId64
+                ": with decoder.monotone only the whole prediction can be explained, not a row",
+                asked->row + 1);
+        return NULL;
+    }
+    if (!loss || at_grow(asked->context, &asked->gradient, &asked->gradient_room, 1, sizeof(float),
+                         "an explanation") != ATTN_OK)
+        return NULL;
+    asked->gradient[0] = -count;
+    return loss;
+}
+
 attn_variable *at_sequence_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                                    const at_batch *batch, at_asked *asked) {
     const at_sequence_answers *answers;
@@ -97,6 +116,9 @@ attn_variable *at_sequence_explain(const at_head *head, int network, attn_tape *
     if (label_refused(asked) || name_rows(head, answers, best, asked) != ATTN_OK ||
         !make_decoding(tape, answers, best, &decoding))
         return NULL;
+    if (head->config.sequence.monotone)
+        return explain_whole(asked, (float)(best->count + 1),
+                             at_monotone_loss(head, head->layers[network], tape, x, batch, &decoding));
     attn_variable *scores = attn_tape_log_softmax(
         tape, at_sequence_force(head, head->layers[network], tape, x, batch, &decoding, NULL));
     if (!scores ||
@@ -111,13 +133,12 @@ attn_variable *at_ctc_explain(const at_head *head, int network, attn_tape *tape,
                               const at_batch *batch, at_asked *asked) {
     const at_sequence_answers *answers;
     const at_hypothesis *best = best_of(asked, &answers);
-    const at_ctc_layer *layer = head->layers[network];
     int64_t offsets[2] = {0, best->count};
-    attn_ragged rows = {batch->sequences, batch->offsets}, symbols = {1, offsets};
+    attn_ragged rows, symbols = {1, offsets};
     if (label_refused(asked) || set_target(asked, at_string(&answers->texts, best->text)) != ATTN_OK)
         return NULL;
-    attn_variable *loss = attn_tape_ctc(tape, attn_linear_apply(tape, layer->map, x), &rows,
-                                        answers->symbols + best->first, &symbols, 0);
+    attn_variable *scores = at_ctc_logits(head, network, tape, x, batch, &rows);
+    attn_variable *loss = attn_tape_ctc(tape, scores, &rows, answers->symbols + best->first, &symbols, 0);
     if (!loss || at_grow(asked->context, &asked->gradient, &asked->gradient_room, 1, sizeof(float),
                          "an explanation") != ATTN_OK)
         return NULL;
@@ -144,11 +165,11 @@ static attn_status choose_next(const attn_variable *scores, int64_t row, at_aske
     return status;
 }
 
-/* Of a row that is asked for: the symbol that follows it in the text; else what would come after the last. */
+/* Of a row that is requested: the symbol that follows it in the text; else what would come after the last. */
 attn_variable *at_next_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                                const at_batch *batch, at_asked *asked) {
     attn_variable *scores =
-        attn_tape_log_softmax(tape, at_sequence_scores(head, head->layers[network], tape, x));
+        attn_tape_log_softmax(tape, at_sequence_logits(head, head->layers[network], tape, x));
     int64_t rows = batch->rows;
     int32_t *symbols = at_tape_memory(tape, rows, sizeof *symbols), next = -1;
     if (!scores || !symbols || rows < 1 || label_refused(asked)) return NULL;

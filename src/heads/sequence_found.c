@@ -1,7 +1,7 @@
-/* sequence_found.c: what workers and ranks found, put together: answers in the order of their examples.
+/* sequence_found.c: joins what workers and ranks found: predictions in the order of their examples.
  *
- * Numbers of symbols first, then the symbols, each at a place that follows from them: so every rank has the
- * same memory with 0 where others have found something, and ranks only add theirs.
+ * First the numbers of symbols, then the symbols, each at a place that follows from them: so every rank has
+ * the same memory with 0 where other ranks have predictions, and ranks only add theirs.
  */
 #include <string.h>
 
@@ -45,26 +45,26 @@ static int64_t rows_of(const keeping *now, int64_t example) {
 
 /* ---- how many ---- */
 
-/* Of every answer its score, and its number of symbols with whether it ended. */
-static attn_status share_sizes(const keeping *now, double *scores, int64_t *sizes) {
+/* Of every prediction its log-probability, and its number of symbols with whether it ended. */
+static attn_status share_sizes(const keeping *now, double *logarithms, int64_t *sizes) {
     int64_t segments = now->work->segments.count, n_best = now->answers->n_best;
     for (int64_t s = 0; s < segments; s++) {
         for (int64_t a = 0; a < now->found->counts[s]; a++) {
             const at_found_answer *one = &now->found->list[s * n_best + a];
-            scores[s * n_best + a] = one->score;
+            logarithms[s * n_best + a] = one->log_probability;
             sizes[s * n_best + a] = 2 * one->count + (one->ended != 0);
         }
     }
     attn_status status =
         at_work_join(now->work, ATTN_OK, now->found->counts, segments, sizeof *now->found->counts);
     if (status == ATTN_OK)
-        status = at_work_join(now->work, status, scores, segments * n_best, sizeof *scores);
+        status = at_work_join(now->work, status, logarithms, segments * n_best, sizeof *logarithms);
     if (status == ATTN_OK) status = at_work_join(now->work, status, sizes, segments * n_best, sizeof *sizes);
     return status;
 }
 
-/* The list of answers, with the places of what each of them has. */
-static void place(const keeping *now, const double *scores, const int64_t *sizes) {
+/* The list of predictions, with the places of what each of them has. */
+static void place(const keeping *now, const double *logarithms, const int64_t *sizes) {
     at_sequence_answers *answers = now->answers;
     int64_t n_best = answers->n_best, texts = 0;
     for (int64_t s = 0; s < now->work->segments.count; s++) {
@@ -75,7 +75,7 @@ static void place(const keeping *now, const double *scores, const int64_t *sizes
         for (int64_t a = 0; a < count; a++) {
             int64_t size = sizes[s * n_best + a] / 2;
             int aligned = answers->aligned && size > 0; /* no symbols, no alignment */
-            list[a] = (at_hypothesis){scores[s * n_best + a],
+            list[a] = (at_hypothesis){logarithms[s * n_best + a],
                                       answers->symbol_count,
                                       size,
                                       texts++,
@@ -91,12 +91,13 @@ static void place(const keeping *now, const double *scores, const int64_t *sizes
 static attn_status share_list(const keeping *now) {
     attn_context *context = now->work->context;
     int64_t count = now->work->segments.count * now->answers->n_best;
-    double *scores = at_allocate(context, count, sizeof *scores, "answers");
+    double *logarithms = at_allocate(context, count, sizeof *logarithms, "answers");
     int64_t *sizes = at_allocate(context, count, sizeof *sizes, "answers");
-    attn_status status = at_work_join(now->work, scores && sizes ? ATTN_OK : ATTN_OUT_OF_MEMORY, NULL, 0, 0);
-    if (status == ATTN_OK) status = share_sizes(now, scores, sizes);
-    if (status == ATTN_OK) place(now, scores, sizes);
-    at_release(context, scores);
+    attn_status status =
+        at_work_join(now->work, logarithms && sizes ? ATTN_OK : ATTN_OUT_OF_MEMORY, NULL, 0, 0);
+    if (status == ATTN_OK) status = share_sizes(now, logarithms, sizes);
+    if (status == ATTN_OK) place(now, logarithms, sizes);
+    at_release(context, logarithms);
     at_release(context, sizes);
     return status;
 }

@@ -1,7 +1,7 @@
-/* sequence_predict.c: answers of their own length: sources in batches, which threads search for by themselves
- * (beam.c, work.h), then the text of the answers.
+/* sequence_predict.c: prediction of sequences: threads search batches of sources independently (beam.c,
+ * work.h), then the symbols become text.
  *
- * The alignment of an answer is computed by running it through the decoder once more (teacher forcing).
+ * The alignment of a prediction is computed by running it through the decoder (teacher forcing).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,32 +10,33 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "heads/beam.h"
 #include "heads/search.h"
 #include "heads/work.h"
 
 enum { ROWS_OF_BEAMS = 512, MOST_SYMBOLS = 1000000 /* as target.longest */ };
 
-void attn_search_options_init(attn_search_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->beam = 4;
-    options->n_best = 1;
-    options->length_penalty = 1;
+void attn_search_options_init_sized(attn_search_options *options, size_t size) {
+    attn_search_options own = {.size = sizeof own};
+    own.beam = 4;
+    own.n_best = 1;
+    own.length_penalty = 1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 static const at_field fields[] = {
     AT_INTEGER("beam", attn_search_options, beam, 0, 1024, "0",
-               "hypotheses kept; 1 is greedy; 0: 4 or n-best"),
+               "size of the beam; 1 is greedy search; 0: 4 or n-best"),
     AT_INTEGER("n-best", attn_search_options, n_best, 0, 1024, "0",
-               "answers a text, ranked, with scores; 0: the best"),
+               "hypotheses per text, ranked, with log-probabilities; 0: only the best"),
     AT_NUMBER("length-penalty", attn_search_options, length_penalty, 0, 10, "1",
-              "log-probabilities / length^A"),
+              "log-probability / length^X"),
     AT_INTEGER("longest", attn_search_options, longest, 0, MOST_SYMBOLS, "0",
-               "symbols of an answer; 0: the model's"),
-    AT_SWITCH("alignment", attn_search_options, alignment, "false", "what each symbol looks at"),
-    AT_SWITCH("lowercase", attn_search_options, lowercase, "false", "a report's bleu and chrf in lower case"),
+               "most symbols of a hypothesis; 0: as in the model"),
+    AT_SWITCH("alignment", attn_search_options, alignment, "false",
+              "the source unit that each symbol attends to most"),
+    AT_SWITCH("lowercase", attn_search_options, lowercase, "false", "eval: BLEU and chrF in lower case"),
 };
 const at_fields at_sequence_setting_fields = {fields, 6, sizeof(attn_search_options), NULL, 0};
 
@@ -70,7 +71,7 @@ static attn_status make_state(void *user, at_work *worker) {
 
 /* ---- search ---- */
 
-/* Sources of a batch that are not empty; these stand before the others. */
+/* Sources of a batch that are not empty; these precede the others. */
 static int64_t filled_sources(const at_work *work, int64_t batch) {
     int64_t first = work->plan.first[batch], end = work->plan.first[batch + 1];
     while (end > first && work->segments.list[work->plan.order[end - 1]].count == 0) end--;
@@ -94,14 +95,17 @@ static attn_status answer_batch(void *user, at_work *worker, int64_t batch) {
 
 /* ---- alignment ---- */
 
-/* One answer of one example: the cross-attention of its last block, the mean over heads and networks. Rows
- * beyond the longest source were not seen: they have 0. */
+/* One prediction of one example: the cross-attention of its last block, the mean over heads and networks; for
+ * a monotone decoder, the row at which each symbol is written. Rows beyond the longest source were not seen:
+ * they have 0. */
 static attn_status align_answer(const job *now, at_work *work, const at_hypothesis *one) {
     const at_sequence_answers *answers = now->answers;
     const at_head *head = answers->answers.head;
     const at_forward *forward = now->shared.forward;
     sequence_state *state = work->state;
-    int64_t keys = work->batch->rows, rows = one->count + 1, heads = head->config.decoder.heads, zero = 0;
+    const int monotone = head->config.sequence.monotone;
+    int64_t keys = work->batch->rows, rows = one->count + 1, zero = 0;
+    int64_t heads = monotone ? 1 : head->config.decoder.heads;
     int64_t offsets[] = {one->first, one->first + one->count};
     if (one->count == 0) return ATTN_OK; /* it has none */
     attn_status status =
@@ -114,8 +118,13 @@ static attn_status align_answer(const job *now, at_work *work, const at_hypothes
     for (int n = 0; n < forward->networks; n++) {
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *source = forward->rows(forward, n, work->tape, work->batch);
-        at_sequence_force(head, head->layers[n], work->tape, source, work->batch, &state->decoding,
-                          state->weights);
+        if (monotone)
+            status = at_monotone_align(work->context, head, head->layers[n], work->tape, source, work->batch,
+                                       &state->decoding, state->weights);
+        else
+            at_sequence_force(head, head->layers[n], work->tape, source, work->batch, &state->decoding,
+                              state->weights);
+        if (status != ATTN_OK) return status;
         if (attn_tape_status(work->tape) != ATTN_OK)
             return at_fail(work->context, attn_tape_status(work->tape), "%s", attn_tape_error(work->tape));
         for (int64_t h = 0; h < heads; h++) {
@@ -216,7 +225,7 @@ attn_status at_sequence_options(attn_context *context, const at_encoded *encoded
     if (encoded->labels.per_row)
         return at_fail(
             context, ATTN_UNSUPPORTED,
-            "%.200s: has targets of single rows; a source is a whole example, as a text in a line is",
+            "%.200s: has targets of single rows; a source must be a whole example, such as a text in a line",
             encoded->labels.name);
     attn_status status = at_search_check(context, options);
     if (status == ATTN_OK && (options->longest < 0 || options->longest > MOST_SYMBOLS))

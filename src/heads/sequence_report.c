@@ -1,8 +1,8 @@
-/* sequence_report.c: how right answers of their own length are, and how they are written.
+/* sequence_report.c: metrics of predicted sequences, and writing them.
  *
- * Rows with the same source are several right answers to one question: it is asked once, and the answer
- * counts against the nearest of them, by edit distance over symbols (of equally near ones the first). BLEU
- * and chrF are of rows, each with its own right answer, as other tools have them.
+ * Rows with the same source are several references: the source is predicted once, and the prediction is
+ * compared with the nearest of them, by edit distance over symbols (with equal distances the first). BLEU and
+ * chrF are per row, each with its own reference, as in other tools.
  */
 #include "heads/sequence.h"
 
@@ -10,13 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
 #include "base/context.h"
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "data/symbols/unicode.h"
 #include "data/symbols/vocabulary.h"
+#include "heads/metrics/texts.h"
+#include "heads/resample.h"
 
 /* A text as numbers of its pieces, between spaces or character by character. */
 typedef struct spelled {
@@ -102,6 +104,45 @@ static attn_status count_question(counting *work, const at_strings *targets, con
     return ATTN_OK;
 }
 
+/* What a question adds to the metrics, for samples of questions: exact, questions, errors and words, errors
+ * and symbols, and the counts of BLEU of its rows. */
+enum { EXACT = 0, WORD_ERRORS = 2, SYMBOL_ERRORS = 4, BLEU = 6, COLUMNS = BLEU + AT_BLEU_COUNTS };
+
+typedef struct samples {
+    at_statistics *statistics; /* NULL: nobody asks for them */
+    at_bleu_memory memory;
+    int lowercase;
+} samples;
+
+static attn_status add_sample(attn_context *context, const at_strings *targets, const char *answer,
+                              const int64_t *rows, int64_t count, const totals *before, const totals *after,
+                              samples *into) {
+    double *sums = at_statistics_of(into->statistics, before->questions);
+    const int64_t added[] = {after->exact - before->exact,
+                             1,
+                             after->word_errors - before->word_errors,
+                             after->words - before->words,
+                             after->symbol_errors - before->symbol_errors,
+                             after->symbols - before->symbols};
+    for (int i = 0; i < BLEU; i++) sums[i] += (double)added[i];
+    attn_status status = ATTN_OK;
+    for (int64_t i = 0; i < count && status == ATTN_OK; i++)
+        status = at_bleu_add(context, answer, at_string(targets, rows[i]), into->lowercase, &into->memory,
+                             sums + BLEU);
+    return status;
+}
+
+static attn_status begin_samples(attn_context *context, int64_t questions, int symbols, samples *into) {
+    attn_status status = at_statistics_create(context, questions, COLUMNS, 0, &into->statistics);
+    if (status != ATTN_OK) return status;
+    at_statistics_metric(into->statistics, "exact_match", AT_RATIO, EXACT);
+    at_statistics_metric(into->statistics, "word_error_rate", AT_RATIO, WORD_ERRORS);
+    at_statistics_metric(into->statistics, symbols ? "symbol_error_rate" : "character_error_rate", AT_RATIO,
+                         SYMBOL_ERRORS);
+    at_statistics_metric(into->statistics, "bleu", AT_BLEU, BLEU);
+    return ATTN_OK;
+}
+
 /* Examples by their sources: next[i] is the next one with the source of example i, -1 if there is none;
  * first[i] is 1 where no example before has it. */
 static attn_status group(attn_context *context, const at_encoded *encoded, int64_t *next,
@@ -131,18 +172,25 @@ static const char *best_text(const at_sequence_answers *answers, int64_t example
 }
 
 static attn_status count_all(counting *work, const at_encoded *encoded, const at_strings *targets,
-                             const at_sequence_answers *answers, int symbols, totals *sums) {
+                             const at_sequence_answers *answers, int symbols, totals *sums, samples *into) {
     attn_context *context = work->context;
     int64_t examples = encoded->examples;
     int64_t *next = at_allocate(context, examples, sizeof *next, "the sources of pairs");
     int64_t *rows = at_allocate(context, examples, sizeof *rows, "the sources of pairs");
     unsigned char *first = at_allocate(context, examples, 1, "the sources of pairs");
     attn_status status = next && rows && first ? group(context, encoded, next, first) : ATTN_OUT_OF_MEMORY;
+    int64_t questions = 0;
+    for (int64_t i = 0; i < examples && status == ATTN_OK; i++) questions += first[i];
+    if (status == ATTN_OK && into) status = begin_samples(context, questions, symbols, into);
     for (int64_t i = 0; i < examples && status == ATTN_OK; i++) {
         int64_t count = 0;
         if (!first[i]) continue;
         for (int64_t row = i; row >= 0; row = next[row]) rows[count++] = row;
-        status = count_question(work, targets, best_text(answers, i), rows, count, symbols, sums);
+        totals before = *sums;
+        const char *answer = best_text(answers, i);
+        status = count_question(work, targets, answer, rows, count, symbols, sums);
+        if (status == ATTN_OK && into)
+            status = add_sample(context, targets, answer, rows, count, &before, sums, into);
     }
     at_release(context, next);
     at_release(context, rows);
@@ -157,13 +205,13 @@ static attn_status text_scores(attn_context *context, const at_strings *targets,
     const char **said = at_allocate(context, count, sizeof *said, "answers");
     const char **right = at_allocate(context, count, sizeof *right, "answers");
     attn_status status = said && right ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-    attn_bleu whole = {0};
+    attn_bleu whole = {.size = sizeof whole};
     for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
         said[i] = best_text(answers, i);
         right[i] = at_string(targets, i);
     }
-    if (status == ATTN_OK) status = attn_score_bleu(context, said, right, count, lowercase, &whole);
-    if (status == ATTN_OK) status = attn_score_chrf(context, said, right, count, lowercase, chrf);
+    if (status == ATTN_OK) status = attn_metric_bleu(context, said, right, count, lowercase, &whole);
+    if (status == ATTN_OK) status = attn_metric_chrf(context, said, right, count, lowercase, chrf);
     *bleu = whole.score;
     at_release(context, said);
     at_release(context, right);
@@ -196,8 +244,9 @@ const at_metric at_sequence_metrics[] = {{"exact_match", 1, 0, 0},
                                          {NULL, 0, 0, 0}};
 
 static attn_status compare(const at_head *head, const at_encoded *encoded, const at_sequence_answers *answers,
-                           int lowercase, attn_report *report) {
+                           int lowercase, at_effort effort, attn_report *report) {
     attn_context *context = answers->answers.context;
+    samples kept = {.lowercase = lowercase};
     counting work = {.context = context};
     totals sums = {0};
     const at_symbols *told = at_sequence_of(head)->symbols;
@@ -207,7 +256,11 @@ static attn_status compare(const at_head *head, const at_encoded *encoded, const
     const at_strings *targets = told->options.lowercase ? &lower : encoded->labels.values;
     attn_status status = ATTN_OK;
     if (targets == &lower) status = lower_all(context, encoded->labels.values, &lower);
-    if (status == ATTN_OK) status = count_all(&work, encoded, targets, answers, symbols, &sums);
+    if (status == ATTN_OK)
+        status = count_all(&work, encoded, targets, answers, symbols, &sums,
+                           effort == AT_EFFORT_FULL ? &kept : NULL);
+    at_bleu_memory_free(context, &kept.memory);
+    at_report_statistics(report, 0, kept.statistics);
     at_vocabulary_free(context, &work.words);
     at_release(context, work.answer.pieces);
     at_release(context, work.right.pieces);
@@ -257,7 +310,7 @@ attn_status at_sequence_report(at_head *const *heads, int count, const at_forwar
     attn_status status = heads[0]->kind->predict(heads, count, forward, work, encoded, &search, &answers);
     if (status == ATTN_OK)
         status = compare(heads[0], encoded, (const at_sequence_answers *)(const void *)answers,
-                         search.lowercase, report);
+                         search.lowercase, effort, report);
     if (answers) at_sequence_free_answers(answers);
     return status;
 }
@@ -268,7 +321,7 @@ static const at_sequence_answers *own(const at_answers *answers) {
     return (const at_sequence_answers *)(const void *)answers;
 }
 
-/* "0-0 1-1 3-2": row 3 of the source is what symbol 2 of the answer looks at most. */
+/* "0-0 1-1 3-2": row 3 of the source is what symbol 2 of the prediction looks at most. */
 static void write_pairs(const at_sequence_answers *answers, const at_hypothesis *one, at_writer *writer) {
     if (one->alignment < 0) return;
     int64_t rows = one->rows;
@@ -286,7 +339,7 @@ static void write_lines(const at_answers *answers, int64_t example, at_writer *w
     for (int64_t a = 0; a < all->counts[example]; a++) {
         const at_hypothesis *one = &all->list[example * all->n_best + a];
         if (a > 0) at_put_char(writer, '\n');
-        if (all->ranked) at_print(writer, "%" PRId64 "\t%.4f\t", a + 1, one->score);
+        if (all->ranked) at_print(writer, "%" PRId64 "\t%.4f\t", a + 1, one->log_probability);
         at_put_text(writer, at_string(&all->texts, one->text));
         if (!all->aligned) continue;
         at_put_char(writer, '\t');
@@ -316,8 +369,8 @@ static void write_json(const at_answers *answers, int64_t example, at_writer *wr
         const at_hypothesis *one = &all->list[example * all->n_best + a];
         at_put(writer, a > 0 ? ",{\"text\":" : "{\"text\":", a > 0 ? 9 : 8);
         at_put_json(writer, at_string(&all->texts, one->text));
-        at_put(writer, ",\"score\":", 9);
-        at_put_number(writer, one->score, 6);
+        at_put(writer, ",\"log_probability\":", 19);
+        at_put_number(writer, one->log_probability, 6);
         at_print(writer, ",\"ended\":%s,\"symbols\":[", one->ended ? "true" : "false");
         for (int64_t s = 0; s < one->count; s++) {
             if (s > 0) at_put_char(writer, ',');
@@ -330,7 +383,7 @@ static void write_json(const at_answers *answers, int64_t example, at_writer *wr
     at_put_char(writer, ']');
 }
 
-/* Hypotheses, one a line; or an object with the source that they answer. */
+/* Hypotheses, one per line; or an object with the source that they answer. */
 void at_sequence_write(const at_writing *now, int64_t example) {
     const attn_prediction *prediction = now->prediction;
     const at_answers *answers = prediction->answers[0];

@@ -1,7 +1,7 @@
-/* spread.c: how far the networks of an ensemble are apart: the standard deviation of their answers.
+/* spread.c: how much the networks of an ensemble differ: the standard deviation of their predictions.
  *
- * Answers are taken as distances from those of the first network, so that networks that agree have a spread
- * of exactly 0, and close ones lose no digits.
+ * Predictions are taken as differences from those of the first network, so that networks that agree have a
+ * spread of exactly 0, and close ones lose no digits.
  */
 #include <math.h>
 
@@ -57,7 +57,7 @@ void at_spread_free(attn_context *context, at_spread *spread) {
     at_release(context, spread->members);
 }
 
-/* A number, or, of several labels, one for each that the answer has. */
+/* A number, or, of several labels, one for each that the prediction has. */
 void at_spread_write(const at_answers *answers, int64_t place, at_writer *writer) {
     const at_row_answers *rows = at_row_answers_of(answers);
     const double *values = rows->spread.values + place * rows->spread.columns;

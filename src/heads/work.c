@@ -1,5 +1,6 @@
-/* work.c: tasks that run on the threads of a context, each in a context of one thread, and answers of several
- * ranks put together. */
+/* work.c: tasks that run on the threads of a context, each in a context of one thread, and predictions of
+ * several ranks joined.
+ */
 #include "heads/work.h"
 
 #include <stdatomic.h>
@@ -127,7 +128,7 @@ static attn_status run_side_by_side(running *now, int64_t count) {
     return ATTN_OK;
 }
 
-/* Of this rank's tasks: the large ones by all threads together, then one a thread. Where there are few
+/* Of this rank's tasks: the large ones by all threads together, then one per thread. Where there are few
  * rounds, a rest that would leave most threads idle is again for all together. */
 static attn_status run_mine(const at_forward *forward, running *now) {
     const at_tasks *tasks = now->tasks;

@@ -1,8 +1,8 @@
-/* work.h: the batches of a prediction side by side, one a thread, and shared by ranks.
+/* work.h: the batches of a prediction in parallel, one per thread, and shared by ranks.
  *
- * All threads on every small product wait for each other most of the time; a thread that takes a batch from
- * input to answer waits for nobody. Answers have a place each, so that they do not depend on who computes
- * them.
+ * Threads that share every small product wait for each other most of the time; a thread that computes a whole
+ * batch, from input to prediction, does not. Every prediction has its place, so that results do not depend on
+ * which thread computes them.
  */
 #ifndef AT_HEADS_WORK_H
 #define AT_HEADS_WORK_H

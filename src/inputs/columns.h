@@ -1,4 +1,4 @@
-/* columns.h: what kinds of input with rows of numbers learn of a column. */
+/* columns.h: mean and deviation of columns, for kinds of input with rows of numbers. */
 #ifndef AT_INPUTS_COLUMNS_H
 #define AT_INPUTS_COLUMNS_H
 

@@ -1,10 +1,10 @@
-/* input.h: what a kind of input is: the code that turns files into rows.
+/* input.h: the interface of kinds of input, which turn files into rows.
  *
  *     read -> dataset;  learn -> vocabulary, statistics;  encode -> rows, once;  fill -> batches;
  *     build, apply -> the layer that maps a batch to rows x columns
  *
- * Kinds are rows of one table (inputs.c); nothing outside a kind's folder knows its name. A new kind is its
- * folder and a line in that table.
+ * Kinds are rows of one table (inputs.c); no code outside a kind's folder refers to it by name. A new kind is
+ * a folder and a line in that table.
  */
 #ifndef AT_INPUTS_INPUT_H
 #define AT_INPUTS_INPUT_H
@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "data/examples.h"
 #include "data/fields.h"
+#include "data/grams.h"
 #include "data/plan.h"
 #include "data/safetensors.h"
 #include "data/symbols/symbols.h"
@@ -26,8 +27,9 @@ typedef struct at_input_use {
     const char *task;
     int per_row;     /* 1: targets stand with rows, 0: with examples, -1: as the data has it */
     int writes_text; /* the answer is text: units can be joined again */
-    int running;     /* examples are lines of one text, and a row knows only what stands before it */
+    int running;     /* examples are lines of one text, and a row knows only what precedes it */
     int chooses;     /* units may be left to the data */
+    int wide_only;   /* there is no encoder, so rows are not embedded: see `wide` of at_input */
 } at_input_use;
 
 typedef struct at_input_kind at_input_kind;
@@ -39,8 +41,9 @@ typedef struct at_input {
     attn_context *context;
     at_input_use use;
     int64_t longest;      /* rows of a sequence, at most */
-    int64_t stem;         /* rows that a convolution before the encoder sees; 0: there is none */
+    int64_t stem;         /* rows seen by a convolution before the encoder; 0: no convolution */
     int64_t edge_columns; /* numbers of an edge, where batches are graphs; 0: edges have none */
+    int wide; /* batches have features of whole examples, too, which go straight to the scores of heads */
 } at_input;
 
 /* What it learns from besides the examples. */
@@ -57,8 +60,9 @@ typedef struct at_source {
     size_t counts[2];
     int64_t first_line;
     int apart; /* two files may be read one after the other, if each says by itself what is to be learned */
-    int64_t
-        piece; /* bytes of a file that are read and parsed at a time; 0: as usual. Tests have small ones */
+    /* Tests have small values of both; 0: as usual. */
+    int64_t piece; /* bytes of a file that are read and parsed at a time */
+    double pause;  /* seconds between two calls of progress */
     const attn_reader_options *options;
 } at_source;
 
@@ -72,7 +76,7 @@ typedef struct at_offer {
 /* How examples are encoded for a prediction. */
 typedef struct at_encode_options {
     const void *settings; /* NULL, or those of the prediction */
-    int goes_on;          /* the first text goes on with one that was encoded before */
+    int goes_on;          /* the first text continues with one that was encoded before */
 } at_encode_options;
 
 /* Sets a value of a configuration. */
@@ -132,7 +136,7 @@ typedef struct at_feed_options {
     const char *path; /* NULL, or the file that `pull` reads */
     const char *name; /* of the example, in answers */
     int64_t rate;     /* of what is pushed; 0: as the view has it */
-    int json;         /* answers are objects of JSON */
+    int json;         /* answers are JSON objects */
 } at_feed_options;
 
 typedef struct at_feed_shape {
@@ -164,8 +168,8 @@ struct at_input_kind {
     const char *name, *help;
     const char *row, *example;  /* what they are called; NULL: that */
     const char *const *formats; /* of its files; the first is "auto"; ends with NULL */
-    int unordered;              /* rows stand in no order: no positions, and no mixers that go by the order */
-    int grid;                   /* rows stand on a grid, whose height and width batches have */
+    int unordered;              /* rows are in no order: no positions, and no mixers that go by the order */
+    int grid;                   /* rows are on a grid, whose height and width batches have */
     at_fields fields;           /* its part of a configuration */
     at_fields settings;         /* of a prediction */
     const char *models; /* what a message about a setting calls those with it: "models that read text" */
@@ -192,6 +196,7 @@ struct at_input_kind {
      */
     attn_status (*describe)(const attn_dataset *dataset, const attn_describe_options *options,
                             at_writer *writer);
+    int tells_conflicts; /* that says which inputs occur with different targets */
 
     /* NULL, or what was found in the data, in a line without an end: it is said when training begins. */
     void (*note)(const attn_dataset *dataset, at_writer *writer);
@@ -200,6 +205,11 @@ struct at_input_kind {
      * each example. */
     const char *grouping;
     attn_status (*groups)(const attn_dataset *dataset, at_strings *keys);
+
+    /* NULL, or the units of an example, by which examples are told to be parts of each other or alike; on any
+     * thread, with its context. */
+    attn_status (*units)(const attn_dataset *dataset, attn_context *context, int64_t example,
+                         at_unit_hashes *units);
 
     /* NULL, or answers in the format of the data, everything else as it was. lines: what the dataset was read
      * from; NULL: that is not at hand. settings: of the prediction. *filled 0: the data has no room for them.
@@ -210,7 +220,7 @@ struct at_input_kind {
                            size_t length, const at_cells *cells, at_writer *writer, int *filled);
 
     /* ---- the view ---- */
-    /* Values that do not go together. */
+    /* Values that exclude each other. */
     attn_status (*check)(attn_context *context, const void *values, const at_input_use *use);
     /* The unit of its symbols, as configured; AT_UNIT_AUTO: there is none, or it is left to the data. */
     at_unit (*unit)(const void *values);
@@ -220,6 +230,10 @@ struct at_input_kind {
                           at_input **input);
     void (*destroy)(at_input *input);
     attn_status (*learn)(at_input *input, const at_learning *from);
+    /* Before anything is learned: whether an example makes more than `most` rows. NULL: it has as many as in
+     * the dataset. */
+    attn_status (*is_longer)(const at_input *input, const attn_dataset *dataset, int64_t example,
+                             int64_t most, int *longer);
     uint64_t (*fingerprint)(const at_input *input, uint64_t seed); /* NULL, or of what else it was given */
     attn_status (*store)(const at_input *input, const char *prefix, at_safetensors_writer *writer);
     attn_status (*load)(at_input *input, const char *prefix, const at_safetensors *file);
@@ -285,6 +299,11 @@ struct at_input_kind {
     void *(*build)(const at_input *input, attn_parameters *set, const char *prefix, int64_t columns);
     attn_variable *(*apply)(const at_input *input, const void *layer, attn_tape *tape, const at_batch *batch);
     void (*offer)(const at_input *input, const void *layer, at_offer *offer); /* NULL: nothing */
+    /* Features of whole examples, where `wide` of the view says so: their layer under a name, and what it
+     * adds to the scores of a head, sequences x columns. Both NULL: the kind has none. */
+    void *(*build_wide)(const at_input *input, attn_parameters *set, const char *name, int64_t columns);
+    attn_variable *(*apply_wide)(const at_input *input, const void *layer, attn_tape *tape,
+                                 const at_batch *batch);
 
     /* ---- rows that are parts of larger pieces, as characters are of words; all NULL where they are not ----
      */

@@ -1,4 +1,4 @@
-/* inputs.c: the table of kinds of input, and reading of files whatever their kind is. */
+/* inputs.c: the table of kinds of input, and reading files of any kind. */
 #include "inputs/input.h"
 
 #include <inttypes.h>
@@ -69,15 +69,14 @@ const char *attn_input_of_file(const char *path) {
 
 /* ---- reading ---- */
 
-void attn_reader_options_init(attn_reader_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->labelled = 1;
-    options->per_token = -1;
-    options->pairs = -1;
-    options->expanded_limit = INT64_C(1) << 40;
-    options->expanded_ratio = 200;
+void attn_reader_options_init_sized(attn_reader_options *options, size_t size) {
+    attn_reader_options own = {.size = sizeof own};
+    own.labelled = 1;
+    own.per_token = -1;
+    own.pairs = -1;
+    own.expanded_limit = INT64_C(1) << 40;
+    own.expanded_ratio = 200;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* *options: those that were given, as this version has them. */
@@ -135,11 +134,9 @@ static attn_status split_dataset(const attn_reader_options *options, attn_datase
     if (options->split_file && *options->split_file) return read_split(dataset, options);
     const char *column = options->split_column ? options->split_column : "";
     if (*column && !dataset->part_count && options->labelled && !options->piece)
-        return at_fail(
-            dataset->context, ATTN_INVALID_ARGUMENT,
-            "%.200s: this format has no column \"%.60s\" that says what is for training: give a split "
-            "file",
-            attn_dataset_name(dataset), column);
+        return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s: this format has no column \"%.60s\" with a split: give a split file",
+                       attn_dataset_name(dataset), column);
     if (!*split || strcmp(split, "file") == 0 || options->piece) return ATTN_OK;
     if (kind->grouping && strcmp(split, kind->grouping) == 0 && !at_dataset_splits_rows(dataset))
         return group_examples(kind, dataset);
@@ -349,10 +346,9 @@ char attn_reader_quotes(const char *name, const char *bytes, size_t count,
 
 /* ---- what is in a dataset ---- */
 
-void attn_describe_options_init(attn_describe_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
+void attn_describe_options_init_sized(attn_describe_options *options, size_t size) {
+    attn_describe_options own = {.size = sizeof own};
+    at_options_give(options, size, &own, sizeof own);
 }
 
 attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_describe_options *given,
@@ -371,7 +367,7 @@ attn_status attn_dataset_describe(const attn_dataset *dataset, const attn_descri
     at_writer writer = {.context = context, .terminal = 1};
     at_describe_begin(dataset, kind->formats[dataset->format], &options, &writer);
     status = kind->describe(dataset, &options, &writer);
-    at_describe_end(dataset, &options, &writer);
+    at_describe_end(dataset, &options, kind->tells_conflicts, &writer);
     if (status == ATTN_OK) status = writer.status;
     if (status == ATTN_OK)
         *text = writer.bytes;

@@ -1,5 +1,6 @@
-/* kinds.h: the kinds of input there are: one line each. The first takes files that the others do not know,
- * and of the others the last that knows a file. */
+/* kinds.h: the kinds of input: one line each. Files that no other kind recognises belong to the first; if
+ * several recognise a file, the last of them gets it.
+ */
 #ifndef AT_INPUTS_KINDS_H
 #define AT_INPUTS_KINDS_H
 

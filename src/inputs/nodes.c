@@ -1,5 +1,6 @@
-/* nodes.c: rows that are nodes of graphs: what is learned of their features, how they are encoded, and the
- * layer that maps them to rows of the network. */
+/* nodes.c: rows that are nodes of graphs: statistics of their features, their encoding, and the layer that
+ * maps them to rows of the network.
+ */
 #include "inputs/nodes.h"
 
 #include <inttypes.h>
@@ -90,7 +91,7 @@ attn_status at_nodes_check(attn_context *context, const at_node_values *values, 
     (void)values;
     if (!use->running && !use->writes_text) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "task %s is about sequences, and the nodes of a graph stand in no order", use->task);
+                   "task %s needs sequences, but the nodes of a graph have no order", use->task);
 }
 
 attn_status at_nodes_create(attn_context *context, const at_input_kind *kind, const at_node_values *values,
@@ -179,7 +180,7 @@ attn_status at_nodes_learn(at_input *input, const at_learning *from) {
     attn_context *context = input->context;
     if (from->vectors)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: pretrained vectors are of words, and nodes of graphs are none",
+                       "%.200s: pretrained vectors are for words, and nodes of graphs are not words",
                        from->vectors);
     if (graphs->nodes == 0)
         return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: has no nodes to learn from",
@@ -260,7 +261,7 @@ static attn_status load_sizes(at_node_input *nodes, const char *prefix, const at
     memcpy(nodes->stored, tensor->data, sizeof nodes->stored);
     for (int i = 0; i < 3; i++)
         if (nodes->stored[i] < 0 || nodes->stored[i] >= INT32_MAX)
-            return at_damaged(context, file, "has a number that cannot be: ", name);
+            return at_damaged(context, file, "has an impossible number: ", name);
     nodes->feature_columns = nodes->stored[0];
     nodes->dense_columns = nodes->stored[1];
     nodes->edge_numbers = nodes->stored[2];
@@ -360,8 +361,8 @@ static attn_status find_names(const at_node_input *input, attn_context *context,
             int64_t number = at_vocabulary_find(&input->names, name, strlen(name));
             if (number < 0)
                 return at_fail(context, ATTN_INVALID_ARGUMENT,
-                               "%.200s:%" PRId64 ": node %.60s: nodes of this model have no features and are "
-                               "known by their names, and it learned nothing of this one",
+                               "%.200s:%" PRId64 ": node %.60s: this model identifies nodes by name, and "
+                               "this one was not in its training data",
                                attn_dataset_name(dataset), dataset->lines[node], name);
             stands_for[node] = (int32_t)number;
         }
@@ -369,7 +370,7 @@ static attn_status find_names(const at_node_input *input, attn_context *context,
     return ATTN_OK;
 }
 
-/* How many nodes each sees, as far as that is told apart. */
+/* How many nodes each sees, as far as that is distinguished. */
 static void count_degrees(const at_node_input *input, const attn_dataset *dataset, int32_t *stands_for) {
     const at_graphs *graphs = at_graphs_of(dataset);
     memset(stands_for, 0, (size_t)graphs->nodes * sizeof *stands_for);
@@ -388,12 +389,11 @@ static attn_status check_pairs(const at_node_input *input, attn_context *context
     for (int64_t e = 0; e < dataset->examples && input->values.pattern == AT_NODES_ALL; e++) {
         int64_t rows = dataset->offsets[e + 1] - dataset->offsets[e];
         if (rows * rows > MOST_PAIRS)
-            return at_fail(
-                context, ATTN_INVALID_ARGUMENT,
-                "%.200s: a graph has %" PRId64 " nodes: with pattern all every pair of them is "
-                "looked at, and more than %d pairs do not fit into memory; models with pattern edges "
-                "take such graphs",
-                attn_dataset_name(dataset), rows, MOST_PAIRS);
+            return at_fail(context, ATTN_INVALID_ARGUMENT,
+                           "%.200s: a graph has %" PRId64
+                           " nodes: pattern all needs memory for every pair, and more than %d pairs are too "
+                           "many; train with pattern edges",
+                           attn_dataset_name(dataset), rows, MOST_PAIRS);
     }
     return ATTN_OK;
 }

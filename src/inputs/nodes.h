@@ -1,10 +1,10 @@
-/* nodes.h: rows that are nodes of graphs: what kinds of input share whose examples are graphs
- * (data/graphs.h).
+/* nodes.h: rows that are nodes of graphs: shared by kinds of input whose examples are graphs (data/graphs.h).
  *
  *     x_i = sum of the table's rows of the sparse features of node i, times their values
  *           + W * dense features + b;   then a norm and an activation
  *
- * and the edges: who sees whom, with their numbers. A node sees the nodes whose edges lead to it, and itself.
+ * and the edges, which say which nodes see which, with their features. A node sees the nodes whose edges lead
+ * to it, and itself.
  *
  * A kind fills a dataset with graphs and has the functions below in its table (AT_NODES); its own struct of
  * values begins with at_node_values, and its fields have the names of AT_NODE_FIELDS after a prefix.
@@ -47,31 +47,34 @@ typedef struct at_node_values {
  * member `nodes`; normalize: whether it does, unless said otherwise. */
 #define AT_NODE_FIELDS(prefix, type, normalized)                                                             \
     AT_NUMBER(prefix "dropout", type, nodes.dropout, 0, 0.99, "0",                                           \
-              "how often training hides a feature of a node"),                                               \
+              "probability that training hides a feature of a node"),                                        \
         AT_CHOICE(prefix "undirected", type, nodes.undirected, at_node_choices, "auto",                      \
-                  "every edge also leads back; auto: if the data lists each edge once"),                     \
+                  "add the reverse of every edge; auto: if the data lists each edge once"),                  \
         AT_SWITCH(prefix "self_loops", type, nodes.self_loops, "true", "a node sees itself"),                \
         AT_CHOICE(prefix "pattern", type, nodes.pattern, at_node_patterns, "edges",                          \
-                  "who sees whom: along the edges, or all nodes with the edges as a learned bias"),          \
+                  "which nodes see which: along the edges, or all, with the edges as a learned bias"),       \
         AT_CHOICE(prefix "features", type, nodes.features, at_node_sources, "auto",                          \
-                  "what stands for a node: the features of the data, its name, its degree"),                 \
+                  "the features of a node: those in the data, its name, its degree"),                        \
         AT_SWITCH(prefix "normalize", type, nodes.normalize, normalized,                                     \
                   "sparse features of a node have the sum 1, other columns mean 0 and deviation 1"),         \
         AT_SWITCH(prefix "norm", type, nodes.norm, "true", "a norm after the input's map"),                  \
         AT_CHOICE(prefix "activation", type, nodes.activation, at_node_activations, "none",                  \
                   "after the input's map and norm"),                                                         \
         AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
-                  "one graph has few labels: other defaults; found from the data"),                          \
-        AT_CHOICE(prefix "alike", type, nodes.alike, at_node_choices, "auto",                                \
-                  "neighbours are mostly of one class, else other defaults; found from few labels"),         \
+                  "a single graph with few labels; other values depend on it; found from the data"),         \
+        AT_CHOICE(                                                                                           \
+            prefix "alike", type, nodes.alike, at_node_choices, "auto",                                      \
+            "neighbours are mostly of the same class; other values depend on it; found from the labels"),    \
         AT_CHOICE(prefix "edge_numbers", type, nodes.numbers, at_node_choices, "auto",                       \
-                  "edges have numbers: other defaults; found from the data")
+                  "edges have features; other values depend on it; found from the data")
 enum { AT_NODE_FIELD_COUNT = 11 };
 /* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
 #define AT_NODE_FLAGS                                                                                        \
-    {"undirected", "*.undirected", NULL, "graphs: every edge also leads back"},                              \
-        {"pattern", "*.pattern", "P", "graphs: who sees whom: edges, or all with the edges as a bias"}, {    \
-        "hide", "*.dropout", "P", "how often training hides a feature of a node or a number of a row"        \
+    {"undirected", "*.undirected", NULL, "graphs: add the reverse of every edge"},                           \
+        {"pattern", "*.pattern", "P",                                                                        \
+         "graphs: edges: nodes see their neighbours; all: every node, with the edges as a bias"},            \
+    {                                                                                                        \
+        "hide", "*.dropout", "P", "probability that training hides a feature of a node or a number of a row" \
     }
 enum { AT_NODE_FLAG_COUNT = 3 };
 extern const char *const at_node_choices[], *const at_node_patterns[], *const at_node_sources[],

@@ -1,4 +1,4 @@
-/* nodes_batch.c: a batch of graphs: the features of their nodes, and what training hides of them. */
+/* nodes_batch.c: a batch of graphs: the features of their nodes, and random masking of them in training. */
 #include <string.h>
 
 #include "base/memory.h"

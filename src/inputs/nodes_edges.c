@@ -1,12 +1,12 @@
-/* nodes_edges.c: who sees whom in a batch of graphs, and the numbers of every edge.
+/* nodes_edges.c: the edges of a batch of graphs, and the features of every edge.
  *
  * Along the edges, a node sees the nodes whose edges lead to it, those that its own edges lead to if the
  * graph is undirected, and itself. An edge has the numbers of the data, and two that say whether it is a
- * self-loop or leads back; edges without numbers in the data have none at all.
+ * self-loop or a reverse edge; edges without numbers in the data have none at all.
  *
  * With the pattern `all`, every node of a graph sees every other: a pair has the numbers of the edge between
- * them (0 if there is none) and says whether it is a node with itself, or how many edges lie between: 1, 2, 3
- * or more.
+ * them (0 if there is none) and a feature that says whether it is a node with itself, or the distance in
+ * edges: 1, 2, 3 or more.
  */
 #include <stdlib.h>
 #include <string.h>

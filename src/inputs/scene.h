@@ -1,7 +1,7 @@
-/* scene.h: how the rows of an example look to a person: words in a line, the nodes of a graph, the atoms of a
+/* scene.h: how the rows of an example are drawn: words in a line, the nodes of a graph, the atoms of a
  * molecule, frames of a recording over time, patches of a picture.
  *
- * A kind of input fills a scene for drawings; the kinds of scenes are what drawings know, not the kinds of
+ * A kind of input fills a scene for drawings; drawings depend on the kinds of scenes, not on the kinds of
  * input.
  */
 #ifndef AT_INPUTS_SCENE_H

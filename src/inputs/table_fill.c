@@ -1,4 +1,4 @@
-/* table_fill.c: answers as added columns of a table. */
+/* table_fill.c: predictions as added columns of a table. */
 #include "inputs/table_fill.h"
 
 #include <stdio.h>

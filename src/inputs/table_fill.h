@@ -1,7 +1,7 @@
-/* table_fill.h: answers as added columns of a table, everything else byte for byte as it was.
+/* table_fill.h: predictions as added columns of a table; everything else is copied byte for byte.
  *
- * An output NAME goes to a column predicted_NAME, its probability to probability_NAME; where the table has
- * such a one already, to predicted_NAME_2 and so on.
+ * An output NAME goes to a column predicted_NAME, its probability to probability_NAME; if the table already
+ * has such a column, to predicted_NAME_2 and so on.
  */
 #ifndef AT_INPUTS_TABLE_FILL_H
 #define AT_INPUTS_TABLE_FILL_H

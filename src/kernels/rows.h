@@ -56,6 +56,9 @@ typedef struct at_row_kernels {
      * numbers; a negative to[i]: nothing. from NULL: i; factor NULL: 1. */
     void (*add_rows)(int64_t count, int64_t columns, const int64_t *from, const int64_t *to,
                      const float *factor, const float *x, int64_t x_stride, float *y, int64_t y_stride);
+    /* Row rows[i] of y += that of x, which becomes 0, for i = 0 .. count - 1; rows of `columns` numbers, one
+     * after another in x and y. */
+    void (*take_rows)(int64_t count, int64_t columns, const int64_t *rows, float *x, float *y);
     /* y = sum over k = 0 .. count - 1, in order, of weights[k] * row rows[k] of the table (negative:
      * nothing; weights NULL: 1), rows of `columns` numbers. rows has `listed` >= count numbers: those of
      * the bags that come next are fetched ahead. */

@@ -160,10 +160,10 @@ typedef struct at_kernels {
     void (*attention_weights)(const at_attention *call, const at_sequence *sequence, int64_t head, int64_t i,
                               void *scratch);
 
-    /* Attention, backward. First attention_row_terms for every (sequence, head), but those with one key block:
-     * fills row_terms and clears d_query. Then attention_backward for every
-     * task: one key/value head and one block of attention_key_block keys. A
-     * task adds to d_query after the one before it has (progress). */
+    /* Attention, backward. First attention_row_terms for every (sequence, head), but those with one key
+     * block: fills row_terms and clears d_query. Then attention_backward for every task: one key/value head
+     * and one block of attention_key_block keys. A task adds to d_query after the one before it has
+     * (progress). */
     int64_t attention_key_block;
     size_t (*attention_backward_scratch)(const at_attention *call);
     void (*attention_row_terms)(const at_attention *call, const at_sequence *sequence, int64_t head);
@@ -196,6 +196,8 @@ typedef struct at_kernels {
      * bytes, needed unless B is packed. */
     size_t (*gemm_scratch)(const at_gemm *call);
     void (*gemm)(const at_gemm *call, int64_t row, int64_t row_end, int64_t panel, void *scratch);
+    /* Threads divide columns rather than blocks of fewer rows, which would read B too often. */
+    int64_t gemm_least_rows;
     /* At most gemm_strip_rows rows x all columns, of a product whose rows of A lie
      * far from their neighbours in depth (a gradient's transpose): they are copied
      * side by side first. B is packed, or has b_step 1 and whole vectors of columns;

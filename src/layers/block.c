@@ -1,4 +1,5 @@
 /* block.c: a mixer and a feed-forward, each with norm, dropout and residual. */
+#include "base/options.h"
 #include "layers/layers.h"
 
 #include <inttypes.h>
@@ -13,31 +14,29 @@ struct attn_block {
     attn_norm *norm[2];
 };
 
-void attn_block_options_init(attn_block_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    attn_mixer_options_init(&options->mixer);
-    options->inner = 4 * options->mixer.columns;
-    options->activation = ATTN_GELU;
-    options->norm_first = 1;
-    options->residual = 1;
-    options->output_scale = 1.0f;
+void attn_block_options_init_sized(attn_block_options *options, size_t size) {
+    attn_block_options own = {.size = sizeof own};
+    attn_mixer_options_init(&own.mixer);
+    own.inner = 4 * own.mixer.columns;
+    own.activation = ATTN_GELU;
+    own.norm_first = 1;
+    own.residual = 1;
+    own.output_scale = 1.0f;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 attn_block *attn_block_create(attn_parameters *parameters, const char *name,
                               const attn_block_options *options) {
-    attn_block_options defaults;
-    attn_block_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_block *block = at_layer_memory(parameters, sizeof *block);
-    if (!block || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    attn_block *block = at_layer_create(parameters, name, sizeof *block);
+    if (!block || !at_take_block(parameters, name, options, &block->options)) return NULL;
+    options = &block->options;
+    if (!at_layer_knows(parameters, name, "mixed_activation", (int)options->mixed_activation, ATTN_ELU))
+        return NULL;
     static const char *const parts[] = {"attention", "rnn", "cnn", "fc", "mean"};
     char text[AT_NAME];
     attn_mixer_options mixer = options->mixer;
     mixer.attention.output_scale = options->output_scale;
     int kind = (int)mixer.kind < 0 || (int)mixer.kind > ATTN_MIXER_MEAN ? 0 : (int)mixer.kind;
-    block->options = *options;
     block->mixer = attn_mixer_create(parameters, at_layer_name(text, name, parts[kind]), &mixer);
     if (!block->mixer) return NULL;
     int64_t columns = mixer.columns, out = attn_mixer_columns(block->mixer);

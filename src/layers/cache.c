@@ -1,11 +1,11 @@
 /* cache.c: decoding row by row, with the keys and values of all rows before.
  *
- * Self-attention: for every block keys and values of all rows that were ever taken, step after step. Where
- * those of a sequence are, a list of places says: a reorder copies these lists, and sequences that begin
- * alike share their rows. The room doubles as rows come, up to what was asked for: answers are mostly much
- * shorter than they may be. Cross-attention: keys and values of the source, ragged rows, made once; sequences
- * of one source stand side by side and are the queries of one ragged sequence, so nothing is copied for a
- * beam.
+ * Self-attention: every block keeps the keys and values of all rows since the beginning. A sequence has a
+ * list of the places of its rows: a reorder copies these lists alone, and sequences with the same beginning
+ * share its rows. The memory doubles as rows are added, up to what was requested, because most predictions
+ * are much shorter than the limit. Cross-attention: keys and values of the source, as ragged rows, are
+ * computed once. The sequences of one source are contiguous, as queries of one ragged sequence, so a beam
+ * copies nothing.
  */
 #include "layers/decoder.h"
 
@@ -378,7 +378,8 @@ static int check_step(attn_tape *tape, const attn_decoder *decoder, const attn_c
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
                      "decoder: the cache is NULL or was made for another decoder");
     } else if (at_recording(tape)) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "decoder: a step with a cache wants a tape that predicts");
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "decoder: a step with a cache needs a tape in mode ATTN_TAPE_PREDICT");
     } else if (x->rows != cache->sequences || x->columns != decoder->options.columns) {
         at_tape_fail(tape, ATTN_SHAPE_MISMATCH,
                      "decoder: x is %" PRId64 " x %" PRId64 ", %" PRId64 " sequences x %" PRId64

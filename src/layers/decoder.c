@@ -6,22 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "tape/residual.h"
 
-void attn_decoder_options_init(attn_decoder_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->columns = 64;
-    options->layers = 2;
-    options->heads = 4;
-    options->source_columns = 64;
-    options->inner = 256;
-    options->activation = ATTN_GELU;
-    options->norm_first = 1;
-    options->with_bias = 1;
-    options->position = ATTN_POSITION_SINUSOIDAL;
-    options->longest = 512;
+void attn_decoder_options_init_sized(attn_decoder_options *options, size_t size) {
+    attn_decoder_options own = {.size = sizeof own};
+    own.columns = 64;
+    own.layers = 2;
+    own.heads = 4;
+    own.source_columns = 64;
+    own.inner = 256;
+    own.activation = ATTN_GELU;
+    own.norm_first = 1;
+    own.with_bias = 1;
+    own.position = ATTN_POSITION_SINUSOIDAL;
+    own.longest = 512;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 static attn_multihead *make_attention(attn_parameters *set, const char *name, const char *part,
@@ -63,12 +63,8 @@ static int make_block(attn_parameters *set, const char *name, const attn_decoder
 
 attn_decoder *attn_decoder_create(attn_parameters *parameters, const char *name,
                                   const attn_decoder_options *options) {
-    attn_decoder_options defaults;
-    attn_decoder_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_decoder *decoder = at_layer_memory(parameters, sizeof *decoder);
-    if (!decoder || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
-    decoder->options = *options;
+    attn_decoder *decoder = at_layer_create(parameters, name, sizeof *decoder);
+    if (!decoder || !at_take_decoder(parameters, name, options, &decoder->options)) return NULL;
     decoder->parameters = parameters;
     const attn_decoder_options *o = &decoder->options;
     if (o->columns < 1 || o->layers < 1 || o->inner < 1 || o->source_columns < 0) {
@@ -118,7 +114,8 @@ attn_variable *attn_decoder_apply(attn_tape *tape, const attn_decoder *decoder, 
                                   const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
     if (!decoder) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "decoder: the decoder is NULL");
-    if (!at_places_ready(tape, "decoder", places)) return NULL;
+    places = at_places_ready(tape, "decoder", places);
+    if (!places) return NULL;
     attn_places self = *places, cross = *places;
     self.source = NULL;
     self.weights = cross.weights = NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "layers/mixer.h"
 #include "tape/tape.h"
 
@@ -19,16 +20,15 @@ struct attn_encoder {
     int64_t out;
 };
 
-void attn_encoder_options_init(attn_encoder_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->columns = 64;
-    options->layers = 2;
-    options->position = ATTN_POSITION_SINUSOIDAL;
-    options->longest = 512;
-    attn_block_options_init(&options->block);
-    options->final_norm = 1;
+void attn_encoder_options_init_sized(attn_encoder_options *options, size_t size) {
+    attn_encoder_options own = {.size = sizeof own};
+    own.columns = 64;
+    own.layers = 2;
+    own.position = ATTN_POSITION_SINUSOIDAL;
+    own.longest = 512;
+    attn_block_options_init(&own.block);
+    own.final_norm = 1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* The blocks. Each branch starts smaller the deeper the stack, so that the sum
@@ -77,20 +77,16 @@ static int check_options(attn_parameters *set, const char *name, const attn_enco
         at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: initial is %g; 0 <= initial < 1 is needed", name,
                            (double)o->initial);
     } else if ((int)o->jump < ATTN_JUMP_NONE || (int)o->jump > ATTN_JUMP_MEAN) {
-        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: jump is %d, which is none of attn_jump", name,
-                           (int)o->jump);
+        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: jump is %d, which is not a value of attn_jump",
+                           name, (int)o->jump);
     }
     return at_parameters_ready(set);
 }
 
 attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
                                   const attn_encoder_options *options) {
-    attn_encoder_options defaults;
-    attn_encoder_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_encoder *encoder = at_layer_memory(parameters, sizeof *encoder);
-    if (!encoder || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
-    encoder->options = *options;
+    attn_encoder *encoder = at_layer_create(parameters, name, sizeof *encoder);
+    if (!encoder || !at_take_encoder(parameters, name, options, &encoder->options)) return NULL;
     attn_encoder_options *o = &encoder->options;
     if (!check_options(parameters, name, o)) return NULL;
     if (o->input_columns == 0) o->input_columns = o->columns;
@@ -100,7 +96,7 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
         encoder->input = attn_linear_create(parameters, at_layer_name(text, name, "input"), width, o->columns,
                                             1, ATTN_IDENTITY);
     }
-    /* one-hot codes stand beside the input, the others are added to what the input map gives */
+    /* one-hot codes are beside the input, the others are added to what the input map gives */
     encoder->positions = attn_positions_create(parameters, at_layer_name(text, name, "position"), o->position,
                                                o->columns, o->longest);
     if (!encoder->positions || !add_blocks(parameters, name, encoder)) return NULL;
@@ -112,7 +108,7 @@ attn_encoder *attn_encoder_create(attn_parameters *parameters, const char *name,
     return at_parameters_ready(parameters) ? encoder : NULL;
 }
 
-/* What stands before the blocks. */
+/* What precedes the blocks. */
 static attn_variable *begin(attn_tape *tape, const attn_encoder *encoder, attn_variable *x,
                             const attn_places *places) {
     int beside = encoder->options.position == ATTN_POSITION_ONE_HOT;
@@ -155,7 +151,8 @@ attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder *encoder
                                     const attn_places *places, float *const *weights) {
     if (!at_tape_ready(tape)) return NULL;
     if (!encoder) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "encoder: the encoder is NULL");
-    if (!at_places_ready(tape, "encoder", places)) return NULL;
+    places = at_places_ready(tape, "encoder", places);
+    if (!places) return NULL;
     const attn_encoder_options *o = &encoder->options;
     x = begin(tape, encoder, x, places);
     if (o->dropout > 0.0f) x = attn_tape_dropout(tape, x, o->dropout);
@@ -204,8 +201,9 @@ attn_status attn_encoder_state_create(attn_context *context, const attn_encoder 
                        "encoder state: room for %" PRId64 " rows; at least 1 is needed", room);
     }
     if (encoder->options.position >= ATTN_POSITION_GRID) {
-        return at_fail(context, ATTN_UNSUPPORTED,
-                       "encoder state: rows cannot be taken one after another: positions in a grid need all");
+        return at_fail(
+            context, ATTN_UNSUPPORTED,
+            "encoder state: incremental evaluation is impossible: positions in a grid need all rows");
     }
     int64_t layers = encoder->options.layers;
     attn_encoder_state *s = at_allocate(context, 1, sizeof *s, "the state of an encoder");

@@ -15,6 +15,8 @@ const char *at_layer_name(char *text, const char *prefix, const char *part);
 
 /* Cleared memory for a layer; NULL with the set's error set. */
 void *at_layer_memory(attn_parameters *set, size_t bytes);
+/* The same for the layer itself, which needs a name. */
+void *at_layer_create(attn_parameters *set, const char *name, size_t bytes);
 
 /* A weight, out x in, that starts XAVIER as if it had fan_out rows, times scale;
  * a bias of 0; the rest of the kinds. */
@@ -23,11 +25,25 @@ attn_parameter *at_add_weight(attn_parameters *set, const char *prefix, const ch
 attn_parameter *at_add_vector(attn_parameters *set, const char *prefix, const char *part, int64_t count,
                               attn_parameter_kind kind, float value);
 
-/* options->size is right; else 0 with the set's error set. */
-int at_check_options(attn_parameters *set, const char *layer, size_t size, size_t expected);
+/* Options of any version, those inside of them too, as this version has them; given NULL: the defaults. 0
+ * with the set's error set. */
+int at_take_multihead(attn_parameters *set, const char *layer, const attn_multihead_options *given,
+                      attn_multihead_options *into);
+int at_take_mixer(attn_parameters *set, const char *layer, const attn_mixer_options *given,
+                  attn_mixer_options *into);
+int at_take_block(attn_parameters *set, const char *layer, const attn_block_options *given,
+                  attn_block_options *into);
+int at_take_encoder(attn_parameters *set, const char *layer, const attn_encoder_options *given,
+                    attn_encoder_options *into);
+int at_take_decoder(attn_parameters *set, const char *layer, const attn_decoder_options *given,
+                    attn_decoder_options *into);
 
-/* 0, with the tape's error set, unless places is there and was set up by attn_places_init. */
-int at_places_ready(attn_tape *tape, const char *layer, const attn_places *places);
+/* Whether a value is one of its enum, whose last is `last`; else 0 with the set's error set. */
+int at_layer_knows(attn_parameters *set, const char *layer, const char *what, int value, int last);
+
+/* Places as this version has them: those given, or a copy that the tape keeps. NULL, with the tape's error
+ * set, unless places is there and was set up by attn_places_init. */
+const attn_places *at_places_ready(attn_tape *tape, const char *layer, const attn_places *places);
 
 /* The grids of places. 0, with the tape's error set, if it has none. */
 int at_places_grids(attn_tape *tape, const char *layer, const attn_places *places, attn_grids *grids);
@@ -52,7 +68,7 @@ int at_grid_relative_apply(attn_tape *tape, attn_parameter *table, int64_t farth
                            attn_attention_options *options);
 
 /* The parts of a multi-head layer that a cache needs; only of the form STANDARD.
- * project: query, key and value of self-attention, rotated if that is asked for.
+ * project: query, key and value of self-attention, rotated if that is requested.
  * query and source: those of cross-attention. output: W_o. */
 int at_multihead_project(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                          const attn_ragged *batch, const int64_t *first, attn_variable **query,

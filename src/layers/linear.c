@@ -20,6 +20,12 @@ void *at_layer_memory(attn_parameters *set, size_t bytes) {
     return memory;
 }
 
+void *at_layer_create(attn_parameters *set, const char *name, size_t bytes) {
+    if (at_parameters_ready(set) && !name)
+        return at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "the name of a layer is NULL");
+    return at_layer_memory(set, bytes);
+}
+
 attn_parameter *at_add_weight(attn_parameters *set, const char *prefix, const char *part, int64_t out,
                               int64_t in, int64_t fan_out, float scale) {
     char name[AT_NAME];
@@ -42,29 +48,6 @@ attn_parameter *at_add_vector(attn_parameters *set, const char *prefix, const ch
     return attn_parameters_add(set, at_layer_name(name, prefix, part), 1, &count, &options);
 }
 
-int at_check_options(attn_parameters *set, const char *layer, size_t size, size_t expected) {
-    if (size == expected) return 1;
-    at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: call the init function of the options first", layer);
-    return 0;
-}
-
-void attn_places_init(attn_places *places) {
-    if (!places) return;
-    memset(places, 0, sizeof *places);
-    places->size = sizeof *places;
-}
-
-int at_places_ready(attn_tape *tape, const char *layer, const attn_places *places) {
-    if (!places) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: places is NULL", layer);
-    } else if (places->size != sizeof *places) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                     "%s: places.size is %zu, not %zu: call attn_places_init first", layer, places->size,
-                     sizeof *places);
-    }
-    return at_tape_ready(tape);
-}
-
 /* ---- linear ---- */
 
 struct attn_linear {
@@ -74,8 +57,8 @@ struct attn_linear {
 
 attn_linear *attn_linear_create(attn_parameters *parameters, const char *name, int64_t in, int64_t out,
                                 int with_bias, attn_activation activation) {
-    attn_linear *layer = at_layer_memory(parameters, sizeof *layer);
-    if (!layer) return NULL;
+    attn_linear *layer = at_layer_create(parameters, name, sizeof *layer);
+    if (!layer || !at_layer_knows(parameters, name, "activation", (int)activation, ATTN_ELU)) return NULL;
     layer->weight = at_add_weight(parameters, name, "weight", out, in, out, 1.0f);
     if (with_bias) layer->bias = at_add_vector(parameters, name, "bias", out, ATTN_PARAMETER_BIAS, 0.0f);
     layer->activation = activation;
@@ -103,11 +86,11 @@ attn_norm *attn_norm_create(attn_parameters *parameters, const char *name, attn_
 
 attn_norm *attn_norm_create_epsilon(attn_parameters *parameters, const char *name, attn_norm_kind kind,
                                     int64_t columns, float epsilon) {
-    attn_norm *layer = at_layer_memory(parameters, sizeof *layer);
-    if (!layer) return NULL;
+    attn_norm *layer = at_layer_create(parameters, name, sizeof *layer);
+    if (!layer || !at_layer_knows(parameters, name, "norm", (int)kind, ATTN_NORM_NONE)) return NULL;
     if (!(epsilon >= 0.0f) || isinf(epsilon)) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT,
-                                  "%s: epsilon is %g, below 0 or no number", name, (double)epsilon);
+                                  "%s: epsilon is %g, which is negative or NaN", name, (double)epsilon);
     }
     layer->kind = kind;
     layer->epsilon = epsilon > 0.0f ? epsilon : 1e-5f;
@@ -137,7 +120,7 @@ struct attn_embedding {
 
 attn_embedding *attn_embedding_create(attn_parameters *parameters, const char *name, int64_t entries,
                                       int64_t columns) {
-    attn_embedding *layer = at_layer_memory(parameters, sizeof *layer);
+    attn_embedding *layer = at_layer_create(parameters, name, sizeof *layer);
     if (!layer) return NULL;
     char text[AT_NAME];
     int64_t shape[2] = {entries, columns};
@@ -168,8 +151,8 @@ struct attn_feedforward {
 attn_feedforward *attn_feedforward_create(attn_parameters *parameters, const char *name, int64_t columns,
                                           int64_t inner, attn_activation activation, int gated, int with_bias,
                                           float output_scale) {
-    attn_feedforward *layer = at_layer_memory(parameters, sizeof *layer);
-    if (!layer) return NULL;
+    attn_feedforward *layer = at_layer_create(parameters, name, sizeof *layer);
+    if (!layer || !at_layer_knows(parameters, name, "activation", (int)activation, ATTN_ELU)) return NULL;
     int64_t rows = gated ? 2 * inner : inner;
     layer->inner = inner;
     layer->gated = gated != 0;

@@ -17,19 +17,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "tape/tape.h"
 
-void attn_mixer_options_init(attn_mixer_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->columns = 64;
-    attn_multihead_options_init(&options->attention);
-    options->recurrence = ATTN_RNN_LSTM;
-    options->directions = 2;
-    options->width = 5;
-    options->dilation = 1;
-    options->activation = ATTN_RELU;
+void attn_mixer_options_init_sized(attn_mixer_options *options, size_t size) {
+    attn_mixer_options own = {.size = sizeof own};
+    own.columns = 64;
+    attn_multihead_options_init(&own.attention);
+    own.recurrence = ATTN_RNN_LSTM;
+    own.directions = 2;
+    own.width = 5;
+    own.dilation = 1;
+    own.activation = ATTN_RELU;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* ---- attention ---- */
@@ -125,7 +125,7 @@ static void make_window(attn_parameters *set, const char *name, attn_mixer *mixe
     }
     if (o->grid && (o->causal || o->width > 32767)) {
         at_parameters_fail(set, o->causal ? ATTN_UNSUPPORTED : ATTN_INVALID_ARGUMENT, "%s: %s", name,
-                           o->causal ? "the rows of a grid have no order: causal and grid do not go together"
+                           o->causal ? "the rows of a grid have no order: causal and grid exclude each other"
                                      : "a window on a grid is at most 32767 wide");
         return;
     }
@@ -180,7 +180,7 @@ static at_reach reach_attention(const attn_mixer *mixer) {
     return (at_reach){o->left, o->right};
 }
 
-/* The state goes on from the first row, or back from the last. */
+/* The state continues from the first row, or back from the last. */
 static at_reach reach_rnn(const attn_mixer *mixer) {
     return (at_reach){ATTN_UNLIMITED, mixer->options.directions > 1 ? ATTN_UNLIMITED : 0};
 }
@@ -215,23 +215,21 @@ static const struct {
 
 attn_mixer *attn_mixer_create(attn_parameters *parameters, const char *name,
                               const attn_mixer_options *options) {
-    attn_mixer_options defaults;
-    attn_mixer_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_mixer *mixer = at_layer_memory(parameters, sizeof *mixer);
-    if (!mixer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
+    attn_mixer *mixer = at_layer_create(parameters, name, sizeof *mixer);
+    if (!mixer || !at_take_mixer(parameters, name, options, &mixer->options)) return NULL;
+    options = &mixer->options;
     if ((int)options->kind < 0 || (int)options->kind > ATTN_MIXER_MEAN || (int)options->recurrence < 0 ||
         (int)options->recurrence > ATTN_RNN_LSTM || options->columns < 1) {
         return at_parameters_fail(parameters, ATTN_INVALID_ARGUMENT, "%s: unknown kind, or no columns", name);
     }
-    mixer->options = *options;
+    if (!at_layer_knows(parameters, name, "activation", (int)options->activation, ATTN_ELU)) return NULL;
     kinds[options->kind].make(parameters, name, mixer);
     return at_parameters_ready(parameters) ? mixer : NULL;
 }
 
 attn_variable *at_mixer_activated(attn_tape *tape, const attn_mixer *mixer, attn_variable *x,
                                   const attn_places *places, attn_activation activation) {
-    if (mixer && mixer->attention && at_places_ready(tape, "mixer", places))
+    if (mixer && mixer->attention && (places = at_places_ready(tape, "mixer", places)) != NULL)
         return at_multihead_activated(tape, mixer->attention, x, places, activation);
     attn_variable *y = attn_mixer_apply(tape, mixer, x, places);
     return activation == ATTN_IDENTITY ? y : attn_tape_activation(tape, y, activation);
@@ -241,7 +239,8 @@ attn_variable *attn_mixer_apply(attn_tape *tape, const attn_mixer *mixer, attn_v
                                 const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
     if (!mixer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "mixer: the mixer is NULL");
-    if (!at_places_ready(tape, "mixer", places)) return NULL;
+    places = at_places_ready(tape, "mixer", places);
+    if (!places) return NULL;
     return kinds[mixer->options.kind].apply(tape, mixer, x, places);
 }
 

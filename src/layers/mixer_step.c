@@ -2,7 +2,7 @@
  *
  *     attention   the keys and values of all rows so far are kept; new rows see them and each other
  *     mean        likewise, the values alone
- *     rnn         goes on from h (and c)
+ *     rnn         continues from h (and c)
  *     cnn, fc     a new row is put beside the rows that it sees, of which the last are kept, and mapped
  *
  * Only what never looks ahead can do so. The arithmetic is that of attn_mixer_apply: the results are equal to
@@ -151,7 +151,7 @@ attn_status at_mixer_state_create(attn_context *context, const char *name, const
     const at_mixer_steps *steps = at_mixer_steps_of(mixer);
     const char *reason = steps->refuses(mixer);
     if (reason) {
-        return at_fail(context, ATTN_UNSUPPORTED, "%s: rows cannot be taken one after another: %s", name,
+        return at_fail(context, ATTN_UNSUPPORTED, "%s: incremental evaluation is impossible: %s", name,
                        reason);
     }
     attn_mixer_state *s = at_allocate(context, 1, sizeof *s, "the state of a mixer");

@@ -3,6 +3,7 @@
  * W_q, W_k and W_v of self-attention are one weight, one above the other, so
  * that they are one product; its result is cut into slices without a copy.
  */
+#include "base/options.h"
 #include "layers/layers.h"
 
 #include <inttypes.h>
@@ -22,20 +23,19 @@ struct attn_multihead {
     int64_t *bucket, reach;                             /* of RELATIVE: [2 reach + 1] */
 };
 
-void attn_multihead_options_init(attn_multihead_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->columns = 64;
-    options->heads = 4;
-    options->with_bias = 1;
-    options->output_scale = 1.0f;
-    options->leaky_slope = 0.2f;
-    options->left = options->right = ATTN_UNLIMITED;
-    options->rotary_base = 10000.0f;
-    options->buckets = 32;
-    options->farthest = 128;
-    options->longest = 512;
+void attn_multihead_options_init_sized(attn_multihead_options *options, size_t size) {
+    attn_multihead_options own = {.size = sizeof own};
+    own.columns = 64;
+    own.heads = 4;
+    own.with_bias = 1;
+    own.output_scale = 1.0f;
+    own.leaky_slope = 0.2f;
+    own.left = own.right = ATTN_UNLIMITED;
+    own.rotary_base = 10000.0f;
+    own.buckets = 32;
+    own.farthest = 128;
+    own.longest = 512;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* SHARED: whether queries are the keys and values, too. */
@@ -47,11 +47,16 @@ static int one_map(const attn_multihead_options *o) {
 
 static int check_multihead(attn_parameters *set, const char *name, attn_multihead_options *o) {
     const char *wrong = NULL;
+    if (!at_layer_knows(set, name, "form", (int)o->form, ATTN_HEADS_SHARED) ||
+        !at_layer_knows(set, name, "score", (int)o->score, ATTN_SCORE_NONE) ||
+        !at_layer_knows(set, name, "weighting", (int)o->weighting, ATTN_WEIGHTS_RAW) ||
+        !at_layer_knows(set, name, "position", (int)o->position, ATTN_POSITION_GRID_RELATIVE))
+        return 0;
     if (o->kv_heads == 0) o->kv_heads = o->heads;
     if (o->columns < 1 || o->heads < 1 || o->kv_heads < 1 || o->heads % o->kv_heads != 0) {
         wrong = "columns and heads are at least 1, and heads are a multiple of kv_heads";
     } else if (o->head_width == 0 && o->form != ATTN_HEADS_WIDE && o->columns % o->heads != 0) {
-        wrong = "columns are no multiple of heads, and head_width is not given";
+        wrong = "columns are not a multiple of heads, and head_width is not given";
     } else if ((o->form == ATTN_HEADS_NARROW || o->form == ATTN_HEADS_RAW) &&
                (o->columns % o->heads != 0 || o->kv_heads != o->heads || o->source_columns != 0)) {
         wrong = "NARROW and RAW split the columns evenly, without grouped heads and without a source";
@@ -114,7 +119,7 @@ static void add_relative(attn_parameters *set, const char *name, attn_multihead 
     }
 }
 
-/* Which terms edge features give: all that the score takes, unless some were asked for. 0: refused. */
+/* Which terms edge features give: all that the score takes, unless some were requested. 0: refused. */
 static int check_edges(attn_parameters *set, const char *name, attn_multihead_options *o) {
     unsigned possible = ATTN_EDGE_SCORE | ATTN_EDGE_KEY | ATTN_EDGE_VALUE;
     if (o->score == ATTN_SCORE_GAT) possible &= ~(unsigned)ATTN_EDGE_KEY;
@@ -127,9 +132,9 @@ static int check_edges(attn_parameters *set, const char *name, attn_multihead_op
         return 0;
     }
     if (o->edge_columns < 0 || o->form == ATTN_HEADS_RAW) {
-        at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s: %" PRId64 " edge_columns%s", name,
-                           o->edge_columns,
-                           o->edge_columns < 0 ? "" : ": RAW heads have no maps, so none of edge features");
+        at_parameters_fail(
+            set, ATTN_INVALID_ARGUMENT, "%s: %" PRId64 " edge_columns%s", name, o->edge_columns,
+            o->edge_columns < 0 ? "" : ": RAW heads have no maps, and so none for edge features");
         return 0;
     }
     if (o->edge_terms == 0) o->edge_terms = possible;
@@ -138,8 +143,8 @@ static int check_edges(attn_parameters *set, const char *name, attn_multihead_op
         at_parameters_fail(set, unknown ? ATTN_INVALID_ARGUMENT : ATTN_UNSUPPORTED,
                            "%s: edge_terms is %u: %s", name, o->edge_terms,
                            unknown      ? "a sum of attn_edge_term is needed"
-                           : o->uniform ? "uniform weights have a place for ATTN_EDGE_VALUE alone"
-                                        : "the score GAT has no place for ATTN_EDGE_KEY");
+                           : o->uniform ? "uniform weights support ATTN_EDGE_VALUE only"
+                                        : "the score GAT does not support ATTN_EDGE_KEY");
         return 0;
     }
     return 1;
@@ -204,12 +209,8 @@ static void add_projections(attn_parameters *set, const char *name, attn_multihe
 
 attn_multihead *attn_multihead_create(attn_parameters *parameters, const char *name,
                                       const attn_multihead_options *options) {
-    attn_multihead_options defaults;
-    attn_multihead_options_init(&defaults);
-    if (!options) options = &defaults;
-    attn_multihead *layer = at_layer_memory(parameters, sizeof *layer);
-    if (!layer || !at_check_options(parameters, name, options->size, sizeof *options)) return NULL;
-    layer->options = *options;
+    attn_multihead *layer = at_layer_create(parameters, name, sizeof *layer);
+    if (!layer || !at_take_multihead(parameters, name, options, &layer->options)) return NULL;
     attn_multihead_options *o = &layer->options;
     if (!check_multihead(parameters, name, o) || !check_edges(parameters, name, o)) return NULL;
     if (o->form != ATTN_HEADS_RAW) add_projections(parameters, name, layer);
@@ -291,7 +292,7 @@ attn_variable *at_multihead_output(attn_tape *tape, const attn_multihead *layer,
     return attn_tape_linear(tape, x, layer->output, layer->output_bias, ATTN_IDENTITY);
 }
 
-/* Each piece of x projected by itself; the heads' queries side by side, and so on. */
+/* Each piece of x projected alone; the heads' queries side by side, and so on. */
 static int project_narrow(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                           const attn_places *places, attn_variable **query, attn_variable **key,
                           attn_variable **value) {
@@ -371,7 +372,6 @@ static int check_places(attn_tape *tape, const attn_multihead *layer, const attn
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "multihead: the layer is NULL");
         return 0;
     }
-    if (!at_places_ready(tape, "multihead", places)) return 0;
     if (x->columns != layer->options.columns) {
         at_tape_fail(tape, ATTN_SHAPE_MISMATCH, "multihead: x has %" PRId64 " columns, the layer %" PRId64,
                      x->columns, layer->options.columns);
@@ -433,7 +433,9 @@ attn_variable *attn_multihead_apply(attn_tape *tape, const attn_multihead *layer
 
 attn_variable *at_multihead_activated(attn_tape *tape, const attn_multihead *layer, attn_variable *x,
                                       const attn_places *places, attn_activation activation) {
-    if (!at_tape_ready(tape) || !check_places(tape, layer, x, places)) return NULL;
+    if (!at_tape_ready(tape)) return NULL;
+    places = at_places_ready(tape, "multihead", places);
+    if (!places || !check_places(tape, layer, x, places)) return NULL;
     const attn_multihead_options *o = &layer->options;
     attn_variable *query, *key, *value;
     int projected;

@@ -1,4 +1,4 @@
-/* positions.c: where a row stands in its sequence, added or put beside it.
+/* positions.c: where a row is in its sequence, added or put beside it.
  *
  *     sinusoidal   p[t][2c] = sin(t w_c), p[t][2c+1] = cos(t w_c), w_c = 10000^(-2c/columns)
  *     learned      p[t] = row t of a table
@@ -34,8 +34,9 @@ static void sinusoid(int64_t columns, int64_t t, float *code) {
 
 attn_positions *attn_positions_create(attn_parameters *parameters, const char *name, attn_position kind,
                                       int64_t columns, int64_t longest) {
-    attn_positions *layer = at_layer_memory(parameters, sizeof *layer);
-    if (!layer) return NULL;
+    attn_positions *layer = at_layer_create(parameters, name, sizeof *layer);
+    if (!layer || !at_layer_knows(parameters, name, "position", (int)kind, ATTN_POSITION_GRID_RELATIVE))
+        return NULL;
     layer->kind = kind;
     layer->columns = columns;
     layer->longest = longest;
@@ -114,7 +115,9 @@ attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer
                                     const attn_places *places) {
     if (!at_tape_ready(tape)) return NULL;
     if (!layer) return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "positions: the layer is NULL");
-    if (!at_tape_has(tape, "positions", "x", x) || !at_places_ready(tape, "positions", places)) return NULL;
+    if (!at_tape_has(tape, "positions", "x", x)) return NULL;
+    places = at_places_ready(tape, "positions", places);
+    if (!places) return NULL;
     const attn_ragged *batch = &places->batch;
     if (layer->grid) return at_grid_apply(tape, layer->grid, x, places);
     if (layer->kind != ATTN_POSITION_SINUSOIDAL && layer->kind != ATTN_POSITION_LEARNED &&

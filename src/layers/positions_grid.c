@@ -1,7 +1,7 @@
-/* positions_grid.c: where a row stands in the grid of its sequence (the pixels or patches of an image),
+/* positions_grid.c: where a row is in the grid of its sequence (the pixels or patches of an image),
  * added.
  *
- *     row t of a grid of w columns stands in row i = t / w, column j = t % w;  half = columns / 2
+ *     row t of a grid of w columns is in row i = t / w, column j = t % w;  half = columns / 2
  *     p[t][2c] = sin(i w_c),         p[t][2c + 1] = cos(i w_c)            in the first half
  *     p[t][half + 2c] = sin(j w_c),  p[t][half + 2c + 1] = cos(j w_c)     in the second,  w_c =
  * 10000^(-2c/half)
@@ -78,7 +78,7 @@ at_grid *at_grid_create_learned(attn_parameters *set, const char *name, int64_t 
 
 int at_places_grids(attn_tape *tape, const char *layer, const attn_places *places, attn_grids *grids) {
     if (!places->heights || !places->widths) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: places.%s is NULL, and what stands in a grid needs it",
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "%s: places.%s is NULL, but positions in a grid need it",
                      layer, places->heights ? "widths" : "heights");
         return 0;
     }

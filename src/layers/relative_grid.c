@@ -2,7 +2,7 @@
  *
  *     s_ij + table[h][F + clamp(row_j - row_i)][F + clamp(column_j - column_i)]      clamp to -F .. F
  *
- * Where the pair (i, j) stands in the table follows from the width of the grid alone: a higher grid of that
+ * Where the pair (i, j) is in the table follows from the width of the grid alone: a higher grid of that
  * width has more pairs, and the same ones before. So all sequences of one width share one bias, rows x rows
  * for every head, where rows are those of the longest sequence of the batch. It is gathered from the table,
  * and its gradient is summed into the table on the way back.

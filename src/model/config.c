@@ -1,7 +1,7 @@
-/* config.c: reads, checks and prints configurations, all through the tables of their parts.
+/* config.c: reads, checks and prints configurations, through the tables of their parts.
  *
- * A value that was set stays as it was set; the others get their defaults when the values are asked for,
- * since those depend on the task, the kind of input and other values, which may be set later.
+ * A value that was set keeps that value. The others get their defaults when they are read, because defaults
+ * depend on the task, the kind of input and other values, which may be set later.
  */
 #include "model/config.h"
 
@@ -13,6 +13,8 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
+#include "data/plan.h"
 
 /* The parts in the order in which they are printed. Kinds of input stand between reading and the encoder. */
 enum { TASK_PART, READING_PART, FIRST_INPUT_PART, OTHER_PARTS = 4, MOST_PARTS = 32 };
@@ -209,7 +211,7 @@ attn_status attn_config_set(attn_config *config, const char *name, const char *v
     return status;
 }
 
-/* ---- defaults, and values that do not go together ---- */
+/* ---- defaults, and values that exclude each other ---- */
 
 /* Whether a rule counts: see at_default. */
 static int applies(const attn_config *config, const at_default *rule, const char *task, int64_t examples) {
@@ -220,6 +222,14 @@ static int applies(const attn_config *config, const at_default *rule, const char
     snprintf(name, sizeof name, "%.*s", (int)length, rule->when);
     write_value(config, find(name), value);
     return strcmp(value, rule->when + length + 1) == 0;
+}
+
+/* Who says how attention is to be means attention, whatever the default of the task. */
+static int means_attention(const attn_config *config) {
+    static const char *const names[] = {"encoder.heads", "encoder.position", "encoder.left", "encoder.right"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (config->given[find(names[i])]) return 1;
+    return 0;
 }
 
 /* Once, until a value is set again: that of a model is read by its predictors, in any number of threads. */
@@ -241,7 +251,7 @@ static attn_status fill_defaults(attn_config *config) {
         const at_default *rule = &input->defaults[d];
         if (!applies(config, rule, task, strtoll(examples, NULL, 10))) continue;
         int index = find(rule->name);
-        if (config->given[index]) continue;
+        if (config->given[index] || (index == find("encoder.kind") && means_attention(config))) continue;
         status = set_value(config, index, rule->value);
     }
     /* Who says how many epochs means it. */
@@ -428,6 +438,21 @@ attn_status attn_config_parse(attn_config *config, const char *name, const char 
     return at_fail(config->context, status, "%.100s: %s", name, reason);
 }
 
+attn_status at_config_stored(attn_context *context, const char *name, const char *json,
+                             attn_config **config) {
+    const at_field *field;
+    int part;
+    *config = NULL;
+    attn_status status = attn_config_create(context, config);
+    if (status == ATTN_OK) status = attn_config_parse(*config, name, json, strlen(json));
+    if (status != ATTN_OK) return status;
+    const at_input_kind *input = input_of(*config);
+    for (int i = 0; (field = field_at(i, &part)) && status == ATTN_OK; i++)
+        if (field->before && !(*config)->given[i] && !of_another(part, input))
+            status = attn_config_set(*config, field->name, field->before);
+    return status;
+}
+
 /* ---- what the values mean ---- */
 
 at_input_use at_config_use(const at_config *values) {
@@ -435,7 +460,8 @@ at_input_use at_config_use(const at_config *values) {
                           .per_row = values->task->per_row,
                           .writes_text = values->task->writes_text,
                           .running = values->task->running,
-                          .chooses = values->task->chooses};
+                          .chooses = values->task->chooses,
+                          .wide_only = values->encoder->kind == AT_ENCODER_NONE};
 }
 
 /* The decoder is as wide as the encoder, and alike. */
@@ -446,7 +472,7 @@ void at_config_head(const at_config *all, at_head_config *head) {
     head->output = *all->output;
     head->sequence = *all->sequence;
     char separator = at_label_separator(all->reading);
-    head->separator[0] = separator == '\n' ? 0 : separator; /* an answer stands in one line */
+    head->separator[0] = separator == '\n' ? 0 : separator; /* a prediction is in one line */
     attn_decoder_options_init(options);
     options->columns = options->source_columns = values->columns;
     options->heads = values->heads;
@@ -457,7 +483,7 @@ void at_config_head(const at_config *all, at_head_config *head) {
     options->norm = (attn_norm_kind)values->norm;
     options->norm_first = values->norm_first;
     options->position = (attn_position)values->position;
-    if (values->position >= ATTN_POSITION_GRID) /* the answer stands on none */
+    if (values->position >= ATTN_POSITION_GRID) /* the prediction is on none */
         options->position = ATTN_POSITION_SINUSOIDAL;
     options->longest = values->longest;
     options->dropout = (float)values->dropout;
@@ -533,6 +559,13 @@ int64_t at_config_longest(const at_encoder_values *values, int64_t longest) {
     return table && values->longest < longest ? values->longest : longest;
 }
 
+int64_t at_config_most(const at_config *values, const at_input *input) {
+    int64_t longest = at_config_longest(values->encoder, input->longest);
+    int in_line = !values->input->unordered && !values->input->grid;
+    int pooled = at_head_chosen(values->task->head, values->output)->rows != NULL;
+    return in_line && pooled ? at_windows_rows(longest, values->encoder->pieces) : longest;
+}
+
 void at_config_optimizer(const at_training_values *values, int64_t steps, attn_optimizer_options *options) {
     attn_optimizer_options_init(options);
     options->kind = (attn_optimizer_kind)values->optimizer;
@@ -574,11 +607,14 @@ void at_config_reader(const at_config *values, attn_reader_options *options) {
     options->labelled = values->task->labelled;
 }
 
-attn_status attn_config_reader(attn_config *config, attn_reader_options *options) {
+attn_status attn_config_reader_sized(attn_config *config, attn_reader_options *options, size_t size) {
     if (!config) return ATTN_INVALID_ARGUMENT;
     if (!options) return at_fail(config->context, ATTN_INVALID_ARGUMENT, "options is NULL");
     at_config values;
+    attn_reader_options own;
     attn_status status = at_config_values(config, &values);
-    if (status == ATTN_OK) at_config_reader(&values, options);
-    return status;
+    if (status != ATTN_OK) return status;
+    at_config_reader(&values, &own);
+    at_options_give(options, size, &own, sizeof own);
+    return ATTN_OK;
 }

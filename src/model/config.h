@@ -1,8 +1,8 @@
 /* config.h (private): the values of a configuration, as the code reads them.
  *
- * Each part of the library that can be configured contributes a table of fields and the struct that they
- * fill: the task, reading, every kind of input, the encoder, the heads, training. What reads, checks, prints
- * and documents a configuration goes through those tables alone.
+ * Each configurable part of the library (the task, reading, every kind of input, the encoder, the heads,
+ * training) has a table of fields and a struct that they fill. Reading, checking, printing and documenting
+ * configurations use only these tables.
  */
 #ifndef AT_MODEL_CONFIG_H
 #define AT_MODEL_CONFIG_H
@@ -20,10 +20,13 @@ typedef struct at_reading_values {
         label_separator[AT_FIELD_TEXT_BYTES], split_column[AT_FIELD_TEXT_BYTES], split[AT_FIELD_TEXT_BYTES];
 } at_reading_values;
 
+/* An encoder.kind beside those of attn_mixer_kind: heads see features of whole examples alone. */
+enum { AT_ENCODER_NONE = ATTN_MIXER_MEAN + 1 };
+
 typedef struct at_encoder_values {
-    int kind;                      /* attn_mixer_kind */
+    int kind;                      /* attn_mixer_kind, or AT_ENCODER_NONE */
     char mix[AT_FIELD_TEXT_BYTES]; /* "", or the mixer of each layer with commas between them */
-    int64_t columns, layers, longest, inner;
+    int64_t columns, layers, longest, pieces, inner;
     int position, activation, gated, norm, norm_first, residual, final_norm, causal;
     double dropout;
     int64_t heads, kv_heads, head_width, left, right, position_buckets, farthest;
@@ -35,13 +38,17 @@ typedef struct at_encoder_values {
     double initial;
 } at_encoder_values;
 
+/* How a model file holds weights: in 32 bits; in 16; in 8, and in 6 those of tables. */
+typedef enum at_store { AT_STORE_FULL, AT_STORE_HALF, AT_STORE_SMALL } at_store;
+
 typedef struct at_training_values {
-    int optimizer, nesterov, schedule, decay_all, lazy_rows;
+    int optimizer, nesterov, schedule, decay_all, lazy_rows, store;
     double learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, warmup, floor, average;
     int64_t accumulate, batch_units, shards, examples, epochs, least_steps, steps, patience, evaluations,
         seed;
     double hold_out;
-    char metric[AT_FIELD_TEXT_BYTES];
+    int hold_out_groups;
+    char metric[AT_FIELD_TEXT_BYTES], timetable[AT_FIELD_TEXT_BYTES];
 } at_training_values;
 
 extern const at_fields at_task_fields, at_reading_fields, at_encoder_fields, at_training_fields;
@@ -62,7 +69,7 @@ typedef struct at_config {
  * not go together. */
 attn_status at_config_values(attn_config *config, at_config *values);
 
-/* config_check.c: values that do not go together; whether an encoder has attention; the byte between labels,
+/* config_check.c: values that exclude each other; whether an encoder has attention; the byte between labels,
  * 0 if there is none. */
 attn_status at_config_check(attn_context *context, const at_config *values);
 int at_has_attention(const at_encoder_values *values);
@@ -76,9 +83,16 @@ void at_config_encoder(const at_encoder_values *values, attn_encoder_options *op
                        attn_mixer_kind *kinds);
 /* The most rows that a sequence may have: `longest` of the input, or fewer where positions have a table. */
 int64_t at_config_longest(const at_encoder_values *values, int64_t longest);
+/* The most rows of an example with one answer: classes and numbers can be had from several windows, if rows
+ * stand in a line. */
+int64_t at_config_most(const at_config *values, const at_input *input);
 void at_config_optimizer(const at_training_values *values, int64_t steps, attn_optimizer_options *options);
 
 void at_config_reader(const at_config *values, attn_reader_options *options);
+
+/* A configuration as a model file has it (JSON; name: of the file, for errors). Fields that older files lack
+ * are what they were then: at_field.before. *config is made, also on failure, unless there is no memory. */
+attn_status at_config_stored(attn_context *context, const char *name, const char *json, attn_config **config);
 
 attn_context *at_config_context(const attn_config *config);
 attn_status at_config_copy(attn_config *config, attn_config **copy);

@@ -1,4 +1,4 @@
-/* config_check.c: values of a configuration that do not go together. */
+/* config_check.c: values of a configuration that exclude each other. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static attn_status check_mix(attn_context *context, const at_encoder_values *val
         if (comma) *comma++ = 0;
         int known = 0;
         for (int c = 0; attn_config_choice(kinds, c); c++)
-            known |= strcmp(attn_config_choice(kinds, c), kind) == 0;
+            known |= c != AT_ENCODER_NONE && strcmp(attn_config_choice(kinds, c), kind) == 0;
         if (!known) {
             return at_fail(context, ATTN_INVALID_ARGUMENT,
                            "encoder.mix names \"%.60s\"; it can name attention, rnn, cnn, fc, mean", kind);
@@ -73,7 +73,7 @@ static attn_status check_reading(attn_context *context, const at_config *v) {
 static attn_status check_split(attn_context *context, const at_reading_values *reading) {
     if (!*reading->split || !*reading->split_column) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "reader.split is \"%.60s\" and reader.split_column \"%.60s\": data is split in one way",
+                   "reader.split is \"%.60s\" and reader.split_column \"%.60s\": use one of them",
                    reading->split, reading->split_column);
 }
 
@@ -107,40 +107,57 @@ static attn_status check_encoder(attn_context *context, const at_config *v) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "task %s: %s: the decoder has a feed-forward, and reads encoder.columns",
                        v->task->name, e->inner < 0 ? "encoder.inner is -1" : "encoder.jump is concat");
+    if (decoder && !v->sequence->cross && !v->sequence->monotone)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "decoder.cross and decoder.monotone are false: the decoder would see no source");
     if (decoder && e->position == ATTN_POSITION_ONE_HOT)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "task %s: encoder.position can be anything but one-hot; learned is equal to it",
+                       "task %s: encoder.position can be anything but one-hot; learned is equivalent",
                        v->task->name);
     return check_mix(context, e);
 }
 
-/* Rows that stand in no order have no positions, and nothing that goes by the order mixes them. */
+/* Without an encoder there is no prediction but from features of whole examples. */
+static attn_status check_none(attn_context *context, const at_config *v) {
+    const at_head_kind *head = at_head_chosen(v->task->head, v->output);
+    if (v->encoder->kind != AT_ENCODER_NONE) return ATTN_OK;
+    if (!v->input->build_wide)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.kind none is for input text: input %s has no features of a whole %s",
+                       v->input->name, attn_input_example(v->input->name));
+    if (v->task->per_row == 1 || !head->rows)
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.kind none is for tasks classify and regress, one prediction per %s; task %s "
+                       "needs an encoder",
+                       attn_input_example(v->input->name), v->task->name);
+    if (!*v->encoder->mix) return ATTN_OK;
+    return at_fail(context, ATTN_INVALID_ARGUMENT,
+                   "encoder.kind is none and encoder.mix \"%.60s\": use only one of them", v->encoder->mix);
+}
+
+/* Rows that are in no order have no positions, and nothing that goes by the order mixes them. */
 static attn_status check_order(attn_context *context, const at_config *v) {
     const at_encoder_values *e = v->encoder;
     if (!v->input->unordered) return ATTN_OK;
     if (v->output->crf)
-        return at_fail(
-            context, ATTN_INVALID_ARGUMENT,
-            "output.crf has to be false: it goes by the order of rows, and those of input %s stand "
-            "in none",
-            v->input->name);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "output.crf must be false: it uses the order of rows, and those of input %s have none",
+                       v->input->name);
     if (e->position != ATTN_POSITION_NONE)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.position has to be none: the rows of input %s stand in no order",
-                       v->input->name);
+                       "encoder.position must be none: the rows of input %s have no order", v->input->name);
     if (e->left >= 0 || e->right >= 0)
-        return at_fail(
-            context, ATTN_INVALID_ARGUMENT,
-            "encoder.%s has to be -1: the rows of input %s stand in no order, and none is near another",
-            e->left >= 0 ? "left" : "right", v->input->name);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "encoder.%s must be -1: the rows of input %s have no order",
+                       e->left >= 0 ? "left" : "right", v->input->name);
     int ordered =
         e->kind == ATTN_MIXER_RNN || e->kind == ATTN_MIXER_CNN || (e->kind == ATTN_MIXER_FC && e->width > 1);
     if (*e->mix)
         ordered = strstr(e->mix, "rnn") || strstr(e->mix, "cnn") || (strstr(e->mix, "fc") && e->width > 1);
     if (!ordered) return ATTN_OK;
     return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "encoder.kind can be attention, mean or fc (of width 1): rnn and cnn go by the order of "
-                   "rows, and those of input %s stand in none",
+                   "encoder.kind can be attention, mean or fc (of width 1): rnn and cnn use the order of "
+                   "rows, and those of input %s have none",
                    v->input->name);
 }
 
@@ -160,10 +177,10 @@ static attn_status check_grid(attn_context *context, const at_config *v) {
                        e->columns);
     if (e->position == ATTN_POSITION_GRID_RELATIVE && e->score == ATTN_SCORE_NONE)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.position can be anything but grid-relative where encoder.score is fixed");
+                       "encoder.position cannot be grid-relative if encoder.score is fixed");
     if (v->input->grid && e->causal)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "encoder.causal has to be false: the rows of input %s stand on a grid, in no order",
+                       "encoder.causal must be false: the rows of input %s are on a grid and have no order",
                        v->input->name);
     return ATTN_OK;
 }
@@ -172,6 +189,7 @@ attn_status at_config_check(attn_context *context, const at_config *v) {
     at_input_use use = at_config_use(v);
     attn_status status = check_reading(context, v);
     if (status == ATTN_OK) status = check_split(context, v->reading);
+    if (status == ATTN_OK) status = check_none(context, v);
     if (status == ATTN_OK) status = v->input->check(context, v->input_values, &use);
     if (status == ATTN_OK) status = check_encoder(context, v);
     if (status == ATTN_OK) status = check_order(context, v);

@@ -1,7 +1,7 @@
-/* config_fields.c: what can be configured of the task, of reading, of the encoder and of training. */
+/* config_fields.c: the fields of the task, of reading, of the encoder and of training. */
 #include "model/config.h"
 
-static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", NULL};
+static const char *const encoders[] = {"attention", "rnn", "cnn", "fc", "mean", "none", NULL};
 static const char *const positions[] = {"none",         "sinusoidal",    "learned",  "one-hot",
                                         "rotary",       "alibi",         "relative", "grid",
                                         "grid-learned", "grid-relative", NULL};
@@ -14,6 +14,7 @@ static const char *const scores[] = {"dot", "additive", "gat", "gatv2", "fixed",
 static const char *const weightings[] = {"softmax", "relu", "sigmoid", "raw", NULL};
 static const char *const recurrences[] = {"tanh", "gru", "lstm", NULL};
 static const char *const optimizers[] = {"sgd", "adamw", NULL};
+static const char *const stores[] = {"full", "half", "small", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", "inverse-root", NULL};
 
 typedef struct task_values {
@@ -23,8 +24,8 @@ typedef struct task_values {
 
 static const at_field task_fields[] = {
     AT_CHOICE("task", task_values, task, at_task_names, "tag",
-              "a tag per token, a class per text, a number, a sequence of its own length, what comes next"),
-    AT_TEXT("input", task_values, input, "", "the kind of input; found from the files unless given"),
+              "a tag per token, a class per text, a number, a sequence, or the next symbol"),
+    AT_TEXT("input", task_values, input, "", "the kind of input; by default found from the files"),
 };
 static const at_flag task_flags[] = {
     {"input", "input", "KIND", "the kind of input (default: from the file's name)"}};
@@ -33,27 +34,27 @@ const at_fields at_task_fields = {task_fields, 2, sizeof(task_values), task_flag
 static const at_field reading_fields[] = {
     AT_TEXT("reader.format", at_reading_values, format, "auto",
             "of the files; auto: from their names and contents"),
-    AT_TEXT("reader.column", at_reading_values, column, "", "the columns to learn, with commas between them"),
+    AT_TEXT("reader.column", at_reading_values, column, "", "the columns to learn, separated by commas"),
     AT_TEXT("reader.text_column", at_reading_values, text_column, "",
-            "the column of a table, or the field of an object, that holds the text"),
+            "the column of a table, or the field of a JSON object, with the text"),
     AT_TEXT("reader.label_separator", at_reading_values, label_separator, "",
-            "what stands between the labels of one field; \\n: line ends"),
+            "separates several labels in one field; \\n: line ends"),
     AT_TEXT("reader.split_column", at_reading_values, split_column, "",
-            "the column that says what is for train, val and test; of several splits in one: NAME:NUMBER"),
+            "the column with train, val or test; if it has several splits: NAME:NUMBER"),
     AT_TEXT("reader.split", at_reading_values, split, "",
-            "how train, val and test are drawn: random, random:NUMBER, scaffold (molecules), speaker "
+            "how to draw train, val and test: random, random:NUMBER, scaffold (molecules), speaker "
             "(recordings); file: from a split file"),
 };
 static const at_flag reading_flags[] = {
-    {"format", "reader.format", "F", "of the files (default: from their names and contents)"},
+    {"format", "reader.format", "F", "format of the files (default: from their names and contents)"},
     {"column", "reader.column", "C",
-     "what to learn: UPOS, XPOS, FEATS, MISC:Key; a table's column; several with ,; seq2seq: 2, ..."},
-    {"text-column", "reader.text_column", "C", "the column of a table that holds the text"},
+     "target: UPOS, XPOS, FEATS, MISC:Key; a table's column; several: A,B; seq2seq: 2, ..."},
+    {"text-column", "reader.text_column", "C", "the column of a table with the text"},
     {"label-separator", "reader.label_separator", "S",
-     "several labels in one field stand between these; \\n: line ends"},
+     "separates several labels in one field; \\n: line ends"},
     {"targets", "reader.column", "C", "the same as --column"},
     {"split-column", "reader.split_column", "C",
-     "the column that says train, val or test; several splits in one: NAME:NUMBER"},
+     "the column with train, val or test; if it has several splits: NAME:NUMBER"},
     {"split", "reader.split", "S",
      "draw train, val and test: random, random:NUMBER, scaffold (molecules), speaker (recordings)"},
 };
@@ -61,18 +62,20 @@ const at_fields at_reading_fields = {reading_fields, 6, sizeof(at_reading_values
 
 static const at_field encoder_fields[] = {
     AT_CHOICE("encoder.kind", at_encoder_values, kind, encoders, "attention",
-              "what lets rows see each other"),
-    AT_TEXT("encoder.mix", at_encoder_values, mix, "", "one kind a layer, with commas between them, instead"),
+              "the mixer of the blocks; none: no rows, only n-grams of the whole text (text.wide_buckets)"),
+    AT_TEXT("encoder.mix", at_encoder_values, mix, "",
+            "instead: the mixer of each layer, separated by commas"),
     AT_INTEGER("encoder.columns", at_encoder_values, columns, 1, 65536, "192", "width of the rows"),
     AT_INTEGER("encoder.layers", at_encoder_values, layers, 0, 1000, "2", "blocks"),
     AT_INTEGER("encoder.inner", at_encoder_values, inner, -1, 1048576, "0",
                "width of the feed-forward; 0: 4 times the columns; -1: blocks have none"),
-    AT_CHOICE(
-        "encoder.position", at_encoder_values, position, positions, "rotary",
-        "how attention knows positions; those of rows and columns of a grid: sinusoidal (grid), learned, "
-        "relative"),
+    AT_CHOICE("encoder.position", at_encoder_values, position, positions, "rotary",
+              "positions; of the rows and columns of a grid: sinusoidal (grid), learned, relative"),
     AT_INTEGER("encoder.longest", at_encoder_values, longest, 1, 1048576, "512",
                "positions of learned, one-hot and fixed; rows and columns of grid-learned"),
+    AT_LATER_INTEGER("encoder.pieces", at_encoder_values, pieces, 1, 1000, "16", "1",
+                     "classify, regress: overlapping pieces of a sequence with more rows than the "
+                     "input's `longest`, at most; 1: only its beginning"),
     AT_CHOICE("encoder.activation", at_encoder_values, activation, activations, "gelu",
               "in the feed-forward"),
     AT_SWITCH("encoder.gated", at_encoder_values, gated, "false", "a gated feed-forward"),
@@ -89,16 +92,16 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.head_width", at_encoder_values, head_width, 0, 512, "0", "0: columns / heads"),
     AT_CHOICE("encoder.form", at_encoder_values, form, forms, "standard", "how heads are projected"),
     AT_CHOICE("encoder.score", at_encoder_values, score, scores, "dot",
-              "fixed: one learned weight a pair of positions"),
+              "fixed: one learned weight per pair of positions"),
     AT_CHOICE("encoder.weights", at_encoder_values, weights, weightings, "softmax",
-              "what makes weights of scores"),
+              "turns scores into weights"),
     AT_SWITCH("encoder.average_weights", at_encoder_values, average_weights, "false",
               "divide by the number of rows seen"),
     AT_SWITCH("encoder.attention_bias", at_encoder_values, attention_bias, "true",
               "biases in the projections"),
     AT_NUMBER("encoder.scale", at_encoder_values, scale, 0, 1e6, "0", "of the scores; 0: 1 / sqrt(d_k)"),
     AT_NUMBER("encoder.softcap", at_encoder_values, softcap, 0, 1e6, "0",
-              "scores within this, by tanh; 0: no"),
+              "limits scores to this by tanh; 0: no limit"),
     AT_NUMBER("encoder.leaky_slope", at_encoder_values, leaky_slope, 0, 1, "0.2", "of the graph scores"),
     AT_NUMBER("encoder.attention_dropout", at_encoder_values, attention_dropout, 0, 0.99, "0",
               "of the weights"),
@@ -109,33 +112,34 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.position_buckets", at_encoder_values, position_buckets, 0, 4096, "32",
                "of relative positions"),
     AT_INTEGER("encoder.farthest", at_encoder_values, farthest, 1, 1048576, "128",
-               "distance that relative positions tell apart; grid-relative: down and along"),
+               "largest distance of relative positions; grid-relative: vertical and horizontal"),
     AT_CHOICE("encoder.recurrence", at_encoder_values, recurrence, recurrences, "lstm", "of rnn"),
     AT_INTEGER("encoder.directions", at_encoder_values, directions, 1, 2, "2", "of rnn"),
     AT_INTEGER("encoder.hidden", at_encoder_values, hidden, 0, 65536, "0",
                "of one direction of rnn; 0: columns / directions"),
     AT_INTEGER("encoder.width", at_encoder_values, width, 1, 1023, "5",
-               "rows that cnn and fc see; on a grid as many lines of as many"),
+               "rows that cnn and fc see; on a grid the side of a square"),
     AT_INTEGER("encoder.dilation", at_encoder_values, dilation, 1, 65536, "1", "of cnn"),
     AT_CHOICE("encoder.mixer_activation", at_encoder_values, mixer_activation, activations, "relu",
               "of cnn and fc"),
     AT_CHOICE("encoder.activation_after", at_encoder_values, activation_after, activations, "none",
-              "of what a block's mixer gives, before dropout and residual"),
+              "of the result of a block's mixer, before dropout and residual"),
     AT_NUMBER("encoder.initial", at_encoder_values, initial, 0, 0.99, "0",
-              "the part of what enters the first block that every block's result is mixed with"),
+              "share of the first block's input in the result of every block"),
     AT_CHOICE("encoder.jump", at_encoder_values, jump, jumps, "none",
-              "what comes out: the last block's result, or that of all blocks"),
+              "the output: the last block's result, or those of all blocks"),
 };
 static const at_flag encoder_flags[] = {
     {"layers", "encoder.layers", "N", "blocks of the encoder"},
-    {"columns", "encoder.columns", "N", "width of the network"},
+    {"width", "encoder.columns", "N", "width of the network"},
     {"heads", "encoder.heads", "N", "attention heads"},
     {"position", "encoder.position", "P",
      "none, sinusoidal, learned, one-hot, rotary, alibi, relative; images: grid, grid-learned, "
      "grid-relative"},
-    {"dropout", "encoder.dropout", "P", "after the input and in the blocks"},
+    {"dropout", "encoder.dropout", "P", "dropout after the input and in the blocks"},
+    {"mix", "encoder.mix", "E,E", "an encoder for each layer, instead of one for all: rnn,attention"},
 };
-const at_fields at_encoder_fields = {encoder_fields, 41, sizeof(at_encoder_values), encoder_flags, 5};
+const at_fields at_encoder_fields = {encoder_fields, 42, sizeof(at_encoder_values), encoder_flags, 6};
 
 static const at_field training_fields[] = {
     AT_CHOICE("training.optimizer", at_training_values, optimizer, optimizers, "adamw", ""),
@@ -150,44 +154,60 @@ static const at_field training_fields[] = {
     AT_NUMBER("training.momentum", at_training_values, momentum, 0, 0.9999, "0", "of sgd"),
     AT_SWITCH("training.nesterov", at_training_values, nesterov, "false", "of sgd"),
     AT_NUMBER("training.clip_norm", at_training_values, clip_norm, 0, 1e9, "1",
-              "of all gradients together; 0: no limit"),
+              "largest global norm of the gradients; 0: no limit"),
     AT_CHOICE("training.schedule", at_training_values, schedule, schedules, "linear", "of the learning rate"),
     AT_NUMBER("training.warmup", at_training_values, warmup, 0, 0.99, "0.05",
-              "part of the steps in which it rises"),
+              "part of the steps in which the learning rate rises"),
     AT_NUMBER("training.floor", at_training_values, floor, 0, 1, "0",
-              "part of the learning rate that is left at the end"),
+              "final learning rate as a part of the highest"),
     AT_NUMBER("training.average", at_training_values, average, 0, 0.999999, "0.99",
               "decay of the averaged weights; 0: none"),
     AT_SWITCH("training.lazy_rows", at_training_values, lazy_rows, "true",
-              "rows of embedding tables that a step does not come to wait (adamw without decay_all)"),
-    AT_INTEGER("training.accumulate", at_training_values, accumulate, 1, 1e6, "1", "batches a step"),
-    AT_INTEGER("training.batch_units", at_training_values, batch_units, 1, 1e9, "400", "rows a batch, about"),
+              "update only those rows of embedding tables that occur in the batch (adamw without decay_all)"),
+    AT_INTEGER("training.accumulate", at_training_values, accumulate, 1, 1e6, "1", "batches per step"),
+    AT_INTEGER("training.batch_units", at_training_values, batch_units, 1, 1e9, "400",
+               "rows per batch, approximately"),
     AT_INTEGER("training.shards", at_training_values, shards, 0, 1e6, "0",
-               "parts of a batch that workers take, each alone; 0: 2, 4, 8, ... with 128 rows each at least"),
+               "shards of a batch, one worker each; 0: 2, 4, 8, ... with at least 128 rows each"),
     AT_INTEGER("training.examples", at_training_values, examples, 0, AT_MANY, "0",
-               "how many there are: seq2seq learns from many with less dropout; 0: counted"),
+               "number of training examples: with many, seq2seq uses less dropout; 0: counted"),
     AT_INTEGER("training.epochs", at_training_values, epochs, 1, 1e9, "6", "passes over the training data"),
     AT_INTEGER("training.least_steps", at_training_values, least_steps, 0, AT_MANY, "600",
-               "more epochs, if they have fewer steps; 0 if epochs are given"),
-    AT_INTEGER("training.steps", at_training_values, steps, 0, AT_MANY, "0", "0: as many as the epochs have"),
+               "train more epochs if they have fewer steps; 0 if epochs are given"),
+    AT_INTEGER("training.steps", at_training_values, steps, 0, AT_MANY, "0", "0: those of the epochs"),
+    AT_TEXT("training.timetable", at_training_values, timetable, "",
+            "the number of steps in a run with --time: N,STEP:N,...: N, and from STEP on another N"),
     AT_INTEGER("training.patience", at_training_values, patience, 0, 1e9, "8",
-               "evaluations without a better score; 0: no end"),
+               "stop after this many evaluations without a better metric; 0: never"),
     AT_INTEGER("training.evaluations", at_training_values, evaluations, 1, 1e9, "30",
-               "of a run, at most: where epochs are short, not every one is evaluated"),
+               "of a run, at most: with short epochs, not every one is evaluated"),
     AT_TEXT("training.metric", at_training_values, metric, "",
-            "what the best model is chosen by; A,B: B decides between equal ones; A|B: B if A is undefined"),
-    AT_NUMBER("training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
-              "without development data, so much of it, 50,000 examples at most"),
+            "the metric that chooses the best model; A,B: B decides ties; A|B: B if A is undefined"),
+    AT_NUMBER(
+        "training.hold_out", at_training_values, hold_out, 0.001, 0.9, "0.1",
+        "without development data, this part of the training data is used instead, at most 50,000 examples"),
+    AT_LATER_SWITCH("training.hold_out_groups", at_training_values, hold_out_groups, "true", "false",
+                    "texts: leave training examples out that are part of a held-out one, or very similar; "
+                    "false: draw examples one by one"),
     AT_INTEGER("training.seed", at_training_values, seed, 0, AT_MANY, "1", ""),
+    AT_CHOICE("training.store", at_training_values, store, stores, "full",
+              "weights in the model file: 32 bits each; 16; 8, and 6 in embedding tables"),
 };
 static const at_flag training_flags[] = {
-    {"learning-rate", "training.learning_rate", "R", "the highest of the schedule"},
+    {"learning-rate", "training.learning_rate", "R", "the highest learning rate of the schedule"},
     {"batch", "training.batch_units", "N", "rows (words, characters, ...) per batch"},
     {"epochs", "training.epochs", "N", "passes over the data"},
-    {"steps", "training.steps", "N", "steps, instead of epochs"},
-    {"patience", "training.patience", "N", "end after N evaluations without a better score; 0: never"},
+    {"steps", "training.steps", "N", "number of steps, instead of epochs"},
+    {"timetable", "training.timetable", "T",
+     "how the number of steps of a run with --time changed, to repeat that run"},
+    {"patience", "training.patience", "N", "stop after N evaluations without a better metric; 0: never"},
     {"metric", "training.metric", "M",
-     "what the best model is chosen by: accuracy, roc_auc, macro_f1, log_loss, ..."},
-    {"hold-out", "training.hold_out", "P", "without --dev, the part of the data to choose by (default 0.1)"},
+     "the metric that chooses the best model: accuracy, roc_auc, macro_f1, log_loss, ..."},
+    {"hold-out", "training.hold_out", "P",
+     "without --dev, the part of the training data to use instead (default 0.1)"},
+    {"hold-out-groups", "training.hold_out_groups", "true",
+     "without --dev, leave texts similar to held-out ones out of training (default); or false"},
+    {"half", "training.store", NULL, "a model file of half the size: 16-bit weights"},
+    {"small", "training.store", NULL, "the smallest model file: 8-bit weights, 6-bit embeddings"},
 };
-const at_fields at_training_fields = {training_fields, 27, sizeof(at_training_values), training_flags, 7};
+const at_fields at_training_fields = {training_fields, 30, sizeof(at_training_values), training_flags, 11};

@@ -1,14 +1,17 @@
-/* model.h (private): what a model holds, and how its networks are made of a configuration.
+/* model.h (private): the contents of a model, and how its networks are built from a configuration.
  *
  *     input -> rows -> stem -> encoder -> (pooled) -> heads
  *
- * The stem adds to a row a narrow convolution of it and its neighbours: what attention would have to find out
- * from positions, and learns only from much data.
+ * Features of whole examples, if the input has them, are added to the logits of the heads; with encoder.kind
+ * none there is nothing else.
  *
- * A model has one or two stages; a stage is an input view, heads, and the networks that answer together (an
- * ensemble, if there are several). Each network has a name, which its parameters begin with. The main stage
- * answers. The other one, the splitter, cuts raw data into the examples that the main stage was trained on:
- * running text into sentences of words.
+ * The stem adds to each row a narrow convolution of it and its neighbours. Attention could learn this from
+ * positions, but only from much data.
+ *
+ * A model has one or two stages. A stage is an input view, heads, and the networks that predict together (an
+ * ensemble, if there are several). Each network has a name, with which its parameters begin. The main stage
+ * predicts. The other stage, the splitter, splits raw data into the examples that the main stage was trained
+ * on: running text into sentences of words.
  */
 #ifndef AT_MODEL_MODEL_H
 #define AT_MODEL_MODEL_H
@@ -22,7 +25,7 @@ typedef struct at_network {
         prefix[32];   /* "main" and "", "member.1" and "member.1.", ...: parameters begin with the prefix */
     void *input;      /* the layer of the input */
     attn_mixer *stem; /* NULL: none */
-    attn_encoder *encoder;
+    attn_encoder *encoder;   /* NULL, as are the others: see at_stage_has_rows */
     attn_linear *pool_score; /* NULL: pooling has no parameters */
 } at_network;
 
@@ -53,15 +56,20 @@ struct attn_model {
     attn_context *context;
     at_stage stages[AT_STAGES];
     int stage_count;
-    at_safetensors *file; /* NULL, or where the parameters' values are */
-    char *scores;         /* JSON; NULL: "{}" */
-    at_score *score_list; /* the same, one by one */
+    at_safetensors *file;  /* NULL, or where the parameters' values are */
+    char storage[96];      /* how they are stored there, for people */
+    char *scores;          /* JSON; NULL: "{}" */
+    at_score *metric_list; /* the same, one by one */
     int64_t score_room;
     at_strings score_names, score_values; /* of each */
 };
 
 static inline at_stage *at_main_stage(const attn_model *model) {
     return (at_stage *)(uintptr_t)&model->stages[0];
+}
+/* Whether its networks have an encoder; else heads see features of whole examples alone. */
+static inline int at_stage_has_rows(const at_stage *stage) {
+    return stage->values.encoder->kind != AT_ENCODER_NONE;
 }
 /* NULL: it has none. */
 static inline at_stage *at_splitter_stage(const attn_model *model) {
@@ -132,18 +140,22 @@ void at_steps_free(const at_forward *forward, void *steps);
 
 /* ---- the file (model_file.c) ---- */
 
-/* A parameter's values in an open file: an at_parameter_source whose user is the at_safetensors. */
+/* A parameter's values in an open file: an at_parameter_source whose user is the at_safetensors. Those that
+ * are stored in fewer bits or without empty rows are expanded; that goes with the file. */
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes);
 /* What a file says of the input and the heads, into an empty stage of the same configuration. */
 attn_status at_stage_load(at_stage *stage, const at_safetensors *file);
-/* Puts all of the model into a writer, its parameters' values as they are when the file is written. */
-attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer);
+/* Puts all of the model into a writer. Values must not change until the file is written. */
+attn_status at_model_store(const attn_model *model, at_store store, at_safetensors_writer *writer);
+at_store at_model_store_of(const attn_model *model); /* training.store */
+/* In how many bits each number of a parameter is stored: 32, 16, 8 or 6. */
+int at_model_bits(const attn_parameter *parameter, at_store store);
 /* Adds the splitter that an open file has, if any: its view and labels; the networks are built later. */
 int at_model_has_splitter(const at_safetensors *file); /* NULL is allowed */
 attn_status at_model_load_splitter(attn_model *model, const at_safetensors *file);
 /* The model in an open file, which is closed with the model, or, on failure, now. */
 attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn_model **model);
-attn_status at_model_set_scores(attn_model *model, const char *json); /* an object */
+attn_status at_model_set_metrics(attn_model *model, const char *json); /* an object */
 
 #endif

@@ -1,8 +1,8 @@
-/* model_file.c: a model as one file, and back. docs/format.md specifies it.
+/* model_file.c: saving and loading a model as one file. docs/format.md specifies it.
  *
- * Reading trusts nothing: the configuration is checked as if typed, lists of strings are checked before they
- * are copied, and the network that the configuration describes takes each parameter from the file only with
- * its exact shape, so that no size is believed that the data does not have.
+ * Loading trusts nothing: the configuration is checked like user input, lists of strings are checked before
+ * they are copied, and the network that the configuration describes accepts each parameter only with its
+ * exact shape. So no size is used that the data does not have.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,9 +13,12 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "data/json.h"
+#include "data/numbers.h"
 #include "data/stored.h"
 #include "model/model.h"
+#include "tape/parameters.h"
 
 static const char format_version[] = "1";
 
@@ -47,18 +50,28 @@ static attn_status store_outputs(const at_stage *stage, at_safetensors_writer *w
     return status;
 }
 
-static attn_status store_parameters(const attn_parameters *parameters, at_safetensors_writer *writer) {
+enum { FEW = 256 }; /* numbers of a parameter that are stored in full: there is nothing to gain */
+
+int at_model_bits(const attn_parameter *parameter, at_store store) {
+    if (parameter->rank < 2 || parameter->count < FEW || store == AT_STORE_FULL) return 32;
+    if (store == AT_STORE_HALF || parameter->frozen) return 16; /* vectors of others: their shape says more */
+    return parameter->kind == ATTN_PARAMETER_EMBEDDING ? 6 : 8;
+}
+
+static attn_status store_parameters(const attn_parameters *parameters, at_store store,
+                                    at_safetensors_writer *writer) {
     attn_status status = ATTN_OK;
     for (int64_t i = 0; i < attn_parameters_count(parameters) && status == ATTN_OK; i++) {
         const attn_parameter *parameter = attn_parameters_at(parameters, i);
         attn_tensor value = attn_parameter_value(parameter);
         float *copy;
         const float *numbers = at_host_value(at_safetensors_writer_context(writer), parameter, &copy);
+        int sparse = parameter->kind == ATTN_PARAMETER_EMBEDDING && !parameter->frozen;
         status = numbers ? ATTN_OK : ATTN_OUT_OF_MEMORY;
         if (copy) status = at_safetensors_keep(writer, copy);
         if (status == ATTN_OK)
-            status = at_safetensors_add(writer, attn_parameter_name(parameter), AT_DTYPE_F32, value.rank,
-                                        value.shape, numbers);
+            status = at_numbers_store(writer, attn_parameter_name(parameter), value.rank, value.shape,
+                                      numbers, at_model_bits(parameter, store), sparse);
     }
     return status;
 }
@@ -72,22 +85,26 @@ static attn_status store_description(const at_stage *stage, at_safetensors_write
     return status == ATTN_OK ? store_outputs(stage, writer) : status;
 }
 
-static attn_status store_tensors(const at_stage *stage, at_safetensors_writer *writer) {
+static attn_status store_tensors(const at_stage *stage, at_store store, at_safetensors_writer *writer) {
     attn_status status = stage->input->kind->store(stage->input, stage->prefix, writer);
     for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
         const at_head *head = stage->heads[i];
         if (head->kind->store_tensors) status = head->kind->store_tensors(head, stage->prefix, writer);
     }
-    return status == ATTN_OK ? store_parameters(stage->parameters, writer) : status;
+    return status == ATTN_OK ? store_parameters(stage->parameters, store, writer) : status;
 }
 
-attn_status at_model_store(const attn_model *model, at_safetensors_writer *writer) {
+at_store at_model_store_of(const attn_model *model) {
+    return (at_store)at_main_stage(model)->values.training->store;
+}
+
+attn_status at_model_store(const attn_model *model, at_store store, at_safetensors_writer *writer) {
     attn_status status = at_safetensors_put(writer, "attn.format", format_version);
     for (int s = 0; s < model->stage_count && status == ATTN_OK; s++)
         status = store_description(&model->stages[s], writer);
-    if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_scores(model));
+    if (status == ATTN_OK) status = at_safetensors_put(writer, "attn.scores", attn_model_metrics(model));
     for (int s = 0; s < model->stage_count && status == ATTN_OK; s++)
-        status = store_tensors(&model->stages[s], writer);
+        status = store_tensors(&model->stages[s], store, writer);
     return status;
 }
 
@@ -97,7 +114,7 @@ attn_status attn_model_save(const attn_model *model, const char *path) {
     at_safetensors_writer *writer;
     attn_status status = at_safetensors_writer_create(model->context, &writer);
     if (status != ATTN_OK) return status;
-    status = at_model_store(model, writer);
+    status = at_model_store(model, at_model_store_of(model), writer);
     if (status == ATTN_OK) status = at_safetensors_commit(writer, path);
     at_safetensors_writer_destroy(writer);
     return status;
@@ -107,26 +124,7 @@ attn_status attn_model_save(const attn_model *model, const char *path) {
 
 float *at_model_stored(void *file, const char *name, int rank, const int64_t *shape, char *reason,
                        size_t reason_bytes) {
-    const at_stored *stored = at_safetensors_find(file, name);
-    if (!stored) {
-        snprintf(reason, reason_bytes, "the tensor %.100s is missing", name);
-        return NULL;
-    }
-    if (stored->dtype != AT_DTYPE_F32 || (uintptr_t)stored->data % sizeof(float)) {
-        snprintf(reason, reason_bytes, "the tensor %.100s is not aligned F32", name);
-        return NULL;
-    }
-    int same = stored->rank == rank;
-    for (int d = 0; same && d < rank; d++) same = stored->shape[d] == shape[d];
-    if (!same) {
-        snprintf(reason, reason_bytes,
-                 "the tensor %.60s has another shape (%" PRId64
-                 " numbers) than configuration and vocabulary say "
-                 "(%" PRId64 " x ...)",
-                 name, stored->count, shape[0]);
-        return NULL;
-    }
-    return (float *)(uintptr_t)stored->data;
+    return at_numbers_find(file, name, rank, shape, reason, reason_bytes);
 }
 
 static attn_status load_output(at_stage *stage, const at_safetensors *file, const json_t *description) {
@@ -150,12 +148,11 @@ static attn_status load_outputs(at_stage *stage, const at_safetensors *file, con
     size_t least = generates ? 0 : 1, most = least * AT_MOST_OUTPUTS;
     if (!json_is_array(list) || !json_is_boolean(per_row) || json_array_size(list) < least ||
         json_array_size(list) > most || (generates && !json_is_true(per_row)))
-        return at_damaged(stage->context, file, "attn.outputs is not as docs/format.md says", "");
+        return at_damaged(stage->context, file, "attn.outputs does not follow docs/format.md", "");
     stage->per_row = json_is_true(per_row);
     int wanted = stage->values.task->per_row;
     if (wanted >= 0 && wanted != stage->per_row)
-        return at_damaged(stage->context, file, "attn.outputs says per_token and the task says otherwise",
-                          "");
+        return at_damaged(stage->context, file, "per_token of attn.outputs contradicts the task", "");
     attn_status status = ATTN_OK;
     for (size_t i = 0; i < json_array_size(list) && status == ATTN_OK; i++)
         status = load_output(stage, file, json_array_get(list, i));
@@ -189,13 +186,6 @@ attn_status at_stage_load(at_stage *stage, const at_safetensors *file) {
     return status;
 }
 
-static attn_status parse_config(attn_context *context, const at_safetensors *file, const char *text,
-                                attn_config **config) {
-    attn_status status = attn_config_create(context, config);
-    if (status == ATTN_OK) status = attn_config_parse(*config, at_safetensors_name(file), text, strlen(text));
-    return status;
-}
-
 static const char splitter_config[] = "attn.splitter.config";
 
 int at_model_has_splitter(const at_safetensors *file) {
@@ -205,8 +195,8 @@ int at_model_has_splitter(const at_safetensors *file) {
 attn_status at_model_load_splitter(attn_model *model, const at_safetensors *file) {
     attn_config *config = NULL;
     if (!at_model_has_splitter(file)) return ATTN_OK;
-    attn_status status =
-        parse_config(model->context, file, at_safetensors_metadata(file, splitter_config), &config);
+    attn_status status = at_config_stored(model->context, at_safetensors_name(file),
+                                          at_safetensors_metadata(file, splitter_config), &config);
     if (status == ATTN_OK) status = at_name_file(model->context, file, at_model_add_splitter(model, config));
     attn_config_destroy(config);
     if (status != ATTN_OK) return status;
@@ -234,7 +224,7 @@ static attn_status load_parts(attn_model *model, at_safetensors *file) {
     int good = json_is_object(scores);
     json_decref(scores);
     if (!good) return at_damaged(model->context, file, "attn.scores is not a JSON object", "");
-    return at_model_set_scores(model, text);
+    return at_model_set_metrics(model, text);
 }
 
 attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn_model **model) {
@@ -249,7 +239,7 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
     } else if (strcmp(version, format_version) != 0) {
         status = at_damaged(context, file, "is of a format that this version does not know: ", version);
     } else {
-        status = parse_config(context, file, text, &config);
+        status = at_config_stored(context, at_safetensors_name(file), text, &config);
         if (status == ATTN_OK) status = at_name_file(context, file, at_model_create(config, &made));
         attn_config_destroy(config);
     }
@@ -258,6 +248,7 @@ attn_status at_model_from_file(attn_context *context, at_safetensors *file, attn
         return status;
     }
     made->file = file;
+    at_numbers_describe(file, made->storage, sizeof made->storage);
     status = load_parts(made, file);
     if (status == ATTN_OK) status = at_model_pack(made);
     if (status != ATTN_OK) {
@@ -296,7 +287,8 @@ const char *attn_model_input(const attn_model *model) {
 uint64_t attn_model_fingerprint(const attn_model *model) {
     return model && model->file ? at_safetensors_fingerprint(model->file) : 0;
 }
-const char *attn_model_scores(const attn_model *model) {
+const char *attn_model_storage(const attn_model *model) { return model ? model->storage : NULL; }
+const char *attn_model_metrics(const attn_model *model) {
     return model && model->scores ? model->scores : "{}";
 }
 
@@ -317,11 +309,11 @@ static attn_status add_score(attn_model *model, const char *name, const json_t *
                  : json_is_false(value) ? "false"
                                         : "null");
     const char *shown = json_is_string(value) ? json_string_value(value) : text;
-    attn_status status = at_grow(context, &model->score_list, &model->score_room, count + 1,
-                                 sizeof *model->score_list, "scores");
+    attn_status status = at_grow(context, &model->metric_list, &model->score_room, count + 1,
+                                 sizeof *model->metric_list, "scores");
     if (status == ATTN_OK) status = at_strings_add(context, &model->score_names, name, strlen(name));
     if (status == ATTN_OK) status = at_strings_add(context, &model->score_values, shown, strlen(shown));
-    if (status == ATTN_OK) model->score_list[count] = score;
+    if (status == ATTN_OK) model->metric_list[count] = score;
     return status;
 }
 
@@ -346,7 +338,7 @@ static attn_status add_scores(attn_model *model, const char *name, json_t *value
     return status;
 }
 
-attn_status at_model_set_scores(attn_model *model, const char *json) {
+attn_status at_model_set_metrics(attn_model *model, const char *json) {
     json_error_t error;
     json_t *parsed = json_loads(json, JSON_REJECT_DUPLICATES, &error);
     if (!parsed)
@@ -364,18 +356,18 @@ attn_status at_model_set_scores(attn_model *model, const char *json) {
     return ATTN_OK;
 }
 
-int attn_model_score(const attn_model *model, int64_t index, attn_model_score_text *score) {
-    if (!model || !score || index < 0 || index >= model->score_values.count) return 0;
-    *score =
-        (attn_model_score_text){at_string(&model->score_names, index), at_string(&model->score_values, index),
-                                model->score_list[index].number, model->score_list[index].whole};
+int attn_model_metric_at(const attn_model *model, int64_t index, attn_model_metric_text *metric) {
+    if (!model || !metric || index < 0 || index >= model->score_values.count) return 0;
+    *metric = (attn_model_metric_text){at_string(&model->score_names, index),
+                                       at_string(&model->score_values, index),
+                                       model->metric_list[index].number, model->metric_list[index].whole};
     return 1;
 }
 
 double attn_model_metric(const attn_model *model, const char *name) {
-    attn_model_score_text score;
-    for (int64_t i = 0; name && attn_model_score(model, i, &score); i++)
-        if (strcmp(score.name, name) == 0 && !isnan(score.number)) return score.number;
+    attn_model_metric_text metric;
+    for (int64_t i = 0; name && attn_model_metric_at(model, i, &metric); i++)
+        if (strcmp(metric.name, name) == 0 && !isnan(metric.number)) return metric.number;
     return NAN;
 }
 
@@ -403,6 +395,14 @@ static const at_head *head_at(const attn_model *model, int output) {
 }
 
 int attn_model_outputs(const attn_model *model) { return model ? at_main_stage(model)->head_count : 0; }
+int64_t attn_model_longest(const attn_model *model) {
+    return model ? at_main_stage(model)->forward.longest : 0;
+}
+
+int64_t attn_model_most(const attn_model *model) {
+    const at_stage *stage = model ? at_main_stage(model) : NULL;
+    return !stage ? 0 : stage->per_row ? stage->forward.longest : stage->forward.most;
+}
 int attn_model_per_token(const attn_model *model) { return model ? at_main_stage(model)->per_row : 0; }
 
 const char *attn_model_output_name(const attn_model *model, int output) {
@@ -431,6 +431,11 @@ const char *attn_model_label(const attn_model *model, int output, int64_t label)
     return at_string(at_labels_of_head(head_at(model, output)), label);
 }
 
+double attn_model_temperature(const attn_model *model, int output) {
+    const at_head *head = head_at(model, output);
+    return head ? at_temperature_of_head(head) : NAN;
+}
+
 int64_t attn_model_symbols(const attn_model *model) {
     const at_head *head = head_at(model, 0);
     const at_symbols *symbols = head ? at_symbols_of_head(head) : NULL;
@@ -442,13 +447,16 @@ const char *attn_model_symbol(const attn_model *model, int64_t index) {
     return at_string(&at_symbols_of_head(head_at(model, 0))->vocabulary.strings, index);
 }
 
-void attn_model_reader_options(const attn_model *model, attn_reader_options *options) {
+void attn_model_reader_options_sized(const attn_model *model, attn_reader_options *options, size_t size) {
     if (!model || !options) return;
+    attn_reader_options own;
     const at_stage *stage = at_main_stage(model);
-    at_config_reader(&stage->values, options);
+    at_config_reader(&stage->values, &own);
     const at_task *task = stage->values.task;
-    if (task->format && !task->other_format) return;
-    options->usual = options->format;
-    options->format = ATTN_FORMAT_AUTO;
-    if (!task->format) options->per_token = stage->per_row;
+    if (!task->format || task->other_format) {
+        own.usual = own.format;
+        own.format = ATTN_FORMAT_AUTO;
+        if (!task->format) own.per_token = stage->per_row;
+    }
+    at_options_give(options, size, &own, sizeof own);
 }

@@ -1,19 +1,32 @@
-/* network.c: the networks of a model: how they are made of the configuration, what they compute, their loss.
- */
+/* network.c: the networks of a model: building them from the configuration, the forward pass, the loss. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
 #include "model/model.h"
+#include "model/windows.h"
 #include "tape/parameters.h"
 
 /* ---- making ---- */
 
+static void *build_wide(const void *user, attn_parameters *set, const char *name, int64_t columns) {
+    const at_input *input = ((const at_stage *)user)->input;
+    return input->kind->build_wide(input, set, name, columns);
+}
+
+static attn_variable *apply_wide(const void *user, const void *layer, attn_tape *tape,
+                                 const at_batch *batch) {
+    const at_input *input = ((const at_stage *)user)->input;
+    return input->kind->apply_wide(input, layer, tape, batch);
+}
+
 static at_head_offer offer_of(const at_stage *stage, const void *layer) {
     at_offer offer = {.rate = 1};
     if (stage->input->kind->offer) stage->input->kind->offer(stage->input, layer, &offer);
-    return (at_head_offer){offer.symbols, offer.table, offer.rate};
+    at_head_offer made = {offer.symbols, offer.table, offer.rate, {NULL, NULL, NULL}};
+    if (stage->input->wide) made.wide = (at_head_wide){stage, build_wide, apply_wide};
+    return made;
 }
 
 attn_status at_stage_add_head(at_stage *stage, const at_head_kind *kind, const char *name) {
@@ -34,17 +47,11 @@ attn_status at_stage_add_head(at_stage *stage, const at_head_kind *kind, const c
     return ATTN_OK;
 }
 
-static void build_network(at_stage *stage, int number, attn_parameters *set,
+/* What comes before the heads; the columns of what it gives them. */
+static int64_t build_rows(at_stage *stage, at_network *network, attn_parameters *set,
                           const attn_encoder_options *encoder) {
-    at_network *network = &stage->networks[number];
     const at_input *input = stage->input;
     char name[96];
-    memset(network, 0, sizeof *network);
-    snprintf(network->name, sizeof network->name, number ? "member.%d" : "main", number);
-    if (number)
-        snprintf(network->prefix, sizeof network->prefix, "%.12s%.18s.", stage->prefix, network->name);
-    else
-        snprintf(network->prefix, sizeof network->prefix, "%s", stage->prefix);
     network->input = input->kind->build(input, set, network->prefix, encoder->columns);
     if (input->stem) {
         attn_mixer_options stem = encoder->block.mixer;
@@ -58,7 +65,7 @@ static void build_network(at_stage *stage, int number, attn_parameters *set,
     }
     snprintf(name, sizeof name, "%sencoder", network->prefix);
     network->encoder = attn_encoder_create(set, name, encoder);
-    if (attn_parameters_status(set) != ATTN_OK) return;
+    if (attn_parameters_status(set) != ATTN_OK) return 0;
     int64_t columns = attn_encoder_columns(network->encoder);
     int pool = stage->values.output->pool;
     if (!stage->per_row && pool == AT_POOL_ATTENTION) {
@@ -66,6 +73,21 @@ static void build_network(at_stage *stage, int number, attn_parameters *set,
         network->pool_score = attn_linear_create(set, name, columns, 1, 1, ATTN_IDENTITY);
     }
     if (!stage->per_row && (pool == AT_POOL_MEAN_MAX || pool == AT_POOL_SUM_MAX)) columns *= 2;
+    return columns;
+}
+
+static void build_network(at_stage *stage, int number, attn_parameters *set,
+                          const attn_encoder_options *encoder) {
+    at_network *network = &stage->networks[number];
+    memset(network, 0, sizeof *network);
+    snprintf(network->name, sizeof network->name, number ? "member.%d" : "main", number);
+    if (number)
+        snprintf(network->prefix, sizeof network->prefix, "%.12s%.18s.", stage->prefix, network->name);
+    else
+        snprintf(network->prefix, sizeof network->prefix, "%s", stage->prefix);
+    int64_t columns = 0;
+    if (at_stage_has_rows(stage)) columns = build_rows(stage, network, set, encoder);
+    if (attn_parameters_status(set) != ATTN_OK) return;
     at_head_offer offer = offer_of(stage, network->input);
     for (int i = 0; i < stage->head_count; i++)
         stage->heads[i]->kind->build(stage->heads[i], number, set, network->prefix, columns, &offer);
@@ -83,12 +105,14 @@ static attn_status build_stage(at_stage *stage, uint64_t seed, at_safetensors *f
     at_config_encoder(values, &encoder, kinds);
     encoder.block.mixer.attention.edge_columns = stage->input->edge_columns;
     encoder.block.mixer.grid = stage->input->kind->grid; /* the stem's, too */
-    if (stage->input->kind->build_shared) stage->input->kind->build_shared(stage->input, set, stage->prefix);
+    if (at_stage_has_rows(stage) && stage->input->kind->build_shared)
+        stage->input->kind->build_shared(stage->input, set, stage->prefix);
     stage->network_count = (int)stage->values.output->members;
     for (int n = 0; n < stage->network_count; n++) build_network(stage, n, set, &encoder);
     at_release(stage->context, kinds);
     stage->forward.networks = stage->network_count;
     stage->forward.longest = at_config_longest(values, stage->input->longest);
+    stage->forward.most = at_config_most(&stage->values, stage->input);
     status = attn_parameters_status(set);
     if (status == ATTN_OK) return ATTN_OK;
     const char *from = file ? at_safetensors_name(file) : "the configuration";
@@ -145,9 +169,17 @@ attn_variable *at_stage_input(const at_stage *stage, int number, attn_tape *tape
 attn_variable *at_stage_encoder(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch,
                                 attn_variable *x) {
     const at_network *network = &stage->networks[number];
+    const at_forward *forward = &stage->forward;
+    at_window_rows windows;
     attn_places places;
     attn_places_init(&places);
     places.batch = (attn_ragged){batch->sequences, batch->offsets};
+    int in_windows = !stage->per_row && forward->most > forward->longest &&
+                     at_window_rows_make(tape, batch, forward->longest, &windows);
+    if (in_windows) {
+        places.batch = (attn_ragged){windows.sequences, windows.offsets};
+        x = attn_tape_gather(tape, x, windows.source, windows.count);
+    }
     places.graph = batch->graph;
     places.heights = batch->heights;
     places.widths = batch->widths;
@@ -158,7 +190,8 @@ attn_variable *at_stage_encoder(const at_stage *stage, int number, attn_tape *ta
         x = attn_tape_dropout(tape, x, (float)stage->values.encoder->dropout);
         x = attn_tape_add(tape, x, attn_mixer_apply(tape, network->stem, x, &places));
     }
-    return attn_encoder_apply(tape, network->encoder, x, &places);
+    x = attn_encoder_apply(tape, network->encoder, x, &places);
+    return in_windows ? attn_tape_gather(tape, x, windows.place, batch->rows) : x;
 }
 
 attn_variable *at_stage_rows(const at_stage *stage, int number, attn_tape *tape, const at_batch *batch) {
@@ -173,6 +206,7 @@ attn_variable *at_stage_pooled(const at_stage *stage, int number, attn_tape *tap
 
 static attn_variable *rows(const at_forward *forward, int number, attn_tape *tape, const at_batch *batch) {
     const at_stage *stage = forward->user;
+    if (!at_stage_has_rows(stage)) return NULL;
     return at_stage_pooled(stage, number, tape, batch, at_stage_rows(stage, number, tape, batch));
 }
 
@@ -181,7 +215,7 @@ attn_variable *at_stage_loss(const at_stage *stage, attn_tape *tape, const at_ba
     attn_variable *sum = NULL;
     for (int n = 0; n < stage->network_count; n++) {
         attn_variable *x = rows(&stage->forward, n, tape, batch);
-        if (!stage->heads[0]->kind->own_dropout)
+        if (x && !stage->heads[0]->kind->own_dropout)
             x = attn_tape_dropout(tape, x, (float)stage->values.output->dropout);
         for (int i = 0; i < stage->head_count; i++) {
             attn_variable *loss = stage->heads[i]->kind->loss(stage->heads[i], n, tape, x, batch, targets[i]);
@@ -332,7 +366,7 @@ void attn_model_destroy(attn_model *model) {
     }
     at_safetensors_close(model->file);
     at_release(model->context, model->scores);
-    at_release(model->context, model->score_list);
+    at_release(model->context, model->metric_list);
     at_strings_free(model->context, &model->score_names);
     at_strings_free(model->context, &model->score_values);
     at_release(model->context, model);

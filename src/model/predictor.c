@@ -1,5 +1,4 @@
-/* predictor.c: predicting with a model that does not change: settings, examples, pieces of sequences,
- * vectors. */
+/* predictor.c: predicting with a constant model: settings, examples, sequences in pieces, vectors. */
 #include "model/predictor.h"
 
 #include <inttypes.h>
@@ -94,7 +93,7 @@ void attn_predictor_destroy(attn_predictor *predictor) {
 }
 
 const char *attn_predictor_error(const attn_predictor *predictor) {
-    return predictor ? attn_context_error(predictor->context) : "";
+    return predictor ? attn_context_error(predictor->context) : "predictor is NULL";
 }
 attn_context *attn_predictor_context(const attn_predictor *predictor) {
     return predictor ? predictor->context : NULL;
@@ -266,6 +265,27 @@ attn_status attn_predictor_split(attn_predictor *predictor, const attn_dataset *
     return status;
 }
 
+/* If an example has one prediction, a limited number of its pieces is read; without an encoder, all of it. */
+static void count_cut(attn_predictor *predictor, const at_encoded *encoded) {
+    const at_stage *stage = predictor->stage;
+    predictor->answered += encoded->examples;
+    const at_head_kind *kind = stage->heads[0]->kind;
+    if ((stage->per_row && kind->rows) || kind->running || !at_stage_has_rows(stage)) return;
+    for (int64_t e = 0; e < encoded->examples; e++) {
+        int64_t rows = encoded->offsets[e + 1] - encoded->offsets[e];
+        predictor->cut += rows > stage->forward.most;
+        predictor->in_pieces += rows > stage->forward.longest && rows <= stage->forward.most;
+    }
+}
+
+int64_t attn_predictor_answered(const attn_predictor *predictor) {
+    return predictor ? predictor->answered : 0;
+}
+int64_t attn_predictor_in_pieces(const attn_predictor *predictor) {
+    return predictor ? predictor->in_pieces : 0;
+}
+int64_t attn_predictor_cut(const attn_predictor *predictor) { return predictor ? predictor->cut : 0; }
+
 static attn_status predict(attn_predictor *predictor, const attn_dataset *dataset, const void *settings,
                            attn_prediction **prediction) {
     const at_stage *stage = predictor->stage;
@@ -288,6 +308,7 @@ static attn_status predict(attn_predictor *predictor, const attn_dataset *datase
         status = stage->heads[0]->kind->predict(stage->heads, stage->head_count, &stage->forward,
                                                 &predictor->work, made->encoded, settings, made->answers);
     if (status == ATTN_OK) status = join_pieces(predictor, made);
+    if (status == ATTN_OK) count_cut(predictor, made->encoded);
     if (status == ATTN_OK)
         *prediction = made;
     else
@@ -317,8 +338,7 @@ attn_status attn_predictor_search(attn_predictor *predictor, const attn_dataset 
                         AT_FIRST_SIZE(attn_search_options, lowercase), sizeof chosen, &chosen, reason);
     if (status != ATTN_OK) return at_fail(context, status, "%s", reason);
     if (!attn_predictor_has(predictor, "beam"))
-        return at_fail(context, ATTN_UNSUPPORTED,
-                       "a model of task %s does not answer with sequences of its own length",
+        return at_fail(context, ATTN_UNSUPPORTED, "a model of task %s does not predict sequences",
                        predictor->stage->values.task->name);
     if (options && (options->beam < 1 || options->n_best < 1)) /* 0 is a choice of the settings only */
         return at_fail(context, ATTN_INVALID_ARGUMENT,
@@ -375,13 +395,13 @@ static attn_status check_running(attn_predictor *predictor) {
                    predictor->stage->values.task->name);
 }
 
-attn_status attn_predictor_sampling(attn_predictor *predictor, attn_sampling_options *options) {
+attn_status attn_predictor_sampling_sized(attn_predictor *predictor, attn_sampling_options *options,
+                                          size_t size) {
     if (!predictor) return ATTN_INVALID_ARGUMENT;
     if (!options) return at_fail(predictor->context, ATTN_INVALID_ARGUMENT, "options is NULL");
     attn_status status = check_running(predictor);
     if (status != ATTN_OK) return status;
-    *options = *(const attn_sampling_options *)predictor->head_settings;
-    options->size = sizeof *options;
+    at_options_give(options, size, predictor->head_settings, sizeof *options);
     return ATTN_OK;
 }
 
@@ -472,9 +492,8 @@ attn_status attn_predictor_push(attn_predictor *predictor, const attn_dataset *r
         if (status == ATTN_OK) predictor->pushed->per_row = rows->per_row;
     }
     if (status == ATTN_OK && predictor->pushed->kind != rows->kind)
-        status =
-            at_fail(context, ATTN_INVALID_ARGUMENT, "rows of input %s do not go on with those of input %s",
-                    rows->kind->input, predictor->pushed->kind->input);
+        status = at_fail(context, ATTN_INVALID_ARGUMENT, "rows of input %s cannot follow those of input %s",
+                         rows->kind->input, predictor->pushed->kind->input);
     for (int64_t e = 0; e < rows->examples && status == ATTN_OK; e++) {
         int64_t first = rows->offsets[e], end = rows->offsets[e + 1];
         status = rows->kind->append(context, predictor->pushed->content, rows->content, e, first, end);
@@ -517,7 +536,24 @@ attn_status attn_report_create(attn_predictor *predictor, const attn_dataset *da
     if (status == ATTN_OK)
         status = at_stage_report(stage, &predictor->work, encoded, targets, predictor->head_settings,
                                  AT_EFFORT_FULL, report);
+    if (status == ATTN_OK) count_cut(predictor, encoded);
     at_stage_free_targets(stage, context, targets);
+    if (encoded) stage->input->kind->free_encoded(encoded);
+    return status;
+}
+
+attn_status at_predictor_calibrate(attn_predictor *predictor, const attn_dataset *dataset) {
+    const at_stage *stage = predictor->stage;
+    const at_head_kind *kind = stage->heads[0]->kind;
+    at_encoded *encoded = NULL;
+    at_targets **targets = NULL;
+    if (!kind->calibrate) return ATTN_OK;
+    attn_status status = encode(predictor, dataset, &encoded);
+    if (status == ATTN_OK) status = at_stage_targets(stage, predictor->context, encoded, &targets);
+    if (status == ATTN_OK)
+        status = kind->calibrate(stage->heads, stage->head_count, &stage->forward, &predictor->work, encoded,
+                                 targets);
+    at_stage_free_targets(stage, predictor->context, targets);
     if (encoded) stage->input->kind->free_encoded(encoded);
     return status;
 }
@@ -568,7 +604,8 @@ static attn_status embed(attn_predictor *predictor, const at_encoded *encoded, i
         status = at_grow(context, &predictor->vector_offsets, &predictor->vector_offset_room,
                          encoded->examples + 1, sizeof *predictor->vector_offsets, "vectors");
     if (status == ATTN_OK)
-        status = at_segments_make(context, encoded->examples, encoded->offsets, stage->forward.longest,
+        status = at_segments_make(context, encoded->examples, encoded->offsets,
+                                  pooled && !stage->per_row ? stage->forward.most : stage->forward.longest,
                                   !pooled, &work->segments);
     if (status == ATTN_OK) status = at_plan_sorted(context, &work->segments, ROWS_PER_BATCH, &work->plan);
     if (status != ATTN_OK) return status;
@@ -578,9 +615,14 @@ static attn_status embed(attn_predictor *predictor, const at_encoded *encoded, i
     for (int64_t b = 0; b < work->plan.batches && status == ATTN_OK; b++)
         status = embed_batch(predictor, encoded, work->plan.order + work->plan.first[b],
                              work->plan.first[b + 1] - work->plan.first[b], pooled);
-    *vectors =
-        (attn_vectors){predictor->vectors, rows, columns, encoded->examples, predictor->vector_offsets};
+    *vectors = (attn_vectors){sizeof *vectors, predictor->vectors, rows,
+                              columns,         encoded->examples,  predictor->vector_offsets};
     return status;
+}
+
+void attn_vectors_init_sized(attn_vectors *vectors, size_t size) {
+    attn_vectors own = {.size = sizeof own};
+    at_options_give(vectors, size, &own, sizeof own);
 }
 
 attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *dataset, int pooled,
@@ -589,10 +631,15 @@ attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *
     const at_stage *stage = predictor->stage;
     if (!dataset || !vectors)
         return at_fail(predictor->context, ATTN_INVALID_ARGUMENT, "dataset or vectors is NULL");
+    if (!at_stage_has_rows(stage))
+        return at_fail(predictor->context, ATTN_UNSUPPORTED,
+                       "the model has no encoder (encoder.kind none), so it makes no vectors");
     at_encoded *encoded;
     attn_dataset *split;
     attn_vectors made;
-    attn_status status = at_predictor_split(predictor, dataset, &split, NULL);
+    attn_status status = at_result_check(predictor->context, "vectors", "attn_vectors_init", vectors,
+                                         AT_FIRST_SIZE(attn_vectors, offsets), sizeof *vectors);
+    if (status == ATTN_OK) status = at_predictor_split(predictor, dataset, &split, NULL);
     if (status != ATTN_OK) return status;
     status = encode(predictor, split ? split : dataset, &encoded);
     if (status == ATTN_OK) {
@@ -600,6 +647,6 @@ attn_status attn_predictor_embed(attn_predictor *predictor, const attn_dataset *
         stage->input->kind->free_encoded(encoded);
     }
     attn_dataset_destroy(split);
-    if (status == ATTN_OK) *vectors = made;
+    if (status == ATTN_OK) at_result_give(vectors, &made, sizeof made);
     return status;
 }

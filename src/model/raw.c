@@ -1,4 +1,4 @@
-/* raw.c: how right a model is on raw data, whose examples and rows it has to find itself. */
+/* raw.c: evaluation of a model on raw data, whose examples and rows the model has to find itself. */
 #include <string.h>
 
 #include "base/context.h"
@@ -19,7 +19,7 @@ static attn_status check_kind(const attn_predictor *predictor, const attn_datase
     if (!kind->raw || !stage->per_row || !stage->heads[0]->kind->rows)
         return at_fail(
             predictor->context, ATTN_UNSUPPORTED,
-            "raw text is for models that answer for each word; this one is of task %s and reads %s",
+            "raw text needs a model that predicts for each word; this one has task %s and reads %s",
             stage->values.task->name, kind->name);
     if (strcmp(dataset->kind->input, kind->name) == 0) return ATTN_OK;
     return at_fail(predictor->context, ATTN_INVALID_ARGUMENT, "%.200s: is of input %s, the model reads %s",
@@ -98,9 +98,9 @@ static attn_status gather_answers(attn_predictor *predictor, const attn_dataset 
     for (int64_t e = 0; e < split->examples && status == ATTN_OK; e++) {
         int64_t rows = attn_dataset_rows(split, e);
         if (prediction->piece_offsets || attn_prediction_units(prediction, e) != rows)
-            status = at_fail(predictor->context, ATTN_UNSUPPORTED,
-                             "raw text is for models that answer for each word; rows of this one are parts "
-                             "of words");
+            status = at_fail(
+                predictor->context, ATTN_UNSUPPORTED,
+                "raw text needs a model that predicts for each word; rows of this one are parts of words");
         for (int64_t i = 0; i < rows; i++) {
             for (int64_t c = 0; c < work->columns.count && status == ATTN_OK; c++) {
                 const char *label = attn_prediction_label(prediction, work->outputs[c], e, i);

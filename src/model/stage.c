@@ -1,4 +1,4 @@
-/* stage.c: what a stage learns from examples, its targets, and what predicting and reporting work with. */
+/* stage.c: what a stage learns from examples, its targets, and the state for predictions and reports. */
 #include <string.h>
 
 #include "base/context.h"
@@ -34,19 +34,34 @@ static attn_status check_places(const at_stage *stage, const at_labels *labels) 
                        wanted ? example : row, stage->values.task->name, wanted ? row : example);
     }
     if (labels->columns->count > 0) return ATTN_OK;
-    return at_fail(stage->context, ATTN_INVALID_ARGUMENT, "%.200s: has nothing to learn: no column of labels",
-                   labels->name);
+    return at_fail(stage->context, ATTN_INVALID_ARGUMENT, "%.200s: has no column of labels", labels->name);
+}
+
+static attn_status learn_order(const at_stage *stage, const at_encoded *encoded, int head, int column) {
+    at_head *of = stage->heads[head];
+    if (!of->kind->learn_order || stage->input->kind->unordered) return ATTN_OK;
+    return of->kind->learn_order(of, encoded, column);
 }
 
 /* One head for each target column. */
-static attn_status learn_columns(at_stage *stage, const at_labels *labels) {
+static attn_status learn_columns(at_stage *stage, const at_encoded *encoded) {
+    const at_labels *labels = &encoded->labels;
     attn_status status = check_places(stage, labels);
     stage->per_row = labels->per_row;
+    if (status == ATTN_OK && stage->per_row && stage->input->wide) {
+        const char *input = stage->input->kind->name;
+        status = at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                         "%.200s: has a target for each %s; features of a whole %s (text.wide_buckets, "
+                         "encoder.kind none) are for one prediction per %s",
+                         labels->name, attn_input_row(input), attn_input_example(input),
+                         attn_input_example(input));
+    }
     for (int c = 0; c < labels->columns->count && status == ATTN_OK; c++) {
         const at_head_kind *kind;
         status = at_head_for_column(stage->values.task->head, stage->values.output, labels, c, &kind);
         if (status == ATTN_OK) status = at_stage_add_head(stage, kind, at_string(labels->columns, c));
         if (status == ATTN_OK) status = stage->heads[c]->kind->learn(stage->heads[c], labels, c);
+        if (status == ATTN_OK) status = learn_order(stage, encoded, c, c);
     }
     return status;
 }
@@ -64,7 +79,7 @@ attn_status at_stage_learn(at_stage *stage, const attn_dataset *train, const cha
     if (status != ATTN_OK) return status;
     const at_labels *labels = &(*encoded)->labels;
     if (stage->head_count == 1) return stage->heads[0]->kind->learn(stage->heads[0], labels, 0);
-    return learn_columns(stage, labels);
+    return learn_columns(stage, *encoded);
 }
 
 int at_stage_column(const at_stage *stage, const at_strings *columns, int head) {
@@ -80,19 +95,18 @@ attn_status at_stage_learn_more(at_stage *stage, const attn_dataset *train, at_e
     const at_labels *labels = &(*encoded)->labels;
     if (stage->heads[0]->kind->rows) status = check_places(stage, labels);
     if (status == ATTN_OK && stage->heads[0]->kind->rows && labels->per_row != stage->per_row)
-        status =
-            at_fail(stage->context, ATTN_INVALID_ARGUMENT,
-                    "%.200s: has targets for examples where the model has them for rows, or for rows where "
-                    "it has them for examples",
-                    labels->name);
+        status = at_fail(stage->context, ATTN_INVALID_ARGUMENT,
+                         "%.200s: has targets of examples and the model predicts for rows, or the reverse",
+                         labels->name);
     for (int i = 0; i < stage->head_count && status == ATTN_OK; i++) {
         at_head *head = stage->heads[i];
         int column = at_stage_column(stage, labels->columns, i);
         if (!head->kind->learn_more) continue;
         status = column >= 0 ? head->kind->learn_more(head, labels, column)
                              : at_fail(stage->context, ATTN_INVALID_ARGUMENT,
-                                       "%.200s: has no column %.60s, which the model answers", labels->name,
+                                       "%.200s: has no column %.60s, which the model predicts", labels->name,
                                        at_string(&head->name, 0));
+        if (status == ATTN_OK) status = learn_order(stage, *encoded, i, column);
     }
     return status;
 }
@@ -157,7 +171,7 @@ attn_status at_stage_report(const at_stage *stage, at_work *work, const at_encod
     status = stage->heads[0]->kind->report(stage->heads, stage->head_count, &stage->forward, work, encoded,
                                            targets, settings, effort, made);
     if (status == ATTN_OK && at_report_all_compared(made) == 0)
-        status = at_fail(work->context, ATTN_INVALID_ARGUMENT, "%.300s: has nothing to compare answers with",
+        status = at_fail(work->context, ATTN_INVALID_ARGUMENT, "%.300s: has no targets to compare with",
                          encoded->labels.name);
     if (status == ATTN_OK)
         *report = made;

@@ -1,9 +1,9 @@
-/* steps.c: running text, unit by unit, through the networks of a stage: what they need of the units before is
- * kept (keys and values of attention, state of an RNN, the last rows of a convolution), so that a unit costs
- * one row.
+/* steps.c: running text, unit by unit, through the networks of a stage. The state of earlier units is kept
+ * (keys and values of attention, state of an RNN, the last rows of a convolution), so that a unit costs one
+ * row.
  *
- * When as many rows as a sequence may have are taken, the last half of them is encoded again and the text
- * goes on from there.
+ * When a sequence has its largest number of rows, its last half is encoded again, and the text continues from
+ * there.
  */
 #include "base/context.h"
 #include "base/memory.h"
@@ -45,7 +45,7 @@ attn_status at_steps_begin(const at_forward *forward, attn_context *context, voi
     const at_input *input = stage_of(forward)->input;
     steps *now = *made;
     if (!input->kind->begin)
-        return at_fail(context, ATTN_UNSUPPORTED, "rows of input %s do not come one by one",
+        return at_fail(context, ATTN_UNSUPPORTED, "rows of input %s cannot be pushed one by one",
                        input->kind->name);
     attn_status status = ATTN_OK;
     if (!now) {
@@ -97,9 +97,7 @@ attn_status at_steps_push(const at_forward *forward, void *made) {
         now->begins = now->pushed = rows - kept;
         clear(forward, now);
     }
-    if (now->pushed == rows)
-        return at_fail(now->context, ATTN_INVALID_ARGUMENT,
-                       "there is no text yet that something could follow");
+    if (now->pushed == rows) return at_fail(now->context, ATTN_INVALID_ARGUMENT, "no text was pushed yet");
     now->unsure = 1;
     return input->kind->fill_tail(input, now->text, now->begins, now->pushed, rows - now->pushed, now->batch);
 }

@@ -1,12 +1,12 @@
-/* stream.c: rows that come in pieces, answered as soon as all rows are there that an answer depends on.
+/* stream.c: rows that arrive in pieces, predicted as soon as all rows that a prediction depends on are there.
  *
- *     rows        ... answered | left | chunk | right
- *     the view               [first ............. end)    goes through the networks
- *     the answers                     [........]          of its middle
+ *     rows        ... predicted | left | chunk | right
+ *     the view                 [first ............. end)    goes through the networks
+ *     predictions                       [........]          of its middle
  *
- * left and right are the reach of all layers together, stem and input among them: the rows in the middle of a
- * view are what they are in the whole recording. Those around them are computed again with the next view: a
- * larger chunk is less work and a longer wait.
+ * left and right are the reach of all layers together, including stem and input: the rows in the middle of a
+ * view have the values that they have in the whole recording. The rows around them are computed again with
+ * the next view: a larger chunk is less work and a longer delay.
  */
 #include <attn/stream.h>
 
@@ -39,10 +39,9 @@ struct attn_stream {
     at_writer text;
 };
 
-void attn_stream_options_init(attn_stream_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
+void attn_stream_options_init_sized(attn_stream_options *options, size_t size) {
+    attn_stream_options own = {.size = sizeof own};
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* ---- who can ---- */
@@ -52,25 +51,26 @@ static attn_status refuse_encoder(const at_stage *stage, attn_context *context) 
     at_reach reach = at_encoder_reach(stage->networks[0].encoder);
     const char *example = attn_input_example(stage->input->kind->name);
     if (encoder->kind == ATTN_MIXER_RNN || strstr(encoder->mix, "rnn"))
-        return at_fail(context, ATTN_UNSUPPORTED,
-                       "an rnn goes through a whole %s before it answers, or remembers all of it: train with "
-                       "encoder.kind attention and a window, cnn or fc",
-                       example);
+        return at_fail(
+            context, ATTN_UNSUPPORTED,
+            "an rnn depends on the whole %s: train with encoder.kind attention and a window, cnn or fc",
+            example);
     if (reach.left == ATTN_UNLIMITED || reach.right == ATTN_UNLIMITED)
         return at_fail(context, ATTN_UNSUPPORTED,
                        "attention sees a whole %s (encoder.left %" PRId64 ", encoder.right %" PRId64
-                       "), so that no answer can be given before its end: train with a window (--window 15)",
+                       "), so nothing can be predicted before its end: train with a window "
+                       "(encoder.left and encoder.right 15)",
                        example, encoder->left, encoder->right);
     if (encoder->position != ATTN_POSITION_NONE && encoder->position != ATTN_POSITION_ROTARY &&
         encoder->position != ATTN_POSITION_ALIBI && encoder->position != ATTN_POSITION_RELATIVE)
         return at_fail(context, ATTN_UNSUPPORTED,
-                       "encoder.position counts from the beginning of a %s, and no training has seen the "
-                       "numbers of one that goes on: train with rotary, alibi, relative or none",
+                       "encoder.position counts from the beginning of a %s, and a stream exceeds the "
+                       "positions of training: train with rotary, alibi, relative or none",
                        example);
     if (encoder->score == ATTN_SCORE_NONE)
         return at_fail(context, ATTN_UNSUPPORTED,
-                       "encoder.score fixed has weights for the places in a %s, and there are more in one "
-                       "that goes on: train with dot",
+                       "encoder.score fixed has weights for the positions in a %s, and a stream exceeds "
+                       "them: train with dot",
                        example);
     return ATTN_OK;
 }
@@ -79,12 +79,12 @@ static attn_status refuse(const at_stage *stage, attn_context *context) {
     const at_input *input = stage->input;
     const char *example = attn_input_example(input->kind->name);
     if (!input->kind->feed)
-        return at_fail(context, ATTN_UNSUPPORTED, "a model of input %s reads a whole %s before it answers",
+        return at_fail(context, ATTN_UNSUPPORTED, "a model of input %s reads a whole %s before it predicts",
                        input->kind->name, example);
     if (!stage->per_row || !stage->heads[0]->kind->rows)
         return at_fail(context, ATTN_UNSUPPORTED,
-                       "a model of task %s answers for a whole %s: those that answer for each %s can do it "
-                       "as it comes",
+                       "a model of task %s predicts for a whole %s: only one that predicts for each %s can "
+                       "read a stream",
                        stage->values.task->name, example, attn_input_row(input->kind->name));
     for (int i = 0; i < stage->head_count; i++)
         if (stage->heads[i]->kind->decode)
@@ -146,6 +146,7 @@ attn_status attn_stream_create(attn_predictor *predictor, const attn_stream_opti
     made->kind = predictor->stage->input->kind->feed;
     made->forward = predictor->stage->forward;
     made->forward.longest = INT64_MAX / 4;
+    made->forward.parts = 1;
     made->from_file = chosen.path != NULL;
     made->json = chosen.json;
     set_reach(made, predictor->stage, chosen.chunk);
@@ -177,18 +178,26 @@ void attn_stream_destroy(attn_stream *stream) {
     at_release(stream->context, stream);
 }
 
+void attn_stream_delay_init_sized(attn_stream_delay *delay, size_t size) {
+    attn_stream_delay own = {.size = sizeof own};
+    at_options_give(delay, size, &own, sizeof own);
+}
+
 attn_status attn_stream_delay_of(const attn_stream *stream, attn_stream_delay *delay) {
     if (!stream) return ATTN_INVALID_ARGUMENT;
-    if (!delay) return at_fail(stream->context, ATTN_INVALID_ARGUMENT, "delay is NULL");
+    attn_status status = at_result_check(stream->context, "delay", "attn_stream_delay_init", delay,
+                                         AT_FIRST_SIZE(attn_stream_delay, ahead_seconds), sizeof *delay);
+    if (status != ATTN_OK) return status;
     const at_feed_shape *shape = &stream->shape;
     double ahead = (double)stream->reach.right * shape->step + shape->delay;
-    *delay = (attn_stream_delay){.left = stream->reach.left,
-                                 .right = stream->reach.right,
-                                 .chunk = stream->chunk,
-                                 .rate = shape->rate,
-                                 .row_seconds = shape->step,
-                                 .seconds = ahead + (double)(stream->chunk - 1) * shape->step,
-                                 .ahead_seconds = ahead};
+    attn_stream_delay own = {.left = stream->reach.left,
+                             .right = stream->reach.right,
+                             .chunk = stream->chunk,
+                             .rate = shape->rate,
+                             .row_seconds = shape->step,
+                             .seconds = ahead + (double)(stream->chunk - 1) * shape->step,
+                             .ahead_seconds = ahead};
+    at_result_give(delay, &own, sizeof own);
     return ATTN_OK;
 }
 
@@ -263,10 +272,16 @@ static int64_t ready_rows(const attn_stream *stream) {
     return rows - stream->reach.right >= stream->chunk ? stream->chunk : 0;
 }
 
+void attn_stream_answers_init_sized(attn_stream_answers *answers, size_t size) {
+    attn_stream_answers own = {.size = sizeof own};
+    at_options_give(answers, size, &own, sizeof own);
+}
+
 attn_status attn_stream_next(attn_stream *stream, attn_stream_answers *answers) {
     if (!stream) return ATTN_INVALID_ARGUMENT;
-    if (!answers) return at_fail(stream->context, ATTN_INVALID_ARGUMENT, "answers is NULL");
-    attn_status status = ATTN_OK;
+    attn_status status = at_result_check(stream->context, "answers", "attn_stream_answers_init", answers,
+                                         AT_FIRST_SIZE(attn_stream_answers, ended), sizeof *answers);
+    if (status != ATTN_OK) return status;
     forget_prediction(stream);
     while (stream->from_file && !stream->feed->ended && ready_rows(stream) == 0 && status == ATTN_OK)
         status = stream->kind->pull(stream->feed);
@@ -292,6 +307,6 @@ attn_status attn_stream_next(attn_stream *stream, attn_stream_answers *answers) 
         made.length = (size_t)stream->text.count;
     }
     made.ended = stream->feed->ended && stream->answered == stream->feed->rows;
-    *answers = made;
+    at_result_give(answers, &made, sizeof made);
     return ATTN_OK;
 }

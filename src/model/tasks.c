@@ -1,4 +1,4 @@
-/* tasks.c: the table of tasks, and which kinds of input they go with. */
+/* tasks.c: the table of tasks, and the kinds of input that support them. */
 #include "model/tasks.h"
 
 #include <stddef.h>
@@ -15,14 +15,15 @@ static const at_task tasks[] = {
      .help = "a class per text, molecule, graph, ...: TSV, CSV, __label__X text",
      .head = "class",
      .per_row = 0,
-     .labelled = 1},
+     .labelled = 1,
+     .counts = 1},
     {.name = "regress",
      .help = "a number per text, token, molecule, node, ...",
      .head = "number",
      .per_row = -1,
      .labelled = 1},
     {.name = "seq2seq",
-     .help = "a sequence of its own length: source TAB target, or two files",
+     .help = "a sequence per source: source TAB target, or two files",
      .head = "sequence",
      .format = "pairs",
      .other_format = "jsonl",
@@ -31,9 +32,10 @@ static const at_task tasks[] = {
      .pairs = 1,
      .writes_text = 1,
      .chooses = 1,
+     .counts = 1,
      .hold_out = AT_HOLD_INPUTS},
     {.name = "lm",
-     .help = "what comes next in running text",
+     .help = "the next unit of running text",
      .head = "next",
      .format = "lines",
      .per_row = -1,

@@ -1,4 +1,4 @@
-/* tasks.h: what a model can learn to do: one row of a table each. */
+/* tasks.h: the tasks that a model can learn, one row of a table each. */
 #ifndef AT_MODEL_TASKS_H
 #define AT_MODEL_TASKS_H
 
@@ -18,7 +18,8 @@ typedef struct at_task {
     int labelled;             /* targets are needed to learn */
     int pairs;                /* two files are sources and targets */
     int writes_text, running; /* what it asks of the input: inputs/input.h */
-    int chooses; /* units and the number of examples decide about defaults: they are left to the data */
+    int chooses;              /* units are left to the data */
+    int counts;               /* the number of examples decides about defaults */
     at_hold_out hold_out;
 } at_task;
 

@@ -5,10 +5,9 @@
 #include "base/options.h"
 #include "model/predictor.h"
 
-void attn_write_options_init(attn_write_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
+void attn_write_options_init_sized(attn_write_options *options, size_t size) {
+    attn_write_options own = {.size = sizeof own};
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* ---- in the format of the data ---- */
@@ -23,7 +22,7 @@ static int64_t cell_rows(const at_cells *cells, int64_t example) {
     return attn_prediction_units(of(cells)->prediction, example);
 }
 
-/* Several labels stand there with their probabilities, as one column cannot hold those. */
+/* Several labels are there with their probabilities, as one column cannot hold those. */
 static void cell_put(const at_cells *cells, int output, int64_t example, int64_t row, at_writer *writer) {
     const attn_prediction *prediction = of(cells)->prediction;
     const at_head_kind *kind = prediction->answers[output]->head->kind;
@@ -51,7 +50,7 @@ static void cell_probability(const at_cells *cells, int output, int64_t example,
     at_print(writer, "%.4f", cell_number(cells, output, example, row));
 }
 
-/* Answers that are texts: the best, or, if several are asked for, all with their scores. */
+/* Predictions that are texts: the best, or, if several are requested, all with their scores. */
 static void put_texts(const attn_prediction *prediction, int64_t example, at_writer *writer) {
     int64_t count = attn_prediction_hypotheses(prediction, example);
     if (count <= 1) {
@@ -62,8 +61,8 @@ static void put_texts(const attn_prediction *prediction, int64_t example, at_wri
     for (int64_t h = 0; h < count; h++) {
         at_put(writer, h > 0 ? ",{\"text\":" : "[{\"text\":", 9);
         at_put_json(writer, attn_prediction_text(prediction, example, h));
-        at_put(writer, ",\"score\":", 9);
-        at_put_number(writer, attn_prediction_score(prediction, example, h), 6);
+        at_put(writer, ",\"log_probability\":", 19);
+        at_put_number(writer, attn_prediction_log_probability(prediction, example, h), 6);
         at_put_char(writer, '}');
     }
     at_put_char(writer, ']');
@@ -160,7 +159,7 @@ void at_predictor_cells(const attn_predictor *predictor, const at_writing *now, 
                         .put_json_pieces = cell_json_pieces};
 }
 
-/* Whether the answers stand in the format of the data: it has room for them. */
+/* Whether the predictions are in the format of the data: it has room for them. */
 static attn_status fill_in(const at_writing *now, const attn_write_options *options,
                            const attn_predictor *predictor, int *filled) {
     const at_input_kind *kind = predictor->stage->input->kind;

@@ -3,7 +3,7 @@
  *
  * forward    tasks: (head, block of queries), or (key/value head, chunk of
  *            keys) for sequences of a few queries, whose chunks are then merged;
- *            then the weights, if they are asked for.
+ *            then the weights, if they are requested.
  * backward   row terms (delta, log-sum-exp) for every (sequence, head); then
  *            tasks: (key/value head, block of keys), which start in order and
  *            add to dQ in order.
@@ -27,17 +27,15 @@
 #include "ops/check.h"
 #include "ops/cpu.h"
 
-void attn_attention_options_init(attn_attention_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->leaky_slope = 0.2f;
+void attn_attention_options_init_sized(attn_attention_options *options, size_t size) {
+    attn_attention_options own = {.size = sizeof own};
+    own.leaky_slope = 0.2f;
+    at_options_give(options, size, &own, sizeof own);
 }
 
-void attn_attention_gradients_init(attn_attention_gradients *gradients) {
-    if (!gradients) return;
-    memset(gradients, 0, sizeof *gradients);
-    gradients->size = sizeof *gradients;
+void attn_attention_gradients_init_sized(attn_attention_gradients *gradients, size_t size) {
+    attn_attention_gradients own = {.size = sizeof own};
+    at_options_give(gradients, size, &own, sizeof own);
 }
 
 /* One call on its way: what was checked, where its memory is, who runs it. */
@@ -211,6 +209,9 @@ attn_status at_attention_forward(attn_context *context, const attn_pattern *patt
                              ? at_attention_check(context, pattern, options, query, key, value, &run.checked)
                              : at_fail(context, ATTN_INVALID_ARGUMENT, "value is NULL");
     if (status == ATTN_OK) status = check_forward_results(context, &run, output, log_sum_exp, weights);
+    static const char *const names[] = {"output", "log_sum_exp", "weights", "query", "key", "value"};
+    const attn_tensor *tensors[] = {output, log_sum_exp, weights, query, key, value};
+    if (status == ATTN_OK) status = at_check_apart(context, 3, 6, names, tensors);
     if (status != ATTN_OK) return status;
     const attn_tensor *operands[4] = {query, key, value, output};
     if (at_attention_goes_by_edges(&run.checked)) {
@@ -276,7 +277,7 @@ static void lay_out_backward(const attn_context *context, attention_run *run,
     run->scratch_at = at_layout_add(&run->layout, run->threads, run->scratch_bytes);
 }
 
-/* For every task the one before it that adds to the same entries of a
+/* For every task the previous one that adds to the same entries of a
  * gradient: sequences, heads and key blocks that share entries (stride 0) have
  * one slot, and the last task of a slot is the one to wait for. */
 static void chain_tasks(attention_run *run, int share_sequence, int share_head, int share_key,
@@ -506,13 +507,19 @@ attn_status attn_attention_backward(attn_context *context, const attn_pattern *p
     attn_attention_gradients own;
     if (status == ATTN_OK) status = take_gradients(context, gradients, &own);
     if (status == ATTN_OK) status = check_gradients(context, &run.checked, &own);
-    if (status != ATTN_OK) return status;
     gradients = &own;
+    if (status != ATTN_OK) return status;
     const attn_tensor *operands[8] = {
         query, key, value, output, d_output, &gradients->query, &gradients->key, &gradients->value};
     if (at_attention_goes_by_edges(&run.checked)) {
+        /* the tape gives the same memory for several gradients, which are then added up */
         return at_attention_edges_backward(context, &run.checked, operands, gradients, NULL);
     }
+    static const char *const names[] = {"gradients.query", "gradients.key", "gradients.value", "query", "key",
+                                        "value",           "output",        "d_output"};
+    const attn_tensor *tensors[] = {&own.query, &own.key, &own.value, query, key, value, output, d_output};
+    status = at_check_apart(context, 3, 8, names, tensors);
+    if (status != ATTN_OK) return status;
     lay_out_backward(context, &run, operands);
     status = at_context_memory(context, &run.layout, &run.memory);
     if (status != ATTN_OK) return status;
@@ -538,13 +545,19 @@ attn_status attn_attention_weights_count(attn_context *context, const attn_patte
     return status;
 }
 
+void attn_weights_layout_init_sized(attn_weights_layout *layout, size_t size) {
+    attn_weights_layout own = {.size = sizeof own};
+    at_options_give(layout, size, &own, sizeof own);
+}
+
 attn_status attn_attention_weights_layout(attn_context *context, const attn_pattern *pattern,
                                           const attn_tensor *query, const attn_tensor *key, int64_t sequence,
                                           attn_weights_layout *layout) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    if (!layout) return at_fail(context, ATTN_INVALID_ARGUMENT, "layout is NULL");
+    attn_status status = at_result_check(context, "layout", "attn_weights_layout_init", layout,
+                                         AT_FIRST_SIZE(attn_weights_layout, key_step), sizeof *layout);
     at_attention_call call;
-    attn_status status = at_attention_check(context, pattern, NULL, query, key, NULL, &call);
+    if (status == ATTN_OK) status = at_attention_check(context, pattern, NULL, query, key, NULL, &call);
     if (status != ATTN_OK) return status;
     if (call.pattern.graph) {
         return at_fail(context, ATTN_UNSUPPORTED,
@@ -560,9 +573,9 @@ attn_status attn_attention_weights_layout(attn_context *context, const attn_patt
         offset += call.kernel.heads * s.queries * s.weights_width;
     }
     at_sequence s = at_attention_sequence(&call, sequence);
-    attn_weights_layout result = {offset,          call.kernel.heads,   s.queries,         s.keys,
-                                  s.weights_width, s.weights_first_key, s.weights_key_step};
-    *layout = result;
+    attn_weights_layout result = {sizeof result, offset,          call.kernel.heads,   s.queries,
+                                  s.keys,        s.weights_width, s.weights_first_key, s.weights_key_step};
+    at_result_give(layout, &result, sizeof result);
     return ATTN_OK;
 }
 
@@ -586,7 +599,7 @@ attn_status attn_attention_forward_memory(attn_context *context, const attn_patt
     if (!context) return ATTN_INVALID_ARGUMENT;
     if (!bytes) return at_fail(context, ATTN_INVALID_ARGUMENT, "bytes is NULL");
     attention_run run = {.own_log_sum_exp = 1};
-    float weights; /* as if they were asked for: never less than a call needs */
+    float weights; /* as if they were requested: never less than a call needs */
     attn_status status = value
                              ? at_attention_check(context, pattern, options, query, key, value, &run.checked)
                              : at_fail(context, ATTN_INVALID_ARGUMENT, "value is NULL");

@@ -1,4 +1,4 @@
-/* attention.h (private): as attn_attention_forward, with keys and values that may stand in no order. */
+/* attention.h (private): as attn_attention_forward, with keys and values that may are in no order. */
 #ifndef AT_OPS_ATTENTION_H
 #define AT_OPS_ATTENTION_H
 

@@ -145,12 +145,13 @@ attn_status at_attention_check_score(attn_context *context, at_attention_call *c
     const attn_attention_options *o = &call->options;
     at_attention *k = &call->kernel;
     if ((int)o->score < ATTN_SCORE_DOT || (int)o->score > ATTN_SCORE_NONE) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "options.score is %d, which is none of attn_score",
-                       (int)o->score);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "options.score is %d, which is not a value of attn_score", (int)o->score);
     }
     if ((int)o->weighting < ATTN_WEIGHTS_SOFTMAX || (int)o->weighting > ATTN_WEIGHTS_RAW) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "options.weighting is %d, which is none of attn_weighting", (int)o->weighting);
+                       "options.weighting is %d, which is not a value of attn_weighting",
+                       (int)o->weighting);
     }
     if (!isfinite(o->leaky_slope)) {
         return at_fail(context, ATTN_INVALID_ARGUMENT, "options.leaky_slope is not a finite number");

@@ -1,4 +1,4 @@
-/* attention_staging.h: operands whose channels do not stand side by side.
+/* attention_staging.h: operands whose channels do not are contiguous.
  *
  * The kernels want channels with a stride of 1. An operand that has another is
  * copied to the context's memory before the call, and back after it if it is a

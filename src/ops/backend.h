@@ -52,6 +52,7 @@ typedef struct at_backend_operators {
     attn_status (*gather)(attn_context *, const at_gather_call *);
     attn_status (*add_rows)(attn_context *, const at_add_rows_call *);
     attn_status (*clear_rows)(attn_context *, const at_clear_rows_call *);
+    attn_status (*take_rows)(attn_context *, const at_take_rows_call *);
     attn_status (*gather_columns)(attn_context *, const at_gather_columns_call *);
     attn_status (*gather_columns_backward)(attn_context *, const at_gather_columns_call *);
     attn_status (*bag)(attn_context *, const at_bag_call *);
@@ -88,6 +89,8 @@ typedef struct at_backend_operators {
     attn_status (*crf_marginals)(attn_context *, const at_crf_call *);
     attn_status (*ctc)(attn_context *, const at_ctc_call *);
     attn_status (*ctc_backward)(attn_context *, const at_ctc_call *);
+    attn_status (*transducer)(attn_context *, const at_transducer_call *);
+    attn_status (*transducer_backward)(attn_context *, const at_transducer_call *);
 
     attn_status (*gradient_squares)(attn_context *, const at_update_call *);
     attn_status (*update)(attn_context *, const at_update_call *);

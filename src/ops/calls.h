@@ -142,6 +142,11 @@ typedef struct at_clear_rows_call { /* the rows of y whose bit is set become 0 *
     at_view y;
 } at_clear_rows_call;
 
+typedef struct at_take_rows_call { /* of the rows whose bit is set: y += x, and x = 0 */
+    const uint64_t *bits;          /* host */
+    at_view x, y;                  /* of one shape, without gaps between rows */
+} at_take_rows_call;
+
 typedef struct at_gather_columns_call { /* y[i][c] = x[i][columns[c]]; backward: x[i][columns[c]] += y[i][c]
                                          */
     const int64_t *columns;             /* host, [columns of y] */
@@ -152,7 +157,7 @@ typedef struct at_bag_call {       /* row b of y: the sum or mean of the table's
     const int64_t *offsets, *rows; /* host */
     attn_bag kind;
     at_view table, y;
-    const float *weights; /* host, one a row that is named, for the sum; NULL: 1 */
+    const float *weights; /* host, one per row that is named, for the sum; NULL: 1 */
 } at_bag_call;
 
 /* ---- the rows of a sequence ---- */
@@ -303,9 +308,9 @@ typedef struct at_matmul_backward_call {
     float *d_weight, *d_bias;
 } at_matmul_backward_call;
 
-/* Rows that stand in no order: key j of sequence b is row list[b * stride + j] of key and value, whose
+/* Rows that are in no order: key j of sequence b is row list[b * stride + j] of key and value, whose
  * sequence stride is 0. For few queries with scores that are products, under a softmax, alone; weights cannot
- * be asked for. */
+ * be requested. */
 typedef struct at_key_places {
     const int32_t *list; /* host */
     int64_t stride;
@@ -325,7 +330,7 @@ typedef struct at_attention_backward_call {
     const attn_attention_options *options;
     const attn_tensor *query, *key, *value, *output, *log_sum_exp, *d_output;
     /* On a graph gradients of query, key and value may be the same view, which then becomes their sum; and
-     * output may stand in the memory of one of them: it is read before they are written. */
+     * output may are in the memory of one of them: it is read before they are written. */
     const attn_attention_gradients *gradients;
 } at_attention_backward_call;
 
@@ -377,7 +382,7 @@ typedef struct at_crf_call {
 
 typedef struct at_ctc_call {
     attn_ragged batch, target_batch; /* host */
-    at_view scores;
+    at_view logits;
     const int32_t *targets; /* host */
     int32_t blank;
     double *alpha;       /* the forward recursion, rows x states of each sequence, one after another */
@@ -389,6 +394,20 @@ typedef struct at_ctc_call {
 } at_ctc_call;
 /* Numbers of f32, which tensor memory is counted in, that `alpha` has. */
 int64_t at_ctc_alpha_count(const attn_ragged *batch, const attn_ragged *target_batch);
+
+typedef struct at_transducer_call {  /* see ops/lattice.h */
+    attn_ragged batch, target_batch; /* host */
+    const int64_t *node_offsets;     /* host: [sequences + 1] */
+    at_view log_p;                   /* nodes x symbols */
+    const int32_t *targets;          /* host */
+    int32_t blank;
+    int64_t symbols;     /* known ones and ends, that the loss is the mean over */
+    double *total;       /* host: [sequences] log p(target) */
+    float *moves;        /* nodes x 2, or NULL; both: written by the loss, read on the way back */
+    float *loss;         /* 1 */
+    const float *d_loss; /* backward */
+    at_view dx;
+} at_transducer_call;
 
 /* ---- optimisers ---- */
 
@@ -419,7 +438,7 @@ typedef struct at_update_piece {
     int64_t update, first, count;
 } at_update_piece;
 
-/* The numbers of all parameters, cut into pieces (of lazy rows: of whole rows) and these into tasks. All
+/* The numbers of all parameters, divided into pieces (of lazy rows: of whole rows) and these into tasks. All
  * arrays are host. */
 typedef struct at_update_call {
     const at_update *updates;

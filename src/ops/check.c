@@ -70,8 +70,8 @@ attn_status at_check_tensor(attn_context *context, const char *name, const attn_
     }
     if ((uintptr_t)tensor->data % sizeof(float) != 0 && count > 0) {
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%s (%s) has data at an address that is no multiple of %zu: floats are aligned", name,
-                       at_shape_text(tensor, text), sizeof(float));
+                       "%s (%s) has data at an address that is not a multiple of %zu: floats are aligned",
+                       name, at_shape_text(tensor, text), sizeof(float));
     }
     return ATTN_OK;
 }
@@ -103,6 +103,45 @@ attn_status at_check_shape(attn_context *context, const char *name, const attn_t
     if (equal) return ATTN_OK;
     return at_fail(context, ATTN_SHAPE_MISMATCH, "%s is %s but has to be %s (%s)", name,
                    at_shape_text(tensor, have), at_shape_text(&wanted, want), like);
+}
+
+/* Where a tensor lies. full: it leaves no gaps. */
+typedef struct occupied {
+    uintptr_t begin, end; /* the same: nothing lies there */
+    int full;
+} occupied;
+
+static occupied occupied_by(const attn_tensor *tensor) {
+    occupied found = {0, 0, 0};
+    if (!tensor || !tensor->data) return found;
+    int64_t count = 1, before = 0, after = 0; /* elements; checked tensors do not overflow them */
+    for (int r = 0; r < tensor->rank; r++) {
+        int64_t steps = tensor->shape[r] - 1, stride = tensor->stride[r];
+        count *= tensor->shape[r];
+        if (stride < 0) before -= steps * stride;
+        if (stride > 0) after += steps * stride;
+    }
+    if (count == 0) return found;
+    found.begin = (uintptr_t)tensor->data - (uintptr_t)before * sizeof(float);
+    found.end = (uintptr_t)tensor->data + ((uintptr_t)after + 1) * sizeof(float);
+    found.full = before + after + 1 <= count;
+    return found;
+}
+
+attn_status at_check_apart(attn_context *context, int results, int count, const char *const *names,
+                           const attn_tensor *const *tensors) {
+    enum { MOST = 12 };
+    occupied found[MOST];
+    for (int t = 0; t < count && t < MOST; t++) found[t] = occupied_by(tensors[t]);
+    for (int r = 0; r < results && r < MOST; r++) {
+        for (int t = r + 1; t < count && t < MOST; t++) {
+            int apart = found[r].end <= found[t].begin || found[t].end <= found[r].begin;
+            if (apart || !found[r].full || !found[t].full) continue;
+            return at_fail(context, ATTN_INVALID_ARGUMENT, "%s overlaps %s: results need memory of their own",
+                           names[r], names[t]);
+        }
+    }
+    return ATTN_OK;
 }
 
 /* Sets every element of a result to 0: what no pair adds to stays so. */

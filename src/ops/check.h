@@ -23,6 +23,12 @@ attn_status at_check_result(attn_context *context, const char *name, const attn_
 attn_status at_check_shape(attn_context *context, const char *name, const attn_tensor *tensor, int rank,
                            const int64_t *shape, const char *like);
 
+/* Results share memory with no other tensor of a call: the first `results` of `count` tensors with all after
+ * them; NULL, and data NULL: not there. It is refused where it is plain, that is where both fill their memory
+ * without gaps. Of views with gaps, which may be woven into each other, nothing is known. */
+attn_status at_check_apart(attn_context *context, int results, int count, const char *const *names,
+                           const attn_tensor *const *tensors);
+
 /* Sets every element of a result to 0. */
 void at_clear_tensor(const attn_tensor *tensor);
 

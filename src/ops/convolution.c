@@ -137,7 +137,8 @@ static void columns_task(void *argument, int64_t task, int worker) {
     int64_t blocks = pieces(run->out, OUTPUTS_OF_TASK), first = task / blocks * lanes;
     int64_t output = task % blocks * OUTPUTS_OF_TASK, used = end_of(first, lanes, columns) - first;
     float *packed = run->packed + worker * DEPTH_OF_PART * lanes;
-    if (used < lanes) memset(packed, 0, (size_t)(DEPTH_OF_PART * lanes) * sizeof(float));
+    int64_t depth = run->rows < DEPTH_OF_PART ? run->rows : DEPTH_OF_PART;
+    if (used < lanes) memset(packed, 0, (size_t)(depth * lanes) * sizeof(float));
     for (int64_t row = 0; row < run->rows; row += DEPTH_OF_PART) {
         int64_t end = end_of(row, DEPTH_OF_PART, run->rows);
         at_unfold(run->window, run->x, run->x_stride, run->in, row, end, first, used, packed, lanes);

@@ -29,6 +29,7 @@ attn_status at_cpu_norm_backward(attn_context *context, const at_norm_backward_c
 attn_status at_cpu_gather(attn_context *context, const at_gather_call *call);
 attn_status at_cpu_add_rows(attn_context *context, const at_add_rows_call *call);
 attn_status at_cpu_clear_rows(attn_context *context, const at_clear_rows_call *call);
+attn_status at_cpu_take_rows(attn_context *context, const at_take_rows_call *call);
 attn_status at_cpu_gather_columns(attn_context *context, const at_gather_columns_call *call);
 attn_status at_cpu_gather_columns_backward(attn_context *context, const at_gather_columns_call *call);
 attn_status at_cpu_bag(attn_context *context, const at_bag_call *call);
@@ -62,6 +63,8 @@ attn_status at_cpu_crf_decode(attn_context *context, const at_crf_call *call);
 attn_status at_cpu_crf_marginals(attn_context *context, const at_crf_call *call);
 attn_status at_cpu_ctc(attn_context *context, const at_ctc_call *call);
 attn_status at_cpu_ctc_backward(attn_context *context, const at_ctc_call *call);
+attn_status at_cpu_transducer(attn_context *context, const at_transducer_call *call);
+attn_status at_cpu_transducer_backward(attn_context *context, const at_transducer_call *call);
 attn_status at_cpu_gradient_squares(attn_context *context, const at_update_call *call);
 attn_status at_cpu_update(attn_context *context, const at_update_call *call);
 attn_status at_cpu_swap_average(attn_context *context, const at_update_call *call);

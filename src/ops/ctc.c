@@ -3,10 +3,10 @@
  *
  *     loss = 1 / rows  sum over sequences of -log sum over all paths that mean the target of p(path)
  *
- * Its gradient is softmax(scores) less what the target expects of every row (forward-backward). Kept for the
+ * Its gradient is softmax(logits) less what the target expects of every row (forward-backward). Kept for the
  * walk back: the forward recursion. A sequence that cannot be its target adds nothing.
  *
- * A task is a run of sequences, cut by their number alone, and every sequence is computed by itself.
+ * A task is a run of sequences, cut by their number alone, and every sequence is computed alone.
  */
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct ctc_run {
 } ctc_run;
 
 static at_ctc_sequence sequence_of(const at_ctc_call *call, int64_t b) {
-    const at_view *x = &call->scores;
+    const at_view *x = &call->logits;
     int64_t first = call->batch.offsets[b], target = call->target_batch.offsets[b];
     at_ctc_sequence s = {call->batch.offsets[b + 1] - first,
                          x->columns,
@@ -53,7 +53,7 @@ static attn_status prepare(attn_context *context, ctc_run *run, double *operatio
     const at_ctc_call *call = run->call;
     const int64_t sequences = call->batch.sequences;
     int64_t longest = 0, states = 0;
-    *operations = 20.0 * (double)call->scores.rows * (double)call->scores.columns;
+    *operations = 20.0 * (double)call->logits.rows * (double)call->logits.columns;
     for (int64_t b = 0; b < sequences; b++) {
         at_ctc_sequence s = sequence_of(call, b);
         if (s.length > longest) longest = s.length;
@@ -109,7 +109,7 @@ attn_status at_cpu_ctc(attn_context *context, const at_ctc_call *call) {
     for (int64_t b = 0; b < call->batch.sequences; b++) {
         if (call->log_p[b] != -INFINITY) total -= call->log_p[b];
     }
-    call->loss[0] = call->scores.rows ? (float)(total / (double)call->scores.rows) : 0.0f;
+    call->loss[0] = call->logits.rows ? (float)(total / (double)call->logits.rows) : 0.0f;
     return ATTN_OK;
 }
 
@@ -138,7 +138,7 @@ attn_status at_cpu_ctc_backward(attn_context *context, const at_ctc_call *call) 
     double operations;
     attn_status status = prepare(context, &run, &operations);
     if (status != ATTN_OK) return status;
-    run.factor = call->scores.rows ? call->d_loss[0] / (float)call->scores.rows : 0.0f;
+    run.factor = call->logits.rows ? call->d_loss[0] / (float)call->logits.rows : 0.0f;
     at_run_tasks(context, operations, run.tasks, gradient_task, &run);
     return ATTN_OK;
 }

@@ -11,7 +11,7 @@
 #include "ops/cpu.h"
 #include "ops/rowwise.h"
 
-enum { TASK_NUMBERS = 2048 }; /* whose losses stand on the stack */
+enum { TASK_NUMBERS = 2048 }; /* whose losses are on the stack */
 
 typedef void (*loss_kernel)(int64_t count, const float *x, const float *targets, float *y);
 typedef void (*slope_kernel)(int64_t count, float factor, const float *x, const float *targets, float *y);

@@ -73,6 +73,35 @@ attn_status at_cpu_clear_rows(attn_context *context, const at_clear_rows_call *c
     return ATTN_OK;
 }
 
+typedef struct take_run {
+    const at_row_kernels *row_kernels;
+    const at_take_rows_call *call;
+} take_run;
+
+enum { TAKEN_WORDS = 16 }; /* of bits, a task */
+
+static void take_task(void *argument, int64_t task, int worker) {
+    const take_run *run = argument;
+    const at_take_rows_call *call = run->call;
+    int64_t rows[64 * TAKEN_WORDS], count = 0, words = (call->y.rows + 63) / 64,
+                                    end = (task + 1) * TAKEN_WORDS;
+    (void)worker;
+    for (int64_t word = task * TAKEN_WORDS; word < end && word < words; word++) {
+        for (uint64_t bits = call->bits[word]; bits; bits &= bits - 1)
+            rows[count++] = 64 * word + __builtin_ctzll(bits);
+    }
+    run->row_kernels->take_rows(count, call->y.columns, rows, call->x.data, call->y.data);
+}
+
+attn_status at_cpu_take_rows(attn_context *context, const at_take_rows_call *call) {
+    take_run run = {at_row_kernels_for(context->isa), call};
+    int64_t words = (call->y.rows + 63) / 64, rows = 0;
+    for (int64_t word = 0; word < words; word++) rows += __builtin_popcountll(call->bits[word]);
+    at_run_tasks(context, 16.0 * (double)(rows * call->y.columns), (words + TAKEN_WORDS - 1) / TAKEN_WORDS,
+                 take_task, &run);
+    return ATTN_OK;
+}
+
 /* ---- bags ---- */
 
 typedef struct bag_run {

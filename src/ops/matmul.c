@@ -22,8 +22,10 @@
 #include "ops/cpu.h"
 #include "ops/matmul.h"
 
+static int64_t blocks_of(int64_t count, int64_t most) { return (count + most - 1) / most; }
+
 static int64_t panels_of(const at_kernels *kernels, int64_t columns) {
-    return (columns + kernels->lanes - 1) / kernels->lanes;
+    return blocks_of(columns, kernels->lanes);
 }
 
 /* ---- packing ---- */
@@ -113,7 +115,9 @@ typedef struct gemm_run {
 
 /* A task is a block of rows and some neighbouring panels: all of them if there
  * are rows enough for all threads, so that the lines of a row of C stay with one
- * core. */
+ * core. Each block reads all of B, so threads divide the columns before blocks get
+ * fewer rows than the kernels' least.
+ */
 static void plan_gemm(const attn_context *context, gemm_run *run) {
     const int64_t most = 128, least = 16;
     const at_gemm *call = &run->call;
@@ -121,17 +125,18 @@ static void plan_gemm(const attn_context *context, gemm_run *run) {
     run->threads =
         at_threads_for(context, 2.0 * (double)call->rows * (double)call->columns * (double)call->depth);
     const int64_t enough = run->threads > 1 ? 8 * run->threads : 1;
+    const int64_t wide = run->kernels->gemm_least_rows;
     run->panels = panels_of(run->kernels, call->columns);
     run->row_block = most;
-    while (run->row_block > least && (call->rows + run->row_block - 1) / run->row_block < enough) {
-        run->row_block /= 2;
-    }
-    run->row_blocks = (call->rows + run->row_block - 1) / run->row_block;
+    while (run->row_block > wide && blocks_of(call->rows, run->row_block) < enough) run->row_block /= 2;
     run->group = run->panels;
-    while (run->group > 1 && run->row_blocks * ((run->panels + run->group - 1) / run->group) < enough) {
+    while (run->group > 1 &&
+           blocks_of(call->rows, run->row_block) * blocks_of(run->panels, run->group) < enough)
         run->group = (run->group + 1) / 2;
-    }
-    run->groups = (run->panels + run->group - 1) / run->group;
+    run->groups = blocks_of(run->panels, run->group);
+    while (run->row_block > least && blocks_of(call->rows, run->row_block) * run->groups < enough / 4)
+        run->row_block /= 2;
+    run->row_blocks = blocks_of(call->rows, run->row_block);
     run->scratch_bytes = (run->kernels->gemm_scratch(call) + AT_ALIGNMENT - 1) / AT_ALIGNMENT * AT_ALIGNMENT;
 }
 
@@ -293,8 +298,8 @@ static attn_status check_packed(attn_context *context, const attn_packed_weight 
 
 static attn_status check_activation(attn_context *context, attn_activation activation) {
     if ((int)activation < ATTN_IDENTITY || (int)activation > ATTN_ELU) {
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "activation is %d, which is none of attn_activation",
-                       (int)activation);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "activation is %d, which is not a value of attn_activation", (int)activation);
     }
     return ATTN_OK;
 }
@@ -325,6 +330,9 @@ attn_status at_matmul_forward(attn_context *context, const attn_tensor *input,
     if (status == ATTN_OK && pre_activation) {
         status = check_matrix(context, "pre_activation", pre_activation, rows, weight->out, 1);
     }
+    static const char *const names[] = {"output", "pre_activation", "input", "bias"};
+    const attn_tensor *tensors[] = {output, pre_activation, input, bias};
+    if (status == ATTN_OK) status = at_check_apart(context, 2, 4, names, tensors);
     if (status != ATTN_OK) return status;
     gemm_run run = {.call = {.rows = rows,
                              .columns = weight->out,
@@ -401,7 +409,7 @@ typedef struct linear_backward {
     sum_run d_bias;      /* where .sums is */
 } linear_backward;
 
-/* The checks of the backward pass; fills in what was asked for. */
+/* The checks of the backward pass; fills in what was requested. */
 static attn_status check_backward(attn_context *context, const attn_tensor *d_output,
                                   const attn_tensor *pre_activation, attn_activation activation,
                                   const attn_tensor *input, const attn_packed_weight *weight,
@@ -460,7 +468,15 @@ static attn_status check_backward(attn_context *context, const attn_tensor *d_ou
         status = check_vector(context, "d_bias", d_bias, b->out, 1);
         b->d_bias.sums = status == ATTN_OK ? d_bias->data : NULL;
     }
-    return status;
+    static const char *const names[] = {"d_input",  "d_weight",       "d_bias",
+                                        "d_output", "pre_activation", "input"};
+    const attn_tensor *tensors[] = {d_input,
+                                    d_weight,
+                                    d_bias,
+                                    d_output,
+                                    activation != ATTN_IDENTITY ? pre_activation : NULL,
+                                    d_weight ? input : NULL};
+    return status == ATTN_OK ? at_check_apart(context, 3, 6, names, tensors) : status;
 }
 
 static void clear_rows(float *c, int64_t rows, int64_t columns, int64_t row) {

@@ -9,7 +9,7 @@
  *     dx_ih = p_ih dy_bh        dscores_ih = p_ih (dp_ih - sum_j p_jh dp_jh)
  *
  * A task is one sequence and one head. The weights are kept head by head, so
- * that those of a task stand side by side.
+ * that those of a task are contiguous.
  */
 #include <string.h>
 

@@ -121,7 +121,8 @@ static float *shared_recurrent(const steps *p, int64_t t) {
     return p->recurrent + (p->parts > 1 ? t % 2 : 0) * p->run->most * p->run->call->gates;
 }
 
-/* Waits for the other parts. Whether this one goes on: if they part for good, the first one has all units. */
+/* Waits for the other parts. Whether this one continues: if they part for good, the first one has all units.
+ */
 static int meet(steps *p) {
     if (!p->meets || at_meet(p->meetings, p->part, p->parts)) return 1;
     p->meets = 0;
@@ -197,7 +198,7 @@ static void take_first(const steps *p) {
     }
 }
 
-/* What the last step of the group's k-th sequence leaves, for steps that go on from there. */
+/* What the last step of the group's k-th sequence leaves, for steps that continue from there. */
 static void keep_last(const steps *p, int64_t k, const at_cell *cell) {
     const at_recurrent_call *s = p->run->call;
     float *h = s->h[p->direction], *c = s->c[p->direction];

@@ -7,7 +7,7 @@
  *
  * Sines and cosines depend on position and channel alone: they are made once a
  * call, in double, for all heads and, where positions are close together, for
- * all sequences. Every BLOCK-th position is computed by itself, and those after
+ * all sequences. Every BLOCK-th position is computed alone, and those after
  * it by turning on, one position at a time: a multiplication instead of a sine,
  * with an error of some 1e-15. Blocks begin at multiples of BLOCK whatever the
  * batch holds, so the numbers of a position are always the same.

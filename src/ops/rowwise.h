@@ -37,12 +37,12 @@ void at_each_row(const attn_context *context, double cost, int64_t rows, int64_t
                  const at_operand *operand, at_row_function function, const void *argument);
 
 /* The same for functions that work number by number and look at no row's index:
- * rows that stand side by side in all operands are done as one. */
+ * rows that are contiguous in all operands are done as one. */
 void at_each_element(const attn_context *context, double cost, int64_t rows, int64_t columns, int operands,
                      const at_operand *operand, at_row_function function, const void *argument);
 
 /* Sums over rows. Rows are cut into chunks of AT_CHUNK_ROWS; the partial sums of
- * chunk n stand at partials + n * columns, and at_sum_chunks adds them up in
+ * chunk n are at partials + n * columns, and at_sum_chunks adds them up in
  * order. So the order of a sum follows from the number of rows alone. */
 enum { AT_CHUNK_ROWS = 32 };
 int64_t at_chunks_of(int64_t rows);

@@ -24,17 +24,35 @@ static attn_status run_all(attn_context *context, const at_update_call *call, do
     return ATTN_OK;
 }
 
-static int is_written(const at_update *u, int64_t row) {
-    return !u->written || (u->written[row / 64] >> (row % 64) & 1);
+/* The first row from `row` on that has a gradient, below `end`; `end` if none has. */
+static int64_t next_written(const at_update *u, int64_t row, int64_t end) {
+    while (u->written && row < end) {
+        uint64_t rest = u->written[row / 64] >> (row % 64);
+        if (rest) {
+            row += __builtin_ctzll(rest);
+            break;
+        }
+        row = (row / 64 + 1) * 64;
+    }
+    return row < end ? row : end;
+}
+
+/* Rows that are written are anywhere in a table: the next one is fetched while one is computed. */
+static void fetch(const float *numbers, const at_update *u, int64_t row) {
+    enum { LINE = 16 };
+    for (int64_t c = 0; numbers && c < u->columns; c += LINE)
+        __builtin_prefetch(numbers + row * u->columns + c, 1);
 }
 
 static double squares_of(const at_row_kernels *kernels, const at_update *u, const at_update_piece *piece) {
-    const float *gradient = u->gradient + piece->first;
-    if (!u->row_steps) return kernels->sum_of_squares(piece->count, gradient);
+    if (!u->row_steps) return kernels->sum_of_squares(piece->count, u->gradient + piece->first);
     double sum = 0;
-    int64_t row = piece->first / u->columns, rows = piece->count / u->columns;
-    for (int64_t r = 0; r < rows; r++)
-        if (is_written(u, row + r)) sum += kernels->sum_of_squares(u->columns, gradient + r * u->columns);
+    int64_t row = piece->first / u->columns, end = row + piece->count / u->columns;
+    for (int64_t r = next_written(u, row, end), next; r < end; r = next) {
+        next = next_written(u, r + 1, end);
+        if (next < end) fetch(u->gradient, u, next);
+        sum += kernels->sum_of_squares(u->columns, u->gradient + r * u->columns);
+    }
     return sum;
 }
 
@@ -98,15 +116,18 @@ static void make_up(const update_run *run, const at_update *u, int64_t row) {
 }
 
 static void step_rows(const update_run *run, const at_update *u, const at_update_piece *piece) {
-    int64_t row = piece->first / u->columns, rows = piece->count / u->columns;
-    for (int64_t r = row; r < row + rows; r++) {
-        if (run->call->late_only) {
-            make_up(run, u, r);
-        } else if (u->gradient && is_written(u, r)) {
-            make_up(run, u, r);
-            step_numbers(run, u, r * u->columns, u->columns);
-            u->row_steps[r] = (float)(u->steps + 1);
-        }
+    int64_t row = piece->first / u->columns, end = row + piece->count / u->columns;
+    if (run->call->late_only) {
+        for (int64_t r = row; r < end; r++) make_up(run, u, r);
+        return;
+    }
+    for (int64_t r = u->gradient ? next_written(u, row, end) : end, next; r < end; r = next) {
+        const float *const read[] = {u->gradient, u->value, u->moment1, u->moment2, u->average};
+        next = next_written(u, r + 1, end);
+        for (size_t i = 0; i < sizeof read / sizeof *read && next < end; i++) fetch(read[i], u, next);
+        make_up(run, u, r);
+        step_numbers(run, u, r * u->columns, u->columns);
+        u->row_steps[r] = (float)(u->steps + 1);
     }
 }
 

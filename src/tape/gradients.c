@@ -133,29 +133,19 @@ static attn_status add_numbers(attn_context *context, float *into, const float *
     return at_backend_of(context)->run.copy(context, &call);
 }
 
-/* Runs of rows whose bits are set, each at once. */
-static attn_status add_rows(attn_context *context, const attn_parameter *parameter, at_slot *into,
-                            const at_slot *from) {
-    attn_status status = ATTN_OK;
-    int64_t rows = parameter->rows, columns = parameter->columns, row = 0;
-    while (row < rows && status == ATTN_OK) {
-        uint64_t word = from->written[row / 64] >> (row % 64);
-        if (!word) { /* no more in this word */
-            row = (row / 64 + 1) * 64;
-            continue;
-        }
-        while (!(word & 1)) {
-            word >>= 1;
-            row++;
-        }
-        int64_t first = row;
-        while (row < rows && from->written[row / 64] >> (row % 64) & 1) row++;
-        status = add_numbers(context, into->numbers + first * columns, from->numbers + first * columns,
-                             (row - first) * columns);
+/* The rows whose bits are set. Those of `from` are 0 afterwards, so that nothing is left to clear. */
+static attn_status take_rows(attn_context *context, const attn_parameter *parameter, at_slot *into,
+                             const at_slot *from) {
+    int64_t rows = parameter->rows, columns = parameter->columns;
+    at_take_rows_call call = {from->written, at_view_of(from->numbers, rows, columns, columns),
+                              at_view_of(into->numbers, rows, columns, columns)};
+    attn_status status = at_backend_of(context)->run.take_rows(context, &call);
+    if (status != ATTN_OK) return status;
+    for (int64_t w = 0; w < (rows + 63) / 64; w++) {
+        if (into->written) into->written[w] |= from->written[w];
+        from->written[w] = 0;
     }
-    if (into->written)
-        for (int64_t w = 0; w < (rows + 63) / 64; w++) into->written[w] |= from->written[w];
-    return status;
+    return ATTN_OK;
 }
 
 attn_status at_gradients_add(attn_context *context, at_gradients *into, at_gradients *from, int64_t index) {
@@ -170,7 +160,7 @@ attn_status at_gradients_add(attn_context *context, at_gradients *into, at_gradi
     }
     attn_status status = ATTN_OK;
     if (of->written) {
-        status = add_rows(context, parameter, to, of);
+        status = take_rows(context, parameter, to, of);
     } else {
         to->written = NULL;
         status = add_numbers(context, to->numbers, of->numbers, parameter->count);

@@ -14,9 +14,9 @@
 /* The gradient of one parameter. */
 typedef struct at_slot {
     float *numbers;     /* tensor memory; NULL: there is none yet */
-    int touched;        /* 0: the gradient is 0, whatever stands in its memory */
+    int touched;        /* 0: the gradient is 0, whatever is in its memory */
     uint64_t *row_bits; /* memory of: */
-    uint64_t *written;  /* NULL, or a bit a row: all rows whose bit is 0 hold 0 */
+    uint64_t *written;  /* NULL, or a bit per row: all rows whose bit is 0 hold 0 */
 } at_slot;
 
 typedef struct at_gradients at_gradients;

@@ -124,12 +124,11 @@ int at_parameters_start(const attn_parameters *set) { return !set->source; }
 
 /* ---- how parameters start ---- */
 
-void attn_parameter_options_init(attn_parameter_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->initial = ATTN_INITIAL_XAVIER;
-    options->scale = 1.0f;
+void attn_parameter_options_init_sized(attn_parameter_options *options, size_t size) {
+    attn_parameter_options own = {.size = sizeof own};
+    own.initial = ATTN_INITIAL_XAVIER;
+    own.scale = 1.0f;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 static double uniform(uint64_t key, uint64_t index) { /* in (0, 1) */
@@ -276,7 +275,8 @@ static int make_value(attn_parameter *p, const attn_parameter_options *options) 
         char reason[256] = "";
         given = set->source(set->source_user, p->name, p->rank, p->shape, reason, sizeof reason);
         if (!given) {
-            at_parameters_fail(set, ATTN_INVALID_ARGUMENT, "%s", reason);
+            at_parameters_fail(set, *reason ? ATTN_INVALID_ARGUMENT : ATTN_OUT_OF_MEMORY, "%s",
+                               *reason ? reason : attn_context_error(set->context));
             return 0;
         }
     }

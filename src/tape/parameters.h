@@ -37,7 +37,8 @@ at_parameters_fail(attn_parameters *set, attn_status status, const char *format,
 /* Makes a status that is not OK, whose text the context holds, the set's error; returns whether it is OK. */
 int at_parameters_did(attn_parameters *set, attn_status status);
 /* From now on parameters that are added take their values from `source` instead of starting anew: it returns
- * host memory of that shape which stays as long as the set and may be written to, or NULL with the reason. */
+ * host memory of that shape which stays as long as the set and may be written to, or NULL with the reason (an
+ * empty one: there was no memory). */
 typedef float *(*at_parameter_source)(void *user, const char *name, int rank, const int64_t *shape,
                                       char *reason, size_t reason_bytes);
 void at_parameters_from(attn_parameters *set, at_parameter_source source, void *user);

@@ -1,4 +1,4 @@
-/* recurrent.h (private): recurrent networks that go on where earlier rows ended.
+/* recurrent.h (private): recurrent networks that continue where earlier rows ended.
  *
  * As attn_tape_recurrent in one direction, for the next rows of one sequence, on a
  * tape that predicts. state is tensor memory, h and then, of an LSTM, c, [hidden]

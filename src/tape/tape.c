@@ -1,10 +1,10 @@
-/* tape.c: variables, the list of what was done, and the walk back.
+/* tape.c: variables, the list of what was done, and the backward pass.
  *
  * Memory. What lasts until attn_tape_begin comes from one pair of arenas, working
  * memory of single functions from another: of each pair one is tensor memory, for
  * numbers, and one host memory, for variables, nodes, offsets and ids. The gradient of a result is needed
  * only until its node is walked: its block then goes to a list from which the next gradients are taken, so
- * that a walk back holds the gradients of a few operations, not of all.
+ * that a backward pass holds the gradients of a few operations, not of all.
  */
 #include "tape/tape.h"
 
@@ -96,6 +96,9 @@ void attn_tape_begin(attn_tape *tape, attn_tape_mode mode, uint64_t seed) {
     tape->spares = 0;
     tape->status = ATTN_OK;
     tape->error[0] = 0;
+    if ((int)mode < ATTN_TAPE_PREDICT || (int)mode > ATTN_TAPE_GRADIENT)
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "begin: the mode is %d, which is none of attn_tape_mode",
+                     (int)mode);
 }
 
 attn_status attn_tape_status(const attn_tape *tape) { return tape ? tape->status : ATTN_INVALID_ARGUMENT; }
@@ -627,7 +630,7 @@ float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const i
     return gradient;
 }
 
-/* ---- the walk back ---- */
+/* ---- the backward pass ---- */
 
 static void walk_node(attn_tape *tape, at_node *node) {
     attn_variable *output = node->output;

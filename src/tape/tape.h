@@ -42,7 +42,7 @@ struct attn_variable {
     unsigned kept : 1;         /* the gradient may be read after the walk */
     unsigned disjoint : 1;     /* a slice that overlaps no other */
     unsigned recorded : 1;     /* a node made it, which will be walked */
-    unsigned spare : 1;        /* the operation that made it does not read it on the walk back */
+    unsigned spare : 1;        /* the operation that made it does not read it on the backward pass */
     unsigned mixed : 1;        /* something else than disjoint slices has written the gradient */
 };
 
@@ -111,20 +111,21 @@ void at_tape_gradients(attn_tape *tape, at_gradients *into);
  * change: for steps that use them several times. */
 void at_tape_keep_packed(attn_tape *tape, int keep);
 int at_tape_keeps_packed(const attn_tape *tape);
-/* complete(user, parameter) is called on the walk back as soon as nothing more will be added to the gradient
- * of a parameter of `set`: after the first operation that used it. Parameters that no operation named
- * (at_tape_uses) are not told of. For gradients that travel while the walk goes on. NULL: nobody is told. */
+/* complete(user, parameter) is called on the backward pass as soon as nothing more will be added to the
+ * gradient of a parameter of `set`: after the first operation that used it. Parameters that no operation
+ * named (at_tape_uses) are not told of. For gradients that travel while the walk continues. NULL: nobody is
+ * told. */
 typedef void (*at_complete_function)(void *user, attn_parameter *parameter);
 void at_tape_tell(attn_tape *tape, const attn_parameters *set, at_complete_function complete, void *user);
 /* The operation that is being recorded uses the parameter (at_tape_has_parameter says so by itself). NULL is
  * allowed. */
 void at_tape_uses(attn_tape *tape, attn_parameter *parameter);
-/* The gradient of x is wanted and can be read after the walk back, although nothing below it learns. */
+/* The gradient of x is wanted and can be read after the backward pass, although nothing below it learns. */
 void at_variable_watch(attn_variable *x);
 
 /* ---- what an operation begins with ---- */
 
-/* Whether to go on: the tape has no error yet. Returns 0 if it has one, quietly. */
+/* Whether to continue: the tape has no error yet. Returns 0 if it has one, quietly. */
 int at_tape_ready(const attn_tape *tape);
 
 /* Sets the tape's error (printf style), if it is the first, and returns NULL so
@@ -182,7 +183,7 @@ attn_variable *at_result(attn_tape *tape, int64_t rows, int64_t columns);
 /* A new variable in the memory of another, which must not be used again. */
 attn_variable *at_result_in(attn_tape *tape, const attn_variable *spare);
 
-/* Whether the tape records at all (so whether to keep what only the walk back needs). */
+/* Whether the tape records at all (so whether to keep what only the backward pass needs). */
 int at_recording(const attn_tape *tape);
 /* Whether x wants a gradient. NULL does not. */
 int at_wanted(const attn_variable *x);
@@ -229,7 +230,7 @@ void at_gradient_pass(attn_tape *tape, attn_variable *x, attn_variable *output, 
 at_gradient at_parameter_gradient_begin(attn_tape *tape, attn_parameter *parameter);
 void at_parameter_gradient_end(attn_tape *tape, attn_parameter *parameter, at_gradient *gradient);
 
-/* The gradient of a parameter as it stands, to be added to in place in the rows
+/* The gradient of a parameter unchanged, to be added to in place in the rows
  * that are named (-1: none), as of an embedding. NULL with the error set. */
 float *at_parameter_gradient(attn_tape *tape, attn_parameter *parameter, const int64_t *rows, int64_t count);
 

@@ -1,9 +1,9 @@
-/* graph.c: graphs: made from edges, checked, transposed, and cut into pieces.
+/* graph.c: graphs: made from edges, checked, transposed, and divided into pieces.
  *
  * A graph is built in three steps, whatever it is made from: the edges of a
  * row are counted and the rows laid out (a counting sort, so that edges keep
- * their order); the same is done by column; both are cut into pieces. All
- * arrays stand in one block of memory.
+ * their order); the same is done by column; both are divided into pieces. All
+ * arrays are in one block of memory.
  */
 #include "tensor/graph.h"
 

@@ -1,5 +1,5 @@
 /* graph.h (private): what a graph holds: its edges by row and by column, and
- * how each of the two is cut into pieces of work.
+ * how each of the two is divided into pieces of work.
  */
 #ifndef AT_TENSOR_GRAPH_H
 #define AT_TENSOR_GRAPH_H

@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-void attn_pattern_init(attn_pattern *pattern) {
-    if (!pattern) return;
-    memset(pattern, 0, sizeof *pattern);
-    pattern->size = sizeof *pattern;
-    pattern->left = ATTN_UNLIMITED;
-    pattern->right = ATTN_UNLIMITED;
-    pattern->align = ATTN_ALIGN_START;
+#include "base/options.h"
+
+void attn_pattern_init_sized(attn_pattern *pattern, size_t size) {
+    attn_pattern own = {.size = sizeof own};
+    own.left = ATTN_UNLIMITED;
+    own.right = ATTN_UNLIMITED;
+    own.align = ATTN_ALIGN_START;
+    at_options_give(pattern, size, &own, sizeof own);
 }

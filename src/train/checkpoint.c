@@ -1,7 +1,7 @@
-/* checkpoint.c: the .last file: the model with its weights as they are, what the optimiser keeps (tensors
- * "optimizer.NAME"), and how far training is (metadata "attn.training").
+/* checkpoint.c: the .last file: the model with its current weights, the optimiser's state (tensors
+ * "optimizer.NAME"), and the progress of training (metadata "attn.training").
  *
- * Numbers of the state are written as hexadecimal floats: what is read back is the same bits.
+ * Numbers of the state are written as hexadecimal floats, so that reading gives the same bits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "data/numbers.h"
 #include "tape/parameters.h"
 #include "train/optimizer.h"
 #include "train/trainer.h"
@@ -56,8 +57,13 @@ static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *wr
         (json_int_t)splitter->batch, "evaluated_step", (json_int_t)made->evaluated_step, "evaluated_epoch",
         (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step, "without_better",
         (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss), "best_score",
-        bits_of(made->best_score), "fingerprint", print);
+        bits_of(made->best_value), "fingerprint", print);
     int bad = trainer->choice_count > 1 && put_scores(trainer, state) != 0;
+    int goes_on = made->step < trainer->steps_total && !made->ended;
+    if (at_timing_adapts(trainer) && goes_on) { /* else it is that of a run by steps */
+        bad |= json_object_set_new(state, "seconds", bits_of(at_timing_used(trainer)));
+        bad |= json_object_set_new(state, "evaluation", bits_of(trainer->timing.evaluation));
+    }
     char *text = state && !bad ? json_dumps(state, JSON_COMPACT) : NULL;
     attn_status status =
         text ? at_safetensors_put(writer, "attn.training", text)
@@ -94,7 +100,7 @@ static attn_status put_optimizer(attn_optimizer *optimizer, at_safetensors_write
         snprintf(whole, sizeof whole, "%s%s", prefix, name);
         if (!tensor.data) status = copy_state(optimizer, writer, i, &tensor);
         if (status == ATTN_OK)
-            status = at_safetensors_add(writer, whole, AT_DTYPE_F32, tensor.rank, tensor.shape, tensor.data);
+            status = at_numbers_store(writer, whole, tensor.rank, tensor.shape, tensor.data, 32, 1);
     }
     return status;
 }
@@ -103,7 +109,7 @@ attn_status at_checkpoint_write(attn_trainer *trainer, const char *path) {
     at_safetensors_writer *writer;
     attn_status status = at_safetensors_writer_create(trainer->context, &writer);
     if (status != ATTN_OK) return status;
-    status = at_model_store(trainer->model, writer);
+    status = at_model_store(trainer->model, AT_STORE_FULL, writer); /* training continues with all bits */
     if (status == ATTN_OK) status = put_progress(trainer, writer);
     for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
         status = put_optimizer(trainer->courses[i].optimizer, writer);
@@ -124,15 +130,10 @@ static attn_status refuse(attn_trainer *trainer, const char *what, const char *d
     return at_checkpoint_refuse(trainer, trainer->files.last, what, detail);
 }
 
-/* A configuration as a file has it: without the values of other kinds of input. */
-static attn_status parse_config(attn_context *context, const char *name, const char *text,
-                                attn_config **config) {
-    attn_status status = attn_config_create(context, config);
-    return status == ATTN_OK ? attn_config_parse(*config, name, text, strlen(text)) : status;
-}
-
 int at_checkpoint_matters(const attn_trainer *trainer, const char *name) {
-    if (strcmp(name, "training.steps") == 0 && trainer->options.seconds > 0) return 0; /* taken from it */
+    if (trainer->options.seconds > 0 && /* taken from it */
+        (strcmp(name, "training.steps") == 0 || strcmp(name, "training.timetable") == 0))
+        return 0;
     return strcmp(name, "training.examples") != 0 || !trainer->counted; /* the data is compared itself */
 }
 
@@ -147,19 +148,47 @@ attn_status at_checkpoint_compare(attn_trainer *trainer, const at_safetensors *f
                        path);
     if (!printed) return ATTN_OUT_OF_MEMORY;
     attn_config *stored = NULL, *own = NULL;
-    attn_status status = parse_config(trainer->context, path, text, &stored);
-    if (status == ATTN_OK) status = parse_config(trainer->context, path, printed, &own);
-    for (int i = 0; i < attn_config_count() && status == ATTN_OK && !*difference; i++) {
+    attn_status status = at_config_stored(trainer->context, path, text, &stored);
+    if (status == ATTN_OK) status = at_config_stored(trainer->context, path, printed, &own); /* it says all */
+    int given =
+        0; /* the difference is one that the caller made, rather than a default that follows from it */
+    for (int i = 0; i < attn_config_count() && status == ATTN_OK && !given; i++) {
         const char *name = attn_config_name(i);
         char theirs[AT_FIELD_TEXT_BYTES];
         snprintf(theirs, sizeof theirs, "%s", attn_config_get(stored, name));
         const char *ours = attn_config_get(own, name);
-        if (strcmp(ours, theirs) != 0 && matters(trainer, name))
+        if (strcmp(ours, theirs) == 0 || !matters(trainer, name)) continue;
+        given = attn_config_given(trainer->config, i);
+        if (given || !*difference)
             snprintf(difference, AT_DIFFERENCE_BYTES, "%s was %.100s and is %.100s", name,
                      *theirs ? theirs : "\"\"", *ours ? ours : "\"\"");
     }
     attn_config_destroy(stored);
     attn_config_destroy(own);
+    return status;
+}
+
+/* A run that began before there was this value continues as it began, unless the caller says otherwise. What
+ * is wrong with the file is told when it is read. */
+attn_status at_checkpoint_adopt(attn_trainer *trainer, const char *name) {
+    const attn_trainer_options *options = &trainer->options;
+    char last[4096];
+    at_safetensors *file;
+    attn_config *stored;
+    int index = 0;
+    while (index < attn_config_count() && strcmp(attn_config_name(index), name) != 0) index++;
+    if (!options->resume || !options->output || attn_config_given(trainer->config, index)) return ATTN_OK;
+    if (attn_trainer_last_path(trainer->context, options->output, last, sizeof last) != ATTN_OK)
+        return ATTN_OK;
+    const char *path = access(last, F_OK) == 0 ? last : options->output;
+    if (access(path, F_OK) != 0 || at_safetensors_open(trainer->context, path, &file) != ATTN_OK)
+        return ATTN_OK;
+    const char *text = at_safetensors_metadata(file, "attn.config");
+    attn_status status = ATTN_OK;
+    if (text && at_config_stored(trainer->context, path, text, &stored) == ATTN_OK)
+        status = attn_config_set(trainer->config, name, attn_config_get(stored, name));
+    if (text) attn_config_destroy(stored);
+    at_safetensors_close(file);
     return status;
 }
 
@@ -188,6 +217,36 @@ int at_checkpoint_progress(attn_context *context, const char *path, int64_t *ste
     return known;
 }
 
+/* As bits_of writes it: a finite number, or the one that stands for none. 0: it is something else. */
+static int read_bits(const char *text, double *number) {
+    char *end;
+    *number = strtod(text, &end);
+    return end != text && !*end && !isinf(*number) && strspn(text, " \t\n\v\f\r") == 0;
+}
+
+/* How much of the time is used, and how the number of steps has changed. */
+static attn_status take_timing(attn_trainer *trainer, const at_safetensors *file, const json_t *state,
+                               int64_t steps) {
+    const char *used = json_string_value(json_object_get(state, "seconds"));
+    const char *evaluation = json_string_value(json_object_get(state, "evaluation"));
+    double seconds, last;
+    attn_config *stored = NULL;
+    if (used && evaluation) {
+        if (!read_bits(used, &seconds) || !read_bits(evaluation, &last) || !(seconds >= 0) || !(last >= 0))
+            return refuse(trainer, "its time is not a number that training writes", "");
+        trainer->timing.used_before += seconds;
+        trainer->timing.evaluation = last;
+    }
+    attn_status status = at_config_stored(trainer->context, at_safetensors_name(file),
+                                          at_safetensors_metadata(file, "attn.config"), &stored);
+    int64_t before = trainer->steps_total;
+    trainer->steps_total = steps;
+    if (status == ATTN_OK) status = at_timing_read(trainer, attn_config_get(stored, "training.timetable"));
+    trainer->steps_total = before;
+    attn_config_destroy(stored);
+    return status;
+}
+
 attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps) {
     *steps = 0;
     if (access(trainer->files.last, F_OK) != 0) return at_finished_steps(trainer, steps);
@@ -201,6 +260,7 @@ attn_status at_checkpoint_steps(attn_trainer *trainer, int64_t *steps) {
     } else {
         status = compare_config(trainer, file);
     }
+    if (status == ATTN_OK && trainer->options.seconds > 0) status = take_timing(trainer, file, state, stored);
     if (status == ATTN_OK) *steps = stored;
     json_decref(state);
     at_safetensors_close(file);
@@ -212,7 +272,8 @@ static attn_status find(attn_trainer *trainer, at_safetensors *file, const char 
                         const attn_tensor *tensor, const float **stored) {
     char reason[256];
     *stored = at_model_stored(file, name, tensor->rank, tensor->shape, reason, sizeof reason);
-    return *stored ? ATTN_OK : refuse(trainer, "", reason);
+    if (*stored) return ATTN_OK;
+    return *reason ? refuse(trainer, "", reason) : ATTN_OUT_OF_MEMORY;
 }
 
 static attn_status take_tensors(attn_trainer *trainer, const at_course *course, at_safetensors *file) {
@@ -238,13 +299,6 @@ static attn_status take_tensors(attn_trainer *trainer, const at_course *course, 
     return status;
 }
 
-/* As bits_of writes it: a finite number, or the one that stands for none. 0: it is something else. */
-static int read_bits(const char *text, double *number) {
-    char *end;
-    *number = strtod(text, &end);
-    return end != text && !*end && !isinf(*number) && strspn(text, " \t\n\v\f\r") == 0;
-}
-
 static int in_range(const attn_trainer *trainer, const at_course *course, const at_progress_made *made) {
     /* each epoch has one batch or more */
     double batches = (double)made->step * (double)trainer->values.accumulate * (double)course->steps_a_step;
@@ -259,7 +313,7 @@ static int in_range(const attn_trainer *trainer, const at_course *course, const 
 static int read_scores(const attn_trainer *trainer, const json_t *state, at_progress_made *made) {
     const json_t *kept = json_object_get(state, "kept"), *highest = json_object_get(state, "highest");
     size_t count = (size_t)trainer->choice_count;
-    made->kept[0] = made->highest[0] = made->best_score;
+    made->kept[0] = made->highest[0] = made->best_value;
     if (count < 2) return 1;
     if (json_array_size(kept) != count || json_array_size(highest) != count) return 0;
     for (size_t i = 0; i < count; i++) {
@@ -303,9 +357,9 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
         status =
             attn_optimizer_set_steps(trainer->courses[i].optimizer, step * trainer->courses[i].steps_a_step);
     }
-    if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_score) ||
+    if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_value) ||
         !read_scores(trainer, state, &read))
-        return refuse(trainer, "its loss or best score is not a number that training writes", "");
+        return refuse(trainer, "its loss or best metric is not a number that training writes", "");
     *made = read;
     return status;
 }
@@ -320,7 +374,7 @@ attn_status at_checkpoint_read(attn_trainer *trainer) {
     for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
         status = take_tensors(trainer, &trainer->courses[i], file);
     const char *scores = at_safetensors_metadata(file, "attn.scores");
-    if (status == ATTN_OK && scores) status = at_model_set_scores(trainer->model, scores);
+    if (status == ATTN_OK && scores) status = at_model_set_metrics(trainer->model, scores);
     json_decref(state);
     at_safetensors_close(file);
     return status;

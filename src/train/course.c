@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "train/join.h"
+#include "train/optimizer.h"
 #include "train/trainer.h"
 
 enum { FOR_PLANS = 1, FOR_HIDING = 2, FOR_DROPOUT = 3 };
@@ -43,6 +44,7 @@ static attn_status learn(at_course *course, const char *vectors) {
                                         : at_stage_learn(stage, train->dataset, vectors, &train->encoded);
     if (status != ATTN_OK) return status;
     stage->forward.longest = at_config_longest(stage->values.encoder, stage->input->longest);
+    stage->forward.most = at_config_most(&stage->values, stage->input);
     status = at_stage_targets(stage, context, train->encoded, &train->targets);
     if (status == ATTN_OK) status = finish_learning(course);
     if (status == ATTN_OK)
@@ -114,16 +116,26 @@ static attn_status make_shards(at_course *course) {
     return status == ATTN_OK ? lend_workers(course) : status;
 }
 
+/* Where a step of the course's optimiser is in its schedule. */
+static double place_of(const void *user, int64_t step) {
+    const at_course *course = user;
+    double each = (double)course->steps_a_step;
+    if (course->trainer->timetable.count == 0) return (double)step;
+    return each * at_timetable_place(&course->trainer->timetable, (double)step / each);
+}
+
 attn_status at_course_build(at_course *course) {
     attn_optimizer_options options;
-    at_config_optimizer(course->stage->values.training, course->trainer->steps_total * course->steps_a_step,
-                        &options);
+    at_config_optimizer(course->stage->values.training,
+                        course->trainer->timetable.first * course->steps_a_step, &options);
     course->averaged = options.average > 0;
     course->planned_epoch = -1;
     course->epoch = course->batch = 0;
     attn_status status = make_shards(course);
     if (status != ATTN_OK) return status;
-    return attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
+    status = attn_optimizer_create(course->stage->parameters, &options, &course->optimizer);
+    if (status == ATTN_OK) at_optimizer_follow(course->optimizer, place_of, course);
+    return status;
 }
 
 void at_course_unbuild(at_course *course) {

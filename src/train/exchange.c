@@ -1,6 +1,6 @@
-/* exchange.c: what ranks tell each other, built on the few calls of a module.
+/* exchange.c: communication between ranks, built on the few calls of a module.
  *
- * Every call notes how long it took and how many bytes left this rank.
+ * Every call records its time and the bytes that this rank sent.
  */
 #include "train/exchange.h"
 

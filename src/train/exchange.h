@@ -1,8 +1,8 @@
-/* exchange.h (private): what a way to exchange bytes between ranks has to offer.
+/* exchange.h (private): the interface of a module that exchanges bytes between ranks.
  *
- * A module (src/train/modules/mpi.c, built as libattn-mpi.so) fills the table; everything else, the ordered
- * sums among it, is built on these few calls. A second one, in the library, joins threads of one process: for
- * tests. A later one may sum on GPUs (NCCL).
+ * A module (src/train/modules/mpi.c, built as libattn-mpi.so) fills the table; everything else, including the
+ * ordered sums, is built on these few calls. A second module, in the library, joins threads of one process,
+ * for tests. A later one may sum on GPUs (NCCL).
  */
 #ifndef AT_TRAIN_EXCHANGE_H
 #define AT_TRAIN_EXCHANGE_H

@@ -1,7 +1,7 @@
 /* exchange_threads.c: ranks that are threads of one process, for tests.
  *
- * A collective call: every rank says where its bytes are, all wait, each reads what it needs from the others,
- * and all wait again, so that nobody's bytes go away while others read.
+ * A collective call: every rank publishes the address of its bytes, all wait, each reads what it needs from
+ * the others, and all wait again, so that no rank's bytes disappear while others read them.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ typedef struct hub {
     uint64_t round;
     int left; /* a rank that is no longer there; -1: none */
     shown *shown;
-    void **memory; /* of all windows that were asked for */
+    void **memory; /* of all windows that were requested */
     size_t blocks;
 } hub;
 

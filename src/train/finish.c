@@ -1,8 +1,8 @@
-/* finish.c: a run that came to its end.
+/* finish.c: the end of a finished run.
  *
- * The model then says so, in its scores: {..., "run": {"end": "finished", "last_step": 300, "data":
- * "FINGERPRINT"}}. That is written before the .last file is removed, so that at any moment there is either a
- * file to go on from or a model that says that there is nothing to do.
+ * The model is calibrated (calibrate.c) and then marked as finished in its metrics: {..., "run": {"end":
+ * "finished", "last_step": 300, "data": "FINGERPRINT"}}. This is written before the .last file is removed, so
+ * that at any moment there is either a file to continue from or a finished model.
  */
 #define _POSIX_C_SOURCE 200809L /* access */
 #include <jansson.h>
@@ -17,6 +17,18 @@
 
 /* ---- telling ---- */
 
+/* The metrics of the development data, of the model with its temperatures; 0, or -1 without memory. */
+static int put_metrics(const attn_report *report, json_t *scores) {
+    json_t *metrics = json_object_get(scores, "dev");
+    int bad = 0;
+    for (int i = 0; metrics && i < attn_report_metrics(report); i++) {
+        const char *name = attn_report_metric_name(report, i);
+        double value = attn_report_metric(report, name);
+        if (isfinite(value)) bad |= json_object_set_new(metrics, name, json_real(value));
+    }
+    return bad;
+}
+
 /* The scores with how the run ended, from malloc; NULL without memory. */
 static char *marked(const attn_trainer *trainer, const char *scores) {
     char data[32];
@@ -26,24 +38,45 @@ static char *marked(const attn_trainer *trainer, const char *scores) {
     json_t *run = json_pack("{s:s, s:I, s:s}", "end", trainer->made.ended ? "patience" : "finished",
                             "last_step", (json_int_t)trainer->made.step, "data", data);
     char *text = NULL;
-    if (all && run && json_object_set(all, "run", run) == 0)
+    if (all && run && put_metrics(trainer->report, all) == 0 && json_object_set(all, "run", run) == 0 &&
+        json_object_set_new(all, "steps", json_integer(trainer->steps_total)) == 0)
         text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(all);
     json_decref(run);
     return text;
 }
 
+/* The steps that the run had in the end, and their timetable: the model may be of before they were known. */
+static attn_status set_steps(const attn_trainer *trainer, attn_model *model) {
+    static const char *const names[] = {"training.steps", "training.timetable"};
+    attn_status status = ATTN_OK;
+    for (int i = 0; i < 2 && status == ATTN_OK && trainer->timetable.count > 0; i++)
+        status = attn_config_set(at_main_stage(model)->config, names[i],
+                                 attn_config_get(trainer->config, names[i]));
+    return status;
+}
+
+/* Calibrates a model, which then says that it is finished. */
+static attn_status conclude(attn_trainer *trainer, attn_model *model) {
+    attn_status status = at_calibrate(trainer, model);
+    if (status != ATTN_OK) return status;
+    char *text = marked(trainer, attn_model_metrics(model));
+    status = text ? at_model_set_metrics(model, text)
+                  : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for metrics as JSON");
+    free(text);
+    if (status == ATTN_OK) status = set_steps(trainer, model);
+    return status == ATTN_OK ? attn_model_save(model, trainer->files.model) : status;
+}
+
 static attn_status mark(attn_trainer *trainer) {
     attn_model *model;
     attn_status status = attn_model_load(trainer->context, trainer->files.model, &model);
     if (status != ATTN_OK) return status;
-    char *text = marked(trainer, attn_model_scores(model));
-    if (!text) {
-        status = at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for scores as JSON");
-    } else if (strcmp(text, attn_model_scores(model)) != 0) { /* else it was said before */
-        status = at_model_set_scores(model, text);
-        if (status == ATTN_OK) status = attn_model_save(model, trainer->files.model);
-    }
+    char *text = marked(trainer, attn_model_metrics(model));
+    if (!text)
+        status = at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for metrics as JSON");
+    else if (strcmp(text, attn_model_metrics(model)) != 0) /* else it was said before */
+        status = conclude(trainer, model);
     free(text);
     attn_model_destroy(model);
     return status;
@@ -116,7 +149,7 @@ attn_status at_finished_read(attn_trainer *trainer) {
         trainer->made = (at_progress_made){
             .step = json_integer_value(json_object_get(run, "last_step")),
             .best_step = json_integer_value(json_object_get(scores, "step")),
-            .best_score = json_is_number(score) ? json_number_value(score) : NAN,
+            .best_value = json_is_number(score) ? json_number_value(score) : NAN,
             .loss = NAN,
             .ended = strcmp(json_string_value(json_object_get(run, "end")), "patience") == 0,
         };

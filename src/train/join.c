@@ -1,4 +1,4 @@
-/* join.c: answers that several ranks have parts of: joined slice by slice; a predictor that works so. */
+/* join.c: joins predictions of which each rank has a part, slice by slice; predictors of several ranks. */
 #include "train/join.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* join.h: answers that several ranks have parts of, in all of them. */
+/* join.h: joins predictions of which each rank has a part, in all ranks. */
 #ifndef AT_TRAIN_JOIN_H
 #define AT_TRAIN_JOIN_H
 

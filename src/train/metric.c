@@ -1,12 +1,13 @@
-/* metric.c: what the best model is chosen by: one metric or several, of one output or as a mean over outputs.
+/* metric.c: the metric that chooses the best model: one or several, of one output or as a mean over outputs.
  *
- * Of several with commas between them, the first decides; where it is the same for two models, the next does,
- * and so on. Patience goes on as long as any of them becomes better than it ever was.
+ * Several are separated by commas: the first decides; if it is equal for two models, the next does, and so
+ * on. Patience continues as long as any of them improves on its best value so far.
  *
- * "roc_auc|accuracy" is the first of the two that the outputs have and the development data defines.
+ * "roc_auc|accuracy" is the first of the two that the outputs have and that is defined for the development
+ * data.
  *
  * With several outputs a name without prefix is the mean over those that have the metric, "NAME.accuracy" is
- * that of one. Where nothing was chosen it is the usual metric of the first output.
+ * that of one. Without a choice it is the usual metric of the first output.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -137,7 +138,14 @@ static double score_of(const at_choice *choice, const attn_report *report) {
                         : attn_report_output_metric(report, choice->output, choice->metric);
 }
 
-attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores) {
+double at_metric_macro(const attn_trainer *trainer, const attn_report *report) {
+    at_choice macro = trainer->choices[0];
+    if (strcmp(macro.metric, "accuracy") != 0) return NAN;
+    macro.metric = "macro_f1";
+    return score_of(&macro, report);
+}
+
+attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *scores) {
     for (int i = 0; i < trainer->choice_count; i++) {
         const at_choice *choice = &trainer->choices[i];
         scores[i] = score_of(choice, report);
@@ -166,13 +174,13 @@ attn_status at_metric_try(attn_trainer *trainer) {
             status = choose_one(trainer, choice->others, choice);
     }
     name_first(trainer);
-    if (status == ATTN_OK) status = at_metric_scores(trainer, report, scores);
+    if (status == ATTN_OK) status = at_metric_values(trainer, report, scores);
     attn_report_destroy(report);
     return status;
 }
 
 void at_metric_none(at_progress_made *made) {
-    made->best_score = NAN;
+    made->best_value = NAN;
     for (int i = 0; i < AT_MOST_METRICS; i++) made->kept[i] = made->highest[i] = NAN;
 }
 
@@ -185,7 +193,7 @@ static int against(const at_choice *choice, double score, double best) {
 int at_metric_as_good(const attn_trainer *trainer, const double *scores) {
     for (int i = 0; i < trainer->choice_count; i++) {
         int order = against(&trainer->choices[i], scores[i],
-                            i == 0 ? trainer->made.best_score : trainer->made.kept[i]);
+                            i == 0 ? trainer->made.best_value : trainer->made.kept[i]);
         if (order != 0) return order > 0;
     }
     return 1;
@@ -199,7 +207,7 @@ int at_metric_improved(const attn_trainer *trainer, const double *scores) {
 
 void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good) {
     at_progress_made *made = &trainer->made;
-    if (as_good) made->best_score = scores[0];
+    if (as_good) made->best_value = scores[0];
     for (int i = 0; i < trainer->choice_count; i++) {
         if (as_good) made->kept[i] = scores[i];
         if (against(&trainer->choices[i], scores[i], made->highest[i]) > 0) made->highest[i] = scores[i];

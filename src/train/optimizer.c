@@ -1,10 +1,9 @@
 /* optimizer.c: the state of the optimiser, and its step.
  *
- * A parameter's state is one block of memory, made when the parameter is first
- * seen not frozen. The numbers of all parameters together are cut into pieces,
- * and pieces into tasks of about the same size, by the parameters' sizes alone;
- * so a step is two loops over tasks, however many parameters there are: one for
- * the norm, whose parts are added in order, and one that changes them.
+ * A parameter's state is one block of memory, allocated when the parameter is first seen unfrozen. The
+ * elements of all parameters together are divided into pieces, and pieces into tasks of about the same size,
+ * by the parameters' sizes alone. So a step is two loops over tasks, however many parameters there are: one
+ * for the norm, whose parts are added in order, and one for the update.
  */
 #include "train/optimizer.h"
 
@@ -42,6 +41,8 @@ struct attn_optimizer {
     const at_backend *backend;
     int kept[STATE_KINDS]; /* whether this optimiser has it; ROW_STEPS: of embedding tables alone */
     int64_t steps;
+    at_place place; /* NULL: a step is where it is */
+    const void *place_user;
     double norm;
     int swapped;        /* the averages are in the parameters */
     entry *entries;     /* of every parameter, in the order of the set */
@@ -62,17 +63,16 @@ struct attn_optimizer {
     int64_t missed_steps, missed_room, reach; /* reach: steps after which nothing is left of a moment */
 };
 
-void attn_optimizer_options_init(attn_optimizer_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->kind = ATTN_ADAMW;
-    options->learning_rate = 1e-3;
-    options->beta1 = 0.9;
-    options->beta2 = 0.999;
-    options->epsilon = 1e-8;
-    options->weight_decay = 0.01;
-    options->accumulate = 1;
+void attn_optimizer_options_init_sized(attn_optimizer_options *options, size_t size) {
+    attn_optimizer_options own = {.size = sizeof own};
+    own.kind = ATTN_ADAMW;
+    own.learning_rate = 1e-3;
+    own.beta1 = 0.9;
+    own.beta2 = 0.999;
+    own.epsilon = 1e-8;
+    own.weight_decay = 0.01;
+    own.accumulate = 1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* Without a gradient a step of AdamW moves a number by so much of the step before. */
@@ -113,7 +113,7 @@ static attn_status check_options(attn_context *context, const attn_optimizer_opt
         return at_fail(context, ATTN_INVALID_ARGUMENT, "optimizer: nesterov needs a momentum");
     if (o->lazy_rows && o->kind == ATTN_ADAMW && o->decay_all && o->weight_decay > 0.0)
         return at_fail(context, ATTN_UNSUPPORTED,
-                       "optimizer: lazy_rows with decay_all: rows that wait do not decay");
+                       "optimizer: lazy_rows and decay_all exclude each other: skipped rows do not decay");
     if (o->accumulate < 1)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "optimizer: accumulate is %" PRId64 ", but must be at least 1", o->accumulate);
@@ -256,7 +256,7 @@ static attn_status follow_parameters(attn_optimizer *o) {
     for (int64_t i = 0; i < count; i++) {
         entry *e = &o->entries[i];
         if (e->memory || e->parameter->frozen || make_state(o, e)) continue;
-        return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for what the optimizer keeps of %s",
+        return at_fail(o->context, ATTN_OUT_OF_MEMORY, "no memory for the optimizer state of %s",
                        e->parameter->name);
     }
     if ((o->stale || !o->lists) && !make_lists(o))
@@ -391,16 +391,27 @@ static attn_status find_norm(attn_optimizer *o, const at_update_call *call, doub
     return ATTN_OK;
 }
 
-static double pace_of(const attn_optimizer_options *options, int64_t t) {
-    return options->learning_rate * at_schedule_factor(options, t - 1) /
-           (1.0 - pow(options->beta1, (double)t)) * sqrt(1.0 - pow(options->beta2, (double)t));
+static double rate_of(const attn_optimizer *o, int64_t step) {
+    double place = o->place ? o->place(o->place_user, step) : (double)step;
+    return o->options.learning_rate * at_schedule_factor(&o->options, place);
+}
+
+void at_optimizer_follow(attn_optimizer *optimizer, at_place place, const void *user) {
+    optimizer->place = place;
+    optimizer->place_user = user;
+}
+
+static double pace_of(const attn_optimizer *o, int64_t t) {
+    const attn_optimizer_options *options = &o->options;
+    return rate_of(o, t - 1) / (1.0 - pow(options->beta1, (double)t)) *
+           sqrt(1.0 - pow(options->beta2, (double)t));
 }
 
 /* What a row that waits since step s, and had x = m / sqrt(v) then, has missed: step u would have moved it by
  * x * slowing^(u - s) * pace(u), up to u = s + reach; after that nothing is left of m. The average follows at
  * `keep` a step: it lags behind the row by x times what at_missed.lag says. */
 static void miss_step(attn_optimizer *o, int64_t step) {
-    const double ratio = slowing(&o->options), keep = o->options.average, pace = pace_of(&o->options, step);
+    const double ratio = slowing(&o->options), keep = o->options.average, pace = pace_of(o, step);
     double moved = pace, kept = 1.0;
     for (int64_t s = step - 1; s >= 0 && s >= step - o->reach; s--) {
         at_missed *since = &o->missed[s];
@@ -506,7 +517,7 @@ attn_status attn_optimizer_step(attn_optimizer *optimizer) {
 int64_t attn_optimizer_steps(const attn_optimizer *optimizer) { return optimizer ? optimizer->steps : 0; }
 double attn_optimizer_learning_rate(const attn_optimizer *optimizer) {
     if (!optimizer) return 0.0;
-    return optimizer->options.learning_rate * at_schedule_factor(&optimizer->options, optimizer->steps);
+    return rate_of(optimizer, optimizer->steps);
 }
 double attn_optimizer_gradient_norm(const attn_optimizer *optimizer) {
     return optimizer ? optimizer->norm : 0.0;

@@ -8,4 +8,8 @@
 attn_status at_optimizer_host_read(attn_optimizer *optimizer, int64_t index, float *numbers);
 attn_status at_optimizer_host_write(attn_optimizer *optimizer, int64_t index, const float *numbers);
 
+/* From now on the learning rate of step 0, 1, ... is that of the schedule at place(user, step). */
+typedef double (*at_place)(const void *user, int64_t step);
+void at_optimizer_follow(attn_optimizer *optimizer, at_place place, const void *user);
+
 #endif

@@ -1,9 +1,10 @@
-/* output.c: the files that a run writes: their names, what may be replaced, and that nobody else writes them.
+/* output.c: the files that a run writes: their names, what may be replaced, and a lock against a second
+ * writer.
  *
- * The lock is on a file of its own beside the model, since every save puts another file in the model's place.
- * The system releases it when its process ends, however that happens; the empty file that is left then is no
- * obstacle to the next run. Who ends well removes the file while the lock is still held, and who gets a lock
- * looks whether the file is still the one of that name: so that no two hold locks on different files.
+ * The lock is on a separate file beside the model, since every save replaces the model file. The system
+ * releases the lock when its process ends, in whatever way; the empty file that may be left does not hinder
+ * the next run. A run that ends normally removes the file while it still holds the lock, and a run that gets
+ * a lock checks that the file still has its name: so no two runs can hold locks on different files.
  */
 #define _POSIX_C_SOURCE 200809L /* open, fstat */
 #include <errno.h>
@@ -41,13 +42,13 @@ static int is_there(const char *path) { return access(path, F_OK) == 0; }
 /* ---- what may be replaced ---- */
 
 static attn_status check_options(attn_context *context, const attn_trainer_options *options) {
-    const char *wrong = options->force && options->resume ? "resume goes on and force begins: not both"
-                        : options->force && options->more ? "more goes on and force begins: not both"
+    const char *wrong = options->force && options->resume ? "resume continues and force begins anew: not both"
+                        : options->force && options->more ? "more continues and force begins anew: not both"
                         : options->start && options->more
-                            ? "start begins from another model, more goes on with the output: not both"
-                        : options->more && !options->output ? "more goes on with a model: output is NULL"
+                            ? "start uses another model, more continues the output: not both"
+                        : options->more && !options->output ? "more continues a model: output is NULL"
                         : options->vectors && (options->start || options->more)
-                            ? "the vectors are those of the model that training starts from"
+                            ? "the vectors come from the model that training starts from"
                             : NULL;
     return wrong ? at_fail(context, ATTN_INVALID_ARGUMENT, "trainer options: %s", wrong) : ATTN_OK;
 }
@@ -63,22 +64,20 @@ static attn_status check_more(attn_context *context, const attn_trainer_options 
     int64_t step, steps;
     int ended;
     if (!is_there(files->model))
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.300s: is not there: no model to train more",
-                       files->model);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.300s: does not exist: there is no model to train further", files->model);
     if (!is_there(files->last)) {
         if (!options->resume) return ATTN_OK;
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.300s: is not there: no run was stopped that could be resumed; more without resume "
-                       "begins one",
-                       files->last);
+        return at_fail(
+            context, ATTN_INVALID_ARGUMENT,
+            "%.300s: does not exist: there is no stopped run to resume; more without resume begins one",
+            files->last);
     }
     int known = at_checkpoint_progress(context, files->last, &step, &steps, &ended);
     if (options->resume || (known && (ended || step >= steps))) return ATTN_OK;
-    return at_fail(
-        context, ATTN_INVALID_ARGUMENT,
-        "%.300s: is of a run that was stopped: resume goes on with it, and more is for models whose "
-        "run came to its end",
-        files->last);
+    return at_fail(context, ATTN_INVALID_ARGUMENT,
+                   "%.300s: is of a stopped run: resume continues it; more is for finished models",
+                   files->last);
 }
 
 static attn_status check_existing(attn_context *context, const attn_trainer_options *options,
@@ -87,8 +86,8 @@ static attn_status check_existing(attn_context *context, const attn_trainer_opti
     int ended;
     if (options->start && (same_file(options->start, files->model) || same_file(options->start, files->last)))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.300s: training is to start from it, and would replace it: give another output, or "
-                       "go on with it (more)",
+                       "%.300s: training starts from it and would replace it: give another output, or "
+                       "continue it (more)",
                        options->start);
     if (options->more) return check_more(context, options, files);
     if (options->resume || options->force) return ATTN_OK;
@@ -96,14 +95,14 @@ static attn_status check_existing(attn_context *context, const attn_trainer_opti
         !ended && step < steps)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.300s: is of a run that was stopped after step %" PRId64 " of %" PRId64
-                       ": resume goes on with it, force begins anew and replaces it",
+                       ": resume continues it, force begins anew and replaces it",
                        files->last, step, steps);
     const char *there = is_there(files->model) ? files->model : is_there(files->last) ? files->last : NULL;
-    return there ? at_fail(
-                       context, ATTN_INVALID_ARGUMENT,
-                       "%.300s: is there already: force begins anew and replaces it, more trains it further",
-                       there)
-                 : ATTN_OK;
+    return there
+               ? at_fail(context, ATTN_INVALID_ARGUMENT,
+                         "%.300s: exists already: force begins anew and replaces it, more trains it further",
+                         there)
+               : ATTN_OK;
 }
 
 /* ---- the lock ---- */
@@ -139,14 +138,14 @@ static attn_status lock(attn_context *context, at_output *files) {
     }
     if (error == EWOULDBLOCK)
         status = at_fail(context, ATTN_SYSTEM_ERROR,
-                         "%.300s: another run is writing it, and holds %.300s: wait for its end, or give "
+                         "%.300s: another run is writing it and has locked %.300s: wait for its end, or give "
                          "another output",
                          files->model, path);
     else if (error == EEXIST || error == ELOOP)
-        status = at_fail(context, ATTN_SYSTEM_ERROR,
-                         "%.300s: is there, and not the empty file that a run locks: move it away, or give "
-                         "another output",
-                         path);
+        status = at_fail(
+            context, ATTN_SYSTEM_ERROR,
+            "%.300s: exists, and is not the empty lock file of a run: move it away, or give another output",
+            path);
     else
         status = at_fail_system(context, files->model, "written", error);
     at_release(context, path);

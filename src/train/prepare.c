@@ -1,5 +1,6 @@
-/* prepare.c: what comes before the first step: what the configuration leaves to the data, the examples held
- * out, what the model learns from all of them, and whether the development data fits. */
+/* prepare.c: preparation of a run: values that the configuration leaves to the data, the held-out examples,
+ * what the model learns from all data, and whether the development data fits.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/parts.h"
+#include "data/similar.h"
 #include "train/trainer.h"
 
 /* ---- the configuration ---- */
@@ -22,10 +24,20 @@ attn_status at_course_set(at_course *course, const char *name, const char *value
     return attn_config_set(course->trainer->config, name, value);
 }
 
+/* A run of a given time does not end earlier, unless the caller sets the patience. A time that is a bound
+ * changes nothing. */
+static attn_status choose_patience(attn_trainer *trainer) {
+    int index = 0;
+    if (trainer->options.seconds <= 0 || trainer->options.at_most) return ATTN_OK;
+    while (index < attn_config_count() && strcmp(attn_config_name(index), "training.patience") != 0) index++;
+    return attn_config_given(trainer->config, index) ? ATTN_OK : set_value(trainer, "training.patience", "0");
+}
+
 /* Units, and how many examples there are: other defaults depend on them. */
 static attn_status choose_from_data(attn_trainer *trainer, const attn_dataset *train) {
     at_config values;
-    attn_status status = at_config_values(trainer->config, &values);
+    attn_status status = choose_patience(trainer);
+    if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
     const at_head_kind *head = at_head_chosen(values.task->head, values.output);
     at_head_config config;
@@ -39,7 +51,7 @@ static attn_status choose_from_data(attn_trainer *trainer, const attn_dataset *t
     if (head->choose) status = head->choose(&config, train, source, set_value, trainer);
     if (status == ATTN_OK && values.input->choose)
         status = values.input->choose(values.input_values, train, set_value, trainer);
-    if (status != ATTN_OK || examples > 0 || !(values.task->chooses || values.input->counts)) return status;
+    if (status != ATTN_OK || examples > 0 || !(values.task->counts || values.input->counts)) return status;
     char count[32];
     snprintf(count, sizeof count, "%" PRId64, train->examples);
     trainer->counted = 1;
@@ -50,7 +62,7 @@ static attn_status choose_from_data(attn_trainer *trainer, const attn_dataset *t
 
 static double fraction(uint64_t word) { return (double)(word >> 11) / 9007199254740992.0; }
 
-/* By the input: several right answers to one question stay together. */
+/* By the input: several references to one question stay together. */
 static int64_t draw_inputs(const attn_dataset *all, double part, unsigned char *held) {
     int64_t count = 0;
     for (int64_t e = 0; e < all->examples; e++) {
@@ -73,14 +85,18 @@ static void draw_examples(int64_t count, int64_t wanted, unsigned char *held) {
     }
 }
 
-/* Marks the examples to hold out, at least one and not all; how many. Of very many examples a smaller part
- * says as much, and an evaluation would last for hours. */
+/* How many examples are to be held out, at least one and not all. Of very many examples a smaller part says
+ * as much, and an evaluation would last for hours. */
+static int64_t count_wanted(double *part, int64_t count) {
+    if (*part * (double)count > MOST_HELD_OUT) *part = MOST_HELD_OUT / (double)count;
+    int64_t wanted = (int64_t)(*part * (double)count + 0.5);
+    if (wanted < 1) return 1;
+    return wanted > count - 1 ? count - 1 : wanted; /* something is to be learned from, too */
+}
+
+/* Marks the examples to hold out, one by one; how many. */
 static int64_t draw(at_hold_out how, double part, const attn_dataset *all, unsigned char *held) {
-    int64_t count = all->examples;
-    if (part * (double)count > MOST_HELD_OUT) part = MOST_HELD_OUT / (double)count;
-    int64_t wanted = (int64_t)(part * (double)count + 0.5);
-    if (wanted < 1) wanted = 1;
-    if (wanted > count - 1) wanted = count - 1; /* something is to be learned from, too */
+    int64_t count = all->examples, wanted = count_wanted(&part, count);
     if (how == AT_HOLD_END) {
         for (int64_t i = 0; i < count; i++) held[i] = i >= count - wanted;
         return wanted;
@@ -93,15 +109,44 @@ static int64_t draw(at_hold_out how, double part, const attn_dataset *all, unsig
     return wanted;
 }
 
+typedef struct unit_reader {
+    const attn_dataset *dataset;
+    const at_input_kind *kind;
+} unit_reader;
+
+static attn_status read_units(const void *user, attn_context *context, int64_t example,
+                              at_unit_hashes *units) {
+    const unit_reader *reader = user;
+    return reader->kind->units(reader->dataset, context, example, units);
+}
+
+/* The sides of all examples. Where the input can tell what is alike, that is not learned from. */
+static attn_status draw_sides(attn_trainer *trainer, at_hold_out how, const at_input_kind *kind,
+                              const attn_dataset *all, unsigned char *sides, at_apart *apart) {
+    double part = trainer->values.hold_out;
+    *apart = (at_apart){.held = 0};
+    if (how != AT_HOLD_END && kind->units && trainer->values.hold_out_groups) {
+        const unit_reader reader = {all, kind};
+        const at_unit_source source = {&reader, all->examples, read_units};
+        attn_status status =
+            at_hold_apart(trainer->context, &source, count_wanted(&part, all->examples), sides, apart);
+        if (status != ATTN_OK || apart->held > 0) return status;
+        trainer->state.held_alike = 1;
+    }
+    apart->held = draw(how, part, all, sides);
+    return ATTN_OK;
+}
+
 /* Which examples are held out does not depend on the seed of training, so that runs with different seeds can
  * be compared. */
-static attn_status hold_out(attn_trainer *trainer, at_hold_out how, int unordered, const attn_dataset *all) {
+static attn_status hold_out(attn_trainer *trainer, at_hold_out how, const at_input_kind *kind,
+                            const attn_dataset *all) {
     attn_context *context = trainer->context;
     at_training_data *train = &at_main_course(trainer)->train, *dev = &at_main_course(trainer)->dev;
     attn_dataset *whole = train->own; /* the part of a file that is for training */
     int64_t count = all->examples;
     trainer->state.held_out = 1;
-    if (count < 2 && all->per_row && unordered)
+    if (count < 2 && all->per_row && kind->unordered)
         return at_dataset_hold_rows(all, trainer->values.hold_out, &train->own, &dev->own);
     trainer->state.held_out = 0;
     if (count < 2) { /* one example: it is all there is */
@@ -109,17 +154,21 @@ static attn_status hold_out(attn_trainer *trainer, at_hold_out how, int unordere
         return ATTN_OK;
     }
     int64_t *order = at_allocate(context, count, sizeof *order, "the examples held out");
-    unsigned char *held = at_allocate(context, count, 1, "the examples held out");
-    attn_status status = order && held ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    unsigned char *sides = at_allocate(context, count, 1, "the examples held out");
+    at_apart apart;
+    attn_status status = order && sides ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    if (status == ATTN_OK) status = draw_sides(trainer, how, kind, all, sides, &apart);
     if (status == ATTN_OK) {
-        int64_t out = draw(how, trainer->values.hold_out, all, held), taken = 0;
-        int64_t rested = out; /* those held out come first */
-        for (int64_t i = 0; i < count; i++) order[held[i] ? taken++ : rested++] = i;
-        status = attn_dataset_select(all, order, out, &dev->own);
-        if (status == ATTN_OK) status = attn_dataset_select(all, order + out, count - out, &train->own);
+        int64_t taken = 0, rested = apart.held; /* those held out come first */
+        for (int64_t i = 0; i < count; i++)
+            if (sides[i] != AT_SIDE_LEFT) order[sides[i] == AT_SIDE_HELD ? taken++ : rested++] = i;
+        status = attn_dataset_select(all, order, apart.held, &dev->own);
+        if (status == ATTN_OK)
+            status = attn_dataset_select(all, order + apart.held, rested - apart.held, &train->own);
+        trainer->state.left_out = apart.left;
     }
     at_release(context, order);
-    at_release(context, held);
+    at_release(context, sides);
     if (status != ATTN_OK) return status;
     if (whole) attn_dataset_destroy(whole);
     trainer->state.held_out = 1;
@@ -217,12 +266,13 @@ attn_status at_trainer_prepare(attn_trainer *trainer, const attn_dataset *train,
     at_course *main = at_main_course(trainer);
     main->trainer = trainer;
     attn_status status = take_parts(trainer, train, dev);
+    if (status == ATTN_OK) status = at_checkpoint_adopt(trainer, "training.hold_out_groups");
     if (status == ATTN_OK) status = choose_from_data(trainer, main->train.dataset);
     if (status == ATTN_OK) status = at_config_values(trainer->config, &values);
     if (status != ATTN_OK) return status;
     trainer->values = *values.training;
     if (!main->dev.dataset) {
-        status = hold_out(trainer, values.task->hold_out, values.input->unordered, main->train.dataset);
+        status = hold_out(trainer, values.task->hold_out, values.input, main->train.dataset);
         if (main->train.own) main->train.dataset = main->train.own;
         if (main->dev.own) main->dev.dataset = main->dev.own;
     }

@@ -1,8 +1,8 @@
-/* ranks.c: what ranks that train together agree about, and what rank 0 hands out.
+/* ranks.c: what ranks that train together compare, and what rank 0 sends to the others.
  *
- * All ranks take the same steps with the same numbers, so they only have to begin alike: with the same
- * program, configuration and data, and, where a run is resumed, with what rank 0 has read. Rank 0 writes the
- * files, and decides where a clock does.
+ * All ranks take the same steps with the same values, so they only have to begin alike: with the same
+ * program, configuration and data, and, in a resumed run, with what rank 0 has read. Rank 0 writes the files,
+ * and makes the decisions that depend on the clock.
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,19 +54,19 @@ attn_status at_ranks_agree(attn_trainer *trainer) {
         "install the same version everywhere, and set ATTN_ISA to what all CPUs have (avx2)");
     if (status == ATTN_OK)
         status = at_exchange_agree(exchange, context, "other options of the run", run, strlen(run),
-                                   "give all ranks the same flags");
+                                   "give all ranks the same options");
     if (status == ATTN_OK)
         status = at_exchange_agree(exchange, context, "other training data, development data or vectors",
                                    &trainer->fingerprint, sizeof trainer->fingerprint,
-                                   "copy the files of rank 0 to all hosts, or let it send them (--scatter)");
+                                   "copy the files of rank 0 to all hosts");
     if (status == ATTN_OK) /* last: other data makes another configuration */
         status = at_exchange_agree(exchange, context, "another configuration", config, strlen(config),
-                                   "give all ranks the same flags and files");
+                                   "give all ranks the same options and files");
     uint64_t start = 0;
     if (status == ATTN_OK) status = find_start(trainer, &start);
     if (status == ATTN_OK)
-        status = at_exchange_agree(exchange, context, "another model to begin from", &start, sizeof start,
-                                   "copy the file of rank 0 to all hosts, or let it send it (--scatter)");
+        status = at_exchange_agree(exchange, context, "another model to start from", &start, sizeof start,
+                                   "copy the file of rank 0 to all hosts");
     return status;
 }
 
@@ -87,6 +87,11 @@ attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop
 
 attn_status at_ranks_number(attn_trainer *trainer, int64_t *number) {
     return attn_exchange_broadcast(trainer->options.exchange, 0, number, sizeof *number);
+}
+
+attn_status at_ranks_timetable(attn_trainer *trainer) {
+    return attn_exchange_broadcast(trainer->options.exchange, 0, &trainer->timetable,
+                                   sizeof trainer->timetable);
 }
 
 /* ---- what rank 0 has read ---- */

@@ -9,7 +9,7 @@
 #include "train/reduce_bucket.h"
 
 /* Numbers of a bucket: enough that the way costs more than the start, few enough that much can travel while
- * the walk goes on. With many ranks it takes more, so that slices do not get small. */
+ * the walk continues. With many ranks it takes more, so that slices do not get small. */
 enum { BUCKET_NUMBERS = 1 << 18, RANKS_OF_A_BUCKET = 16 };
 
 /* ---- buckets ---- */

@@ -1,10 +1,9 @@
-/* reduce.h: the gradients of a step, added up over all ranks in the order of the tree (train/tree.h).
+/* reduce.h: the gradients of a step, summed over all ranks in the order of the tree (train/tree.h).
  *
- * Parameters are put into buckets, from the last one to the first, since that is the order in which a walk
- * back completes them. A bucket whose gradients are complete in this rank travels while the walk goes on: a
- * thread of its own trades it with the other ranks. Each rank adds up a slice of every bucket, in the order
- * of the tree, and hands out the sum. Of tables of embeddings only the rows travel that some rank has
- * touched.
+ * Parameters are grouped into buckets, from the last one to the first, which is the order in which a backward
+ * pass completes them. A bucket whose gradients are complete in this rank is exchanged while the backward
+ * pass continues, by a separate thread. Each rank sums a slice of every bucket, in the order of the tree, and
+ * sends out the sum. Of embedding tables only the rows are exchanged that some rank has touched.
  */
 #ifndef AT_TRAIN_REDUCE_H
 #define AT_TRAIN_REDUCE_H

@@ -1,12 +1,12 @@
 /* reduce_bucket.c: the sums of one bucket of gradients, over all ranks.
  *
- * First the ranks tell each other which parameters their nodes have touched and, for tables of embeddings,
- * which rows. What somebody touched is then a row of numbers, the same on all ranks, which travels in rounds:
- * each rank gets one slice of the numbers of all nodes, adds them, and hands the sum to the others.
+ * First the ranks exchange which parameters their nodes have touched and, for embedding tables, which rows.
+ * The touched values form one array, the same on all ranks, which is exchanged in rounds: each rank receives
+ * one slice of the values of all nodes, adds them, and sends the sum to the others.
  *
- * The bits are those of one process that adds up the nodes with at_gradients_add: a node that has not touched
- * a parameter is passed over, and so is, on the right side of a sum, a row that was not written; on the left
- * side that is 0. (So x + nothing is x even for -0.)
+ * The bits are those of one process that sums the nodes with at_gradients_add: a node that has not touched a
+ * parameter is skipped, and so is, on the right side of a sum, a row that was not written; on the left side
+ * such a row is 0. (So x + nothing is x even for -0.)
  */
 #include "train/reduce_bucket.h"
 
@@ -54,7 +54,7 @@ static attn_status trade(at_reduce *reduce, const float *send, float *receive) {
 /* ---- windows ---- */
 
 /* Windows that are large enough for the step, if ranks see each other's memory. In the thread, since it is a
- * call of the exchange; all ranks come to the same answer. */
+ * call of the exchange; all ranks come to the same prediction. */
 static attn_status find_windows(at_reduce *reduce) {
     char text[AT_EXCHANGE_TEXT] = "";
     size_t most = 1; /* a power of two: windows grow seldom, as they stay until the end */
@@ -158,7 +158,7 @@ typedef struct cursor {
     int64_t i, at; /* parameter, number */
 } cursor;
 
-/* Numbers of one parameter that lie together: of one row, if rows of it are told apart. */
+/* Numbers of one parameter that lie together: of one row, if rows of it are distinguished. */
 typedef struct run {
     int64_t i, row, first, count;
 } run;
@@ -370,7 +370,7 @@ static attn_status sum_fast(at_reduce *reduce, const cursor *c, int64_t count) {
     return at_exchange_failed(reduce->exchange, &reduce->worker, text);
 }
 
-/* The sums to their places, slice by slice; the cursor goes on behind them. Nobody changes a sum before all
+/* The sums to their places, slice by slice; the cursor continues behind them. Nobody changes a sum before all
  * ranks have met again for the numbers after these. */
 static attn_status unpack(at_reduce *reduce, cursor *c, int64_t count) {
     for (int rank = 0; rank < reduce->ranks; rank++) {

@@ -1,5 +1,4 @@
-/* reduce_bucket.h (private to reduce.c and reduce_bucket.c): one bucket of gradients and its way through the
- * ranks. */
+/* reduce_bucket.h (private to reduce.c and reduce_bucket.c): the reduction of one bucket over the ranks. */
 #ifndef AT_TRAIN_REDUCE_BUCKET_H
 #define AT_TRAIN_REDUCE_BUCKET_H
 

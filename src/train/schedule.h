@@ -4,6 +4,7 @@
 
 #include <attn/optimizer.h>
 
-double at_schedule_factor(const attn_optimizer_options *options, int64_t step);
+/* The step may be anywhere between two. */
+double at_schedule_factor(const attn_optimizer_options *options, double step);
 
 #endif

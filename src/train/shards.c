@@ -1,6 +1,6 @@
-/* shards.c: a step's batch in parts: what is in each, and what a worker records of one.
+/* shards.c: the shards of a batch: their contents, and what a worker records for one.
  *
- * The parts are a function of the data, the configuration and the number of the step, never of threads or ranks.
+ * Shards are a function of the data, the configuration and the number of the step, never of threads or ranks.
  */
 #include "train/shards.h"
 

@@ -1,5 +1,4 @@
-/* shards.h: a step's batch in parts of about the same number of rows, for workers (train/workers.h) to take.
- */
+/* shards.h: divides a batch into shards of about equal rows, for workers (train/workers.h). */
 #ifndef AT_TRAIN_SHARDS_H
 #define AT_TRAIN_SHARDS_H
 

@@ -1,7 +1,7 @@
-/* start.c: training that begins from a model: vocabulary, labels and weights are the model's, the optimiser
+/* start.c: training that starts from a model: vocabulary, labels and weights are the model's, the optimiser
  * and the schedule are new.
  *
- * A run that is resumed takes all of it from its .last file: the model may have gone or changed since.
+ * A resumed run takes all of it from its .last file: the model may have been removed or changed since.
  */
 #define _POSIX_C_SOURCE 200809L /* access */
 #include <string.h>
@@ -25,7 +25,8 @@ static int ends_with(const char *name, const char *ending) {
 static int matters(const attn_trainer *trainer, const char *name) {
     (void)trainer;
     return strncmp(name, "training.", 9) != 0 && strncmp(name, "reader.", 7) != 0 &&
-           !ends_with(name, "dropout") && !ends_with(name, ".smoothing") && !ends_with(name, ".balance");
+           !ends_with(name, "dropout") && !ends_with(name, ".smoothing") && !ends_with(name, ".balance") &&
+           !ends_with(name, ".calibrate");
 }
 
 attn_status at_start_open(attn_trainer *trainer) {
@@ -44,7 +45,11 @@ attn_status at_start_open(attn_trainer *trainer) {
     status = at_checkpoint_compare(trainer, trainer->model->file, matters, difference);
     if (status == ATTN_OK && *difference) status = refuse(trainer, "", difference);
     at_main_course(trainer)->loaded = 1;
-    return status == ATTN_OK ? at_stage_load(at_main_stage(trainer->model), trainer->model->file) : status;
+    const at_stage *stage = at_main_stage(trainer->model);
+    if (status == ATTN_OK) status = at_stage_load(at_main_stage(trainer->model), trainer->model->file);
+    /* Those of the model are no longer right after the first step. */
+    for (int i = 0; i < stage->head_count; i++) at_head_reset_temperature(stage->heads[i]);
+    return status;
 }
 
 static attn_status take_weights(attn_trainer *trainer, const attn_parameters *parameters) {
@@ -56,8 +61,10 @@ static attn_status take_weights(attn_trainer *trainer, const attn_parameters *pa
         char reason[256];
         const float *stored = at_model_stored(file, attn_parameter_name(parameter), value.rank, value.shape,
                                               reason, sizeof reason);
-        status = stored ? at_parameter_host_write(parameter, 0, parameter->count, stored)
-                        : refuse(trainer, "", reason);
+        if (stored)
+            status = at_parameter_host_write(parameter, 0, parameter->count, stored);
+        else
+            status = *reason ? refuse(trainer, "", reason) : ATTN_OUT_OF_MEMORY;
     }
     return status;
 }

@@ -1,8 +1,8 @@
 /* trainer.c: the training loop: batches, steps, evaluations, the best model, and when to end.
  *
- * What a step does is a function of (data, configuration, seed, number of the step) and of the state that the
- * steps before it left: plans of epochs, dropout and hidden units all come from counters. So a run that goes
- * on from a .last file takes the same steps as one that was never stopped.
+ * A step is a function of (data, configuration, seed, number of the step) and of the state after the steps
+ * before it: plans of epochs, dropout and hidden units all come from counters. So a run that continues from a
+ * .last file takes the same steps as one that was never stopped.
  */
 #include "train/trainer.h"
 
@@ -15,7 +15,6 @@
 
 #include <attn/report.h>
 
-#include "base/clock.h"
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -26,11 +25,10 @@ enum {
     MOST_SPLITTER_STEPS = 100
 }; /* rows of a batch of the splitter; its steps in one */
 
-void attn_trainer_options_init(attn_trainer_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->save_seconds = 30;
+void attn_trainer_options_init_sized(attn_trainer_options *options, size_t size) {
+    attn_trainer_options own = {.size = sizeof own};
+    own.save_seconds = 30;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 uint64_t at_trainer_seed(const attn_trainer *trainer, uint64_t purpose, int64_t counter) {
@@ -55,7 +53,7 @@ attn_status at_trainer_build(attn_trainer *trainer) {
     destroy_network(trainer);
     attn_status status = at_model_build(trainer->model, NULL);
     if (status == ATTN_OK && trainer->model->file) status = at_start_weights(trainer);
-    if (status == ATTN_OK) status = at_model_set_scores(trainer->model, "{}");
+    if (status == ATTN_OK) status = at_model_set_metrics(trainer->model, "{}");
     trainer->state.parameters = 0;
     for (at_course *c = NULL; (c = next_course(trainer, c)) && status == ATTN_OK;) {
         status = at_course_build(c);
@@ -63,7 +61,7 @@ attn_status at_trainer_build(attn_trainer *trainer) {
     }
     trainer->made = (at_progress_made){.loss = NAN};
     at_metric_none(&trainer->made);
-    trainer->state.splitter_score = NAN;
+    trainer->state.splitter_f1 = trainer->state.macro_f1 = trainer->state.best_macro_f1 = NAN;
     return status;
 }
 
@@ -95,10 +93,18 @@ static attn_status count_steps(attn_trainer *trainer) {
         c->batches_an_epoch = c->plan.batches * at_plan_windows(c->segments.count);
     }
     trainer->steps_total = values->steps;
-    if (trainer->steps_total) return status;
-    int64_t batches = values->epochs * trainer->courses[0].batches_an_epoch;
-    trainer->steps_total = (batches + values->accumulate - 1) / values->accumulate;
-    if (trainer->steps_total < values->least_steps) trainer->steps_total = values->least_steps;
+    if (status == ATTN_OK && trainer->options.seconds > 0) /* another run's */
+        status = at_course_set(at_main_course(trainer), "training.timetable", "");
+    if (status != ATTN_OK) return status;
+    if (trainer->steps_total || *values->timetable) {
+        status = at_timing_read(trainer, trainer->options.seconds > 0 ? "" : values->timetable);
+    } else {
+        int64_t batches = values->epochs * trainer->courses[0].batches_an_epoch;
+        trainer->steps_total = (batches + values->accumulate - 1) / values->accumulate;
+        if (trainer->steps_total < values->least_steps) trainer->steps_total = values->least_steps;
+        status = at_timing_read(trainer, "");
+    }
+    if (trainer->options.at_most) trainer->timing.most = trainer->steps_total;
     return status;
 }
 
@@ -129,6 +135,7 @@ attn_status attn_trainer_create(attn_config *config, const attn_dataset *train, 
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->context = context;
     made->options = chosen;
+    made->timing = (at_timing){.from = at_now(made), .used_before = chosen.spent};
     status = at_config_copy(config, &made->config);
     if (status == ATTN_OK) status = at_ranks_open(made);
     status = at_exchange_settle(chosen.exchange, context, status);
@@ -154,6 +161,7 @@ void attn_trainer_destroy(attn_trainer *trainer) {
     destroy_network(trainer);
     for (int i = 0; i < AT_STAGES; i++) at_course_free(&trainer->courses[i]);
     attn_model_destroy(trainer->model);
+    attn_report_destroy(trainer->report);
     at_tapes_free(context, &trainer->tapes);
     at_output_close(context, &trainer->files);
     attn_config_destroy(trainer->config);
@@ -274,7 +282,7 @@ static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, dou
     for (int i = 0; i < AT_STAGES; i++)
         if (metrics[i]) json_object_set(all, names[i], metrics[i]);
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    attn_status status = text ? at_model_set_scores(trainer->model, text)
+    attn_status status = text ? at_model_set_metrics(trainer->model, text)
                               : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for scores as JSON");
     free(text);
     json_decref(all);
@@ -292,9 +300,10 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
         int splits = c != at_main_course(trainer);
         const at_input *input = c->stage->input;
         if (splits)
-            trainer->state.splitter_score = attn_report_metric(report, input->kind->metric(input));
+            trainer->state.splitter_f1 = attn_report_metric(report, input->kind->metric(input));
         else
-            status = at_metric_scores(trainer, report, scores);
+            status = at_metric_values(trainer, report, scores);
+        if (!splits) trainer->state.macro_f1 = at_metric_macro(trainer, report);
         metrics[c - trainer->courses] = metrics_of(report, splits);
         attn_report_destroy(report);
     }
@@ -320,22 +329,26 @@ static int nothing_right(const attn_trainer *trainer, double score) {
     return trainer->choices[0].rises ? score <= 0 : score >= 1;
 }
 
-/* Evaluates with the averaged weights; with `keep` the model is written if none was better so far (of equal
- * ones the later, which has learned longer), else (a run that is stopped before its first evaluation) in any
- * case, and nothing of it counts for what follows. Patience waits for a score that is really better; it does
- * not begin before some answer is right, since whole answers are wrong long after a network has begun to
- * learn. */
+/* Evaluates with the averaged weights, as the file will have them; with `keep` the model is written if none
+ * was better so far (of equal ones the later, which has learned longer), else (a run that is stopped before
+ * its first evaluation) in any case, and nothing of it counts for what follows. Patience waits for a score
+ * that is really better; it does not begin before some answer is right, since whole answers are wrong long
+ * after a network has begun to learn. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
-    double scores[AT_MOST_METRICS], splitter_score = trainer->state.splitter_score;
+    double scores[AT_MOST_METRICS], splitter_f1 = trainer->state.splitter_f1;
+    at_unrounded *before = NULL;
     attn_status status = swap_average(trainer);
     if (status != ATTN_OK) return status;
-    status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
+    status = at_round_weights(trainer, &before);
+    if (status == ATTN_OK) status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
     int as_good = status == ATTN_OK && at_metric_as_good(trainer, scores);
-    if (!as_good) trainer->state.splitter_score = splitter_score; /* that of the model that is kept */
+    if (!as_good) trainer->state.splitter_f1 = splitter_f1; /* that of the model that is kept */
     if (status == ATTN_OK && as_good && trainer->files.model)
         status = attn_model_save(trainer->model, trainer->files.model);
-    attn_status back = swap_average(trainer);
+    attn_status back = at_unround_weights(trainer, before);
+    if (status == ATTN_OK) status = back;
+    back = swap_average(trainer);
     if (status == ATTN_OK) status = back;
     if (status != ATTN_OK || !keep) return status;
     made->evaluated_step = made->step;
@@ -344,8 +357,9 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     made->without_better = better ? 0 : made->without_better + 1;
     at_metric_keep(trainer, scores, as_good);
     if (as_good) made->best_step = made->step;
+    if (as_good) trainer->state.best_macro_f1 = trainer->state.macro_f1;
     made->ended = trainer->values.patience > 0 && made->without_better >= trainer->values.patience;
-    trainer->state.score = scores[0];
+    trainer->state.value = scores[0];
     return ATTN_OK;
 }
 
@@ -370,15 +384,20 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
         trainer->trained_seconds > 0 ? trainer->exchange_seconds / trainer->trained_seconds : 0;
     state->trained_seconds = trainer->trained_seconds;
     state->exchange_bytes = trainer->exchange_bytes;
-    state->seconds = at_seconds() - trainer->began;
+    state->seconds = at_now(trainer) - trainer->began;
     int64_t done = made->step - state->resumed_from, left = trainer->steps_total - made->step;
     state->seconds_left = done > 0 ? (double)left * state->seconds / (double)done : 0;
+    if (at_timing_adapts(trainer) && trainer->steps_total != trainer->timing.most)
+        state->seconds_left = fmax(0, trainer->options.seconds - at_timing_used(trainer));
+    at_timetable_write(&trainer->timetable, trainer->timetable_text);
+    state->timetable = trainer->timetable_text;
+    state->shortened = trainer->steps_total < trainer->timing.most;
     state->train_examples = main->train.dataset->examples;
     state->dev_examples = main->dev.dataset->examples;
     state->train_units = main->rows_an_epoch;
     state->metric = trainer->metric;
     state->splitter = trainer->courses[1].stage != NULL;
-    state->best_score = made->best_score;
+    state->best_value = made->best_value;
     state->best_step = made->best_step;
     return trainer->options.watch ? trainer->options.watch(trainer->options.user, state) : 0;
 }
@@ -386,12 +405,16 @@ static int tell(attn_trainer *trainer, attn_training_event event) {
 static int evaluation_due(const attn_trainer *trainer) {
     const at_progress_made *made = &trainer->made;
     if (made->step == trainer->steps_total) return 1;
+    /* Where time decides, there is none shortly before the last one: it would come too late. */
+    if (trainer->steps_total != trainer->timetable.first &&
+        (double)(trainer->steps_total - made->step) < AT_QUIET_END * (double)trainer->steps_total)
+        return 0;
     return trainer->courses[0].epoch > made->evaluated_epoch &&
            (made->step - made->evaluated_step) * trainer->values.evaluations >= trainer->steps_total;
 }
 
 static attn_status save_last(attn_trainer *trainer) {
-    trainer->saved_at = at_seconds();
+    trainer->saved_at = at_now(trainer);
     return trainer->files.last ? at_checkpoint_write(trainer, trainer->files.last) : ATTN_OK;
 }
 
@@ -412,14 +435,14 @@ static attn_status write_for_measure(attn_trainer *trainer) {
 
 /* Trains for a moment with the real network, to see how long a step takes; then everything starts anew. */
 static attn_status measure(attn_trainer *trainer) {
-    double began = at_seconds(), limit = 0.05 * trainer->options.seconds, scores[AT_MOST_METRICS];
+    double limit = 0.05 * trainer->options.seconds, scores[AT_MOST_METRICS];
     if (limit > 5) limit = 5;
     attn_status status = at_trainer_step(trainer); /* the first makes room: it does not count */
-    double from = at_seconds(), now = from;
+    double from = at_now(trainer), now = from;
     int64_t before = trainer->trained_rows;
     for (int64_t i = 0, more = 1; status == ATTN_OK && more; i++) {
         status = at_trainer_step(trainer);
-        now = at_seconds();
+        now = at_now(trainer);
         more = i < 1 || now - from < limit;
         if (status == ATTN_OK) status = at_ranks_number(trainer, &more);
     }
@@ -428,7 +451,9 @@ static attn_status measure(attn_trainer *trainer) {
     status = at_trainer_evaluate(trainer, AT_EFFORT_LEAST, scores);
     if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
-    double evaluation = at_seconds() - now, left = 0.96 * trainer->options.seconds - (at_seconds() - began);
+    double evaluation = trainer->timing.evaluation = at_now(trainer) - now,
+           left = 0.96 * trainer->options.seconds - at_timing_used(trainer);
+    if (at_calibrate_due(trainer)) left -= 2 * evaluation; /* at the end: to calibrate, and to report */
     const at_course *main = at_main_course(trainer);
     double batches = (double)main->batches_an_epoch / (double)trainer->values.accumulate;
     double rows = 0; /* of all courses, for an epoch of the main one */
@@ -439,7 +464,8 @@ static attn_status measure(attn_trainer *trainer) {
     double steps = left / (a_step + evaluation / batches); /* one evaluation an epoch, up to so many */
     double most = (double)trainer->values.evaluations;
     if (steps > most * batches) steps = (left - most * evaluation) / a_step;
-    trainer->steps_total = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
+    int64_t enough = steps < 1 ? 1 : steps > MOST_STEPS ? (int64_t)MOST_STEPS : (int64_t)steps;
+    trainer->steps_total = at_timing_bound(trainer, enough);
     return ATTN_OK;
 }
 
@@ -448,18 +474,15 @@ static attn_status choose_steps(attn_trainer *trainer, int64_t chosen, int *stop
     attn_status status = ATTN_OK;
     if (chosen) {
         trainer->steps_total = chosen;
+        if (trainer->timetable.count == 0) trainer->timetable.first = chosen;
+        status = at_ranks_timetable(trainer);
     } else {
         status = at_ranks_settle(trainer, at_trainer_build(trainer), stop);
         if (status == ATTN_OK) status = at_ranks_settle(trainer, measure(trainer), stop);
         if (status == ATTN_OK) status = at_ranks_number(trainer, &trainer->steps_total);
+        if (status == ATTN_OK) status = at_timing_read(trainer, "");
     }
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, trainer->steps_total);
-    if (status == ATTN_OK) status = attn_config_set(trainer->config, "training.steps", text);
-    if (status == ATTN_OK)
-        status = attn_config_set(at_main_course(trainer)->stage->config, "training.steps", text);
-    trainer->values.steps = trainer->steps_total;
-    return status;
+    return status == ATTN_OK ? at_timing_set(trainer) : status;
 }
 
 static attn_status start(attn_trainer *trainer, int *stop) {
@@ -481,37 +504,46 @@ static attn_status start(attn_trainer *trainer, int *stop) {
         status = at_metric_try(trainer);
     if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
     if (status != ATTN_OK) return status;
+    trainer->steps_total = at_timetable_steps(&trainer->timetable, trainer->made.step);
     trainer->state.resumed_from = trainer->made.step;
-    trainer->state.score = NAN;
+    trainer->state.value = NAN;
     if (trainer->options.seconds > 0) *stop = tell(trainer, ATTN_TRAINING_MEASURED);
     *stop |= tell(trainer, ATTN_TRAINING_READY);
-    return chosen ? ATTN_OK : save_last(trainer);
+    if (!chosen) status = save_last(trainer);
+    at_timing_begin(trainer);
+    return status;
 }
 
 /* One step, and what is due after it. */
 static attn_status run_on(attn_trainer *trainer, int *stop) {
     const attn_exchange *exchange = trainer->options.exchange;
-    double before = at_seconds(), exchanged = attn_exchange_seconds(exchange);
+    double before = at_now(trainer), exchanged = attn_exchange_seconds(exchange);
     int64_t sent = attn_exchange_sent(exchange);
     attn_status status = at_trainer_step(trainer);
     if (status != ATTN_OK) return status;
-    trainer->trained_seconds += at_seconds() - before;
+    trainer->steps_total = at_timetable_steps(&trainer->timetable, trainer->made.step);
+    trainer->trained_seconds += at_now(trainer) - before;
     trainer->exchange_seconds += attn_exchange_seconds(exchange) - exchanged;
     trainer->exchange_bytes += attn_exchange_sent(exchange) - sent;
     *stop = tell(trainer, ATTN_TRAINING_STEP);
+    status = at_timing_look(trainer);
+    if (status != ATTN_OK) return status;
     int due = evaluation_due(trainer);
+    double from = at_now(trainer);
     if (due) status = evaluate_and_save(trainer, 1);
     if (due && status == ATTN_OK) *stop |= tell(trainer, ATTN_TRAINING_DEV);
     int ends = trainer->made.step >= trainer->steps_total || trainer->made.ended;
-    int save = due || *stop || at_seconds() - trainer->saved_at >= trainer->options.save_seconds;
+    int save = due || *stop || at_now(trainer) - trainer->saved_at >= trainer->options.save_seconds;
     if (ends && !trainer->options.keep_last) save = 0; /* it would be removed at once: at_finish follows */
-    return status == ATTN_OK && save ? save_last(trainer) : status;
+    if (status == ATTN_OK && save) status = save_last(trainer);
+    if (due || save) at_timing_evaluated(trainer, due, at_now(trainer) - from);
+    return status;
 }
 
 attn_status attn_trainer_run(attn_trainer *trainer) {
     if (!trainer) return ATTN_INVALID_ARGUMENT;
     at_progress_made *made = &trainer->made;
-    trainer->began = at_seconds();
+    trainer->began = at_now(trainer);
     int stop = 0;
     attn_status status = start(trainer, &stop);
     status = at_ranks_settle(trainer, status, &stop);
@@ -525,7 +557,7 @@ attn_status attn_trainer_run(attn_trainer *trainer) {
     }
     if (status != ATTN_OK) return status;
     int finished = made->step >= trainer->steps_total;
-    if (!finished && !made->ended && made->step > 0 && isnan(made->best_score))
+    if (!finished && !made->ended && made->step > 0 && isnan(made->best_value))
         status = evaluate_and_save(trainer, 0);
     if (status == ATTN_OK && (finished || made->ended)) status = at_finish(trainer);
     trainer->state.end = finished      ? ATTN_TRAINING_FINISHED

@@ -1,4 +1,4 @@
-/* trainer.h (private): what a trainer holds: the data as numbers, the network, and how far it is. */
+/* trainer.h (private): the state of a trainer: the data as numbers, the network, and the progress. */
 #ifndef AT_TRAIN_TRAINER_H
 #define AT_TRAIN_TRAINER_H
 
@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "train/shards.h"
+#include "train/timetable.h"
 
 enum { AT_MOST_METRICS = 8 }; /* that a model is chosen by */
 
@@ -16,7 +17,7 @@ typedef struct at_choice {
     const char *metric;                 /* the same without prefix */
     int output, mean;                   /* of which output, or the mean over all that have it */
     int rises;                          /* more of it is better */
-    const char *others; /* what stands in for it if it is not defined, part of values.metric; or NULL */
+    const char *others; /* what is in for it if it is not defined, part of values.metric; or NULL */
 } at_choice;
 
 /* How far training is: all that decides what comes next, besides weights, the optimisers' states and how far
@@ -25,7 +26,7 @@ typedef struct at_progress_made {
     int64_t step;                            /* optimiser steps done */
     int64_t evaluated_step, evaluated_epoch; /* where the last evaluation was */
     double loss;                             /* smoothed; NaN before the first step */
-    double best_score;                       /* of the model that is kept; NaN: there is none yet */
+    double best_value;                       /* of the model that is kept; NaN: there is none yet */
     int64_t best_step;
     int64_t without_better; /* evaluations since one of the metrics was the best so far */
     /* By metric, where there are several: those of the model that is kept, and the best of any model. */
@@ -60,7 +61,7 @@ typedef struct at_course {
     int64_t epoch, batch;         /* the epoch that is under way, and how many of its batches are done */
     at_batch *rows;               /* of what all threads run together */
     at_shards *shards;            /* of the step */
-    at_work *workers;             /* of evaluations: one a thread */
+    at_work *workers;             /* of evaluations: one per thread */
     at_work work;                 /* of evaluations */
 } at_course;
 /* The files of a run. */
@@ -69,6 +70,18 @@ typedef struct at_output {
     char *lock;         /* NULL, or the file whose lock `descriptor` holds */
     int descriptor;
 } at_output;
+
+/* A run that is to take so long. */
+typedef struct at_timing {
+    double from, used_before; /* when it began, and what was used of the time before that */
+    int next;                 /* of the moments at which the steps are counted anew */
+    double counted_at;        /* when they were counted */
+    int64_t counted_step;     /* after which step */
+    double evaluated;         /* seconds of evaluations and files since then */
+    double evaluation;        /* seconds of the last one */
+    double saving;            /* seconds of the last .last file between evaluations */
+    int64_t most;             /* steps; 0: no bound but the time */
+} at_timing;
 
 struct attn_trainer {
     attn_context *context;
@@ -85,7 +98,9 @@ struct attn_trainer {
     at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of
                                      the splitter */
     at_tapes tapes;
-    int64_t steps_total;
+    int64_t steps_total;    /* as the timetable says after the step that is done */
+    at_timetable timetable; /* how they change */
+    at_timing timing;
 
     at_progress_made made;
     at_choice choices[AT_MOST_METRICS];
@@ -95,6 +110,8 @@ struct attn_trainer {
     double began, saved_at, trained_seconds, exchange_seconds;
     int64_t trained_rows, exchange_bytes;
     attn_training_state state;
+    attn_report *report; /* of the model that is kept, when the run has come to its end; or NULL */
+    char timetable_text[AT_FIELD_TEXT_BYTES];
 };
 
 static inline at_course *at_main_course(attn_trainer *trainer) { return &trainer->courses[0]; }
@@ -111,7 +128,7 @@ attn_status at_course_prepare(at_course *course, const char *vectors);
 attn_status at_course_build(at_course *course);
 void at_course_unbuild(at_course *course);
 attn_status at_course_plan(at_course *course); /* of the epoch that is under way */
-/* Adds the shards of the next batch, of this number, to those of the step, and goes on to the one after it.
+/* Adds the shards of the next batch, of this number, to those of the step, and continues to the one after it.
  */
 attn_status at_course_batch(at_course *course, int64_t counter);
 void at_course_free(at_course *course);
@@ -125,16 +142,24 @@ attn_status at_trainer_step(attn_trainer *trainer);
 /* The scores on the development data, [AT_MOST_METRICS] of them, and as JSON all metrics. */
 attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores);
 
+/* rounding.c: weights as training.store will have them in the file, and as they were. What is to be given
+ * back is NULL where nothing is rounded; on failure, too, it has to be given back. */
+typedef struct at_unrounded at_unrounded;
+attn_status at_round_weights(attn_trainer *trainer, at_unrounded **before);
+attn_status at_unround_weights(attn_trainer *trainer, at_unrounded *before);
+
 /* metric.c: what the best model is chosen by. */
 attn_status at_metric_choose(attn_trainer *trainer); /* as the configuration says */
-attn_status at_metric_scores(const attn_trainer *trainer, const attn_report *report, double *scores);
+attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *scores);
 /* Before anything is trained: whether the metrics that were asked for are defined for the development data;
- * others stand in for those that are not. */
+ * others are in for those that are not. */
 attn_status at_metric_try(attn_trainer *trainer);
 void at_metric_none(at_progress_made *made); /* no scores yet */
 /* Whether a model is no worse than the one that is kept; whether any metric is better than it ever was. */
 int at_metric_as_good(const attn_trainer *trainer, const double *scores);
 int at_metric_improved(const attn_trainer *trainer, const double *scores);
+/* Where models are chosen by accuracy, the macro F1 of the same outputs; else NaN. */
+double at_metric_macro(const attn_trainer *trainer, const attn_report *report);
 /* Notes the scores of an evaluation; as_good: its model is kept. */
 void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good);
 
@@ -164,8 +189,15 @@ attn_status at_checkpoint_compare(attn_trainer *trainer, const at_safetensors *f
                                   int (*matters)(const attn_trainer *trainer, const char *name),
                                   char *difference);
 int at_checkpoint_matters(const attn_trainer *trainer, const char *name); /* to what is resumed */
+/* Takes a value that the caller does not set from the file that is resumed, if there is one. */
+attn_status at_checkpoint_adopt(attn_trainer *trainer, const char *name);
 /* A fingerprint of the data as text, of 17 bytes, and whether a text is ours. */
 void at_checkpoint_fingerprint(const attn_trainer *trainer, char *text);
+
+/* calibrate.c: fits the temperatures of the model that is kept, and makes its report on the development data;
+ * with outputs that have no labels it does nothing (0: at_calibrate_due). */
+attn_status at_calibrate(attn_trainer *trainer, attn_model *model);
+int at_calibrate_due(const attn_trainer *trainer);
 
 /* finish.c: a run that came to its end: the model says so, and the .last file goes. */
 attn_status at_finish(attn_trainer *trainer);
@@ -179,6 +211,7 @@ attn_status at_ranks_open(attn_trainer *trainer); /* the files */
 /* Whether all have the same program, configuration and data. */
 attn_status at_ranks_agree(attn_trainer *trainer);
 attn_status at_ranks_number(attn_trainer *trainer, int64_t *number); /* becomes rank 0's */
+attn_status at_ranks_timetable(attn_trainer *trainer);               /* likewise */
 /* What was read to be resumed, from rank 0 to all. */
 attn_status at_ranks_send(attn_trainer *trainer);
 /* Ranks are in the middle of what all of them do: a failure may be of this one alone, unknown to the others.
@@ -187,6 +220,21 @@ void at_ranks_apart(attn_trainer *trainer, int apart);
 /* If one fails, all do, with its text; if one stops, all do. A rank that failed apart from the others does
  * not wait for them: who calls has to end them (attn_exchange_abort). */
 attn_status at_ranks_settle(attn_trainer *trainer, attn_status status, int *stop);
+
+/* timing.c: the clock, and the number of steps of a run that is to take so long. */
+double at_now(const attn_trainer *trainer);
+#define AT_QUIET_END                                                                                         \
+    0.1 /* part of the steps before the last in which nothing is evaluated, if time decides */
+int at_timing_adapts(const attn_trainer *trainer);  /* steps are counted anew while it runs */
+double at_timing_used(const attn_trainer *trainer); /* seconds of the time given */
+int64_t at_timing_bound(const attn_trainer *trainer, int64_t steps); /* at most options.at_most allows */
+/* Takes training.timetable, which has to end with as many steps as there are to be. */
+attn_status at_timing_read(attn_trainer *trainer, const char *text);
+/* Writes steps and timetable into the configuration that files get. */
+attn_status at_timing_set(attn_trainer *trainer);
+void at_timing_begin(attn_trainer *trainer);                                    /* measuring, from now on */
+void at_timing_evaluated(attn_trainer *trainer, int evaluated, double seconds); /* else only saved */
+attn_status at_timing_look(attn_trainer *trainer); /* after a step: counts anew, if it is time */
 
 /* start.c: a model to begin from. Its vocabulary and labels, into the stage, which is empty; its weights,
  * into the network that was made; and how good it is, as the best so far. */

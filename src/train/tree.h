@@ -1,10 +1,10 @@
 /* tree.h: the order in which the gradients of shards are added.
  *
- * The shards 0 .. count - 1 of a step are the leaves of a binary tree. Node k of level j covers the shards
- * k 2^j .. (k + 1) 2^j - 1, as far as there are so many; its sum is that of its left half plus that of its
- * right half. So a sum depends on the number of shards alone, whoever computes which part of it.
+ * The shards 0 .. count - 1 of a step are the leaves of a binary tree. Node k of level j covers the shards k
+ * 2^j .. (k + 1) 2^j - 1, as far as they exist; its sum is that of its left half plus that of its right half.
+ * So a sum depends only on the number of shards, whichever thread or rank computes which part.
  *
- * Each rank has a run of shards. The largest nodes that lie within the run are what it adds up by itself.
+ * Each rank has consecutive shards, and sums the largest nodes that contain only its own.
  */
 #ifndef AT_TRAIN_TREE_H
 #define AT_TRAIN_TREE_H

@@ -1,10 +1,10 @@
 /* workers.c: the workers of a step, and the sum of their gradients.
  *
- * Gradients are added bucket by bucket (train/reduce.h): as soon as nothing more is added to the parameters
- * of a bucket on the walk back of a shard, it arrives at its leaf of the tree. Of two neighbours the one that
- * arrives last adds the right one to the left one and goes on to the node above. The sum of a node stands in
- * the gradients of its first shard; those of the right one are free again for a later shard, so a few
- * gradients go round.
+ * Gradients are added bucket by bucket (train/reduce.h): as soon as the backward pass of a shard has
+ * completed the parameters of a bucket, the bucket enters the tree at the shard's leaf. When both children of
+ * a node are complete, the worker that finished last adds the right one to the left one and continues with
+ * the node above. The sum of a node is in the buffers of its first shard; the buffers of the right child are
+ * free for later shards, so a few buffers are enough.
  */
 #include "train/workers.h"
 
@@ -354,7 +354,7 @@ static void finish_run(attn_workers *s) {
     }
 }
 
-/* What stands in s->count shards is given out: gradients for the first shard of each node of this rank, which
+/* What is in s->count shards is given out: gradients for the first shard of each node of this rank, which
  * the sum over ranks reads, are taken now. before: the workers of the step before this one in the run. */
 static attn_status prepare_run(attn_workers *s, const attn_workers *before) {
     at_gradients **sums = s->sums;
@@ -399,7 +399,7 @@ static attn_status share_losses(attn_workers *s) {
     for (int r = 0; r < s->ranks; r++)
         if (s->bounds[r + 1] - s->bounds[r] > most) most = s->bounds[r + 1] - s->bounds[r];
     size_t bytes = sizeof(tidings) + (size_t)most * sizeof(double);
-    char *all = at_allocate(s->context, s->ranks + 1, bytes, "what ranks tell each other");
+    char *all = at_allocate(s->context, s->ranks + 1, bytes, "messages between ranks");
     if (!all) return ATTN_OUT_OF_MEMORY;
     char *own = all + (size_t)s->ranks * bytes;
     tidings now = {.status = s->status};
@@ -532,7 +532,7 @@ static attn_variable *record_public(void *user, int worker, attn_tape *tape, int
     (void)worker;
     attn_variable *loss = of->record(of->user, tape, shard);
     if (!loss && attn_tape_status(tape) == ATTN_OK)
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "the function that records shards returned NULL");
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "the recording function returned NULL");
     return loss;
 }
 

@@ -1,14 +1,14 @@
-/* workers.h (private): workers that take shards of a step, each alone, from input to gradient.
+/* workers.h (private): workers that compute the shards of a step, each from input to gradient.
  *
- * A worker is a thread with a context of its own. It takes one shard after another through the network and
- * back; the gradients are added in the order of a tree (train/tree.h), over all threads and ranks. So the
- * bits of a step are the same for any number of either.
+ * A worker is a thread with its own context. It takes one shard after another through the forward and
+ * backward pass; the gradients are added in the order of a tree (train/tree.h), over all threads and ranks.
+ * So the bits of a step are the same for any number of either.
  *
  *     shards of the step     0     1     2     3          two ranks of two threads
  *     gradients              g0 +  g1    g2 +  g3         each pair within a rank
  *                               +-----------+             between them (train/reduce.h)
  *
- * A shard that is most of the work, such as one big graph, is taken by all threads of its rank together.
+ * A shard with most of the work, such as one large graph, is computed by all threads of its rank together.
  */
 #ifndef AT_TRAIN_WORKERS_H
 #define AT_TRAIN_WORKERS_H

@@ -323,11 +323,11 @@ static void ask_model(session *s) {
     int64_t index = number(s);
     int output = (int)small(s);
     attn_reader_options options;
-    attn_model_score_text score;
+    attn_model_metric_text score;
     (void)attn_model_config(of);
     (void)attn_model_parameters(of);
-    look(attn_model_scores(of));
-    (void)attn_model_score(of, index, byte(s) % 8 ? &score : NULL);
+    look(attn_model_metrics(of));
+    (void)attn_model_metric_at(of, index, byte(s) % 8 ? &score : NULL);
     (void)attn_model_metric(of, text(s));
     look(attn_model_vocabulary_unit(of, index));
     look(attn_model_task(of));
@@ -406,7 +406,7 @@ static void go_on(session *s) {
 static void write_answers(session *s) {
     attn_predictor *by = predictor(s);
     attn_write_options options;
-    attn_vectors vectors;
+    attn_vectors vectors = {.size = sizeof vectors};
     const char *written = NULL;
     size_t length = 0;
     attn_write_options_init(&options);
@@ -428,7 +428,7 @@ static void ask_prediction(session *s) {
     (void)attn_prediction_probability(of, output, example, unit, label);
     look(attn_prediction_word(of, example, unit));
     look(attn_prediction_text(of, example, unit));
-    (void)attn_prediction_score(of, example, unit);
+    (void)attn_prediction_log_probability(of, example, unit);
     (void)attn_prediction_ended(of, example, unit);
     look(attn_prediction_symbol(of, example, unit, label));
     (void)attn_prediction_alignment(of, example, unit);
@@ -444,7 +444,7 @@ static void report(session *s) {
     (void)attn_report_metric(s->report, text(s));
     (void)attn_report_metric_rises(s->report, text(s));
     look(attn_report_class(s->report, output, class_number));
-    (void)attn_report_class_scores(s->report, output, class_number);
+    (void)attn_report_class_metrics(s->report, output, class_number);
     (void)attn_report_confusion(s->report, output, class_number, answer);
     look(attn_report_json(s->report));
 }

@@ -20,7 +20,7 @@ static char *printed(attn_config *config) {
     return strcpy(copy, text);
 }
 
-/* What the values mean can be asked for, whatever they are. */
+/* What the values mean can be requested, whatever they are. */
 static void use(attn_config *config) {
     at_config values;
     attn_status status = at_config_values(config, &values);

@@ -76,7 +76,7 @@ static inline void fuzz_check_dataset(const attn_dataset *dataset, int64_t lines
     attn_dataset_destroy(part);
 }
 
-/* Reading that ends before the first bad example has the examples that stand before it, and no others. */
+/* Reading that ends before the first bad example has the examples that precede it, and no others. */
 static inline void fuzz_check_stopped(const char *name, const char *bytes, size_t count,
                                       attn_reader_options options, const attn_dataset *skipping) {
     attn_context *context = fuzz_context();

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     at_pictures pictures = {0};
-    at_decoding now = {.context = fuzz_context(), .pictures = &pictures, .limit = 1 << 22};
+    at_image_decoding now = {.context = fuzz_context(), .pictures = &pictures, .limit = 1 << 22};
     attn_status status = at_image_decode(&now, (const char *)data, size);
     if (status == ATTN_INVALID_ARGUMENT) {
         REQUIRE(now.reason[0] && strlen(now.reason) < sizeof now.reason);

@@ -1,8 +1,8 @@
-/* fuzz_last.c: any bytes as what a training run goes on from: refused with a text that names the file, or
+/* fuzz_last.c: any bytes as what a training run continues from: refused with a text that names the file, or
  * training ends.
  *
  * The first run makes a .last file of a tiny model, in a folder of its own. The first byte of an input says
- * what becomes of it: 0: the rest stands in its place; 1: places of it are overwritten (two bytes say where,
+ * what becomes of it: 0: the rest is in its place; 1: places of it are overwritten (two bytes say where,
  * one what), its checksums being left out; 2: the rest is a JSON object, whose values take the place of those
  * of the state of training; 3: the rest is the configuration.
  */
@@ -105,7 +105,7 @@ static char *changed_state(const char *state, const char *bytes, size_t size) {
     return text;
 }
 
-/* Writes it anew with another text for one key. 0: the text cannot stand in a file. */
+/* Writes it anew with another text for one key. 0: the text cannot are in a file. */
 static int change_metadata(const char *changed, const char *bytes, size_t size) {
     static const char *const keys[] = {"attn.format", "attn.config", "attn.outputs", "attn.scores",
                                        "attn.training"};

@@ -121,7 +121,7 @@ static void go_on(attn_context *context, attn_predictor *predictor, int64_t symb
 static void use(attn_context *context, attn_model *model) {
     static const char *const texts[] = {"", "ab x, Fine one", "\xe6\x88\x91 ab"};
     attn_reader_options reader;
-    REQUIRE(attn_config_print(attn_model_config(model)) != NULL && attn_model_scores(model)[0] == '{');
+    REQUIRE(attn_config_print(attn_model_config(model)) != NULL && attn_model_metrics(model)[0] == '{');
     attn_model_reader_options(model, &reader);
     for (int64_t i = 0; i < attn_model_vocabulary(model); i++)
         REQUIRE(attn_model_vocabulary_unit(model, i) != NULL);

@@ -35,8 +35,8 @@ static void check_scores(const attn_dataset *dataset) {
     attn_status status = at_raw_side_read(dataset, &dataset->targets, &sides[0]);
     if (status == ATTN_OK) status = at_raw_side_read(dataset, &dataset->targets, &sides[1]);
     if (status == ATTN_OK) {
-        REQUIRE(at_raw_scores(context, &sides[0], &sides[1], &dataset->columns, &tokens, &sentences, &words,
-                              tags) == ATTN_OK);
+        REQUIRE(at_raw_compare(context, &sides[0], &sides[1], &dataset->columns, &tokens, &sentences, &words,
+                               tags) == ATTN_OK);
         REQUIRE(sentences.right == dataset->examples && sentences.f1 == 1 && tokens.f1 == 1);
         REQUIRE(words.right == dataset->rows && words.f1 == 1);
         for (int64_t c = 0; c <= dataset->columns.count; c++) REQUIRE(tags[c].f1 == 1);

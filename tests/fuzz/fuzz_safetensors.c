@@ -16,6 +16,7 @@ static int64_t least_bytes(const at_stored *stored) {
     case AT_DTYPE_I64: return 8 * stored->count;
     case AT_DTYPE_F32:
     case AT_DTYPE_I32: return 4 * stored->count;
+    case AT_DTYPE_F16: return 2 * stored->count;
     case AT_DTYPE_U8: return stored->count;
     case AT_DTYPE_OTHER: break;
     }

@@ -2,21 +2,21 @@
  * scores are within bounds and those of equal texts full. Bit 0 of the first byte asks for lower case. */
 #include <math.h>
 
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
 #include "fuzz_dataset.h"
-#include "heads/metrics/scores.h"
+#include "heads/metrics/texts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int in_percent(double score) { return score >= 0 && score <= 100.0000001; }
 
 static void check_bleu(attn_context *context, const char *answer, const char *right, int lowercase) {
-    attn_bleu bleu, same;
-    REQUIRE(attn_score_bleu(context, &answer, &right, 1, lowercase, &bleu) == ATTN_OK);
+    attn_bleu bleu = {.size = sizeof bleu}, same = {.size = sizeof same};
+    REQUIRE(attn_metric_bleu(context, &answer, &right, 1, lowercase, &bleu) == ATTN_OK);
     REQUIRE(in_percent(bleu.score) && bleu.brevity_penalty >= 0 && bleu.brevity_penalty <= 1);
     for (int n = 0; n < 4; n++) REQUIRE(in_percent(bleu.precisions[n]));
-    REQUIRE(attn_score_bleu(context, &answer, &answer, 1, lowercase, &same) == ATTN_OK);
+    REQUIRE(attn_metric_bleu(context, &answer, &answer, 1, lowercase, &same) == ATTN_OK);
     REQUIRE(same.answer_tokens == same.right_tokens && same.answer_tokens == bleu.answer_tokens);
     REQUIRE(same.precisions[0] == (same.answer_tokens > 0 ? 100 : 0));
     REQUIRE(same.answer_tokens < 4 ? same.score == 0 : fabs(same.score - 100) < 1e-9);
@@ -24,8 +24,8 @@ static void check_bleu(attn_context *context, const char *answer, const char *ri
 
 static void check_chrf(attn_context *context, const char *answer, const char *right, int lowercase) {
     double score, same;
-    REQUIRE(attn_score_chrf(context, &answer, &right, 1, lowercase, &score) == ATTN_OK);
-    REQUIRE(attn_score_chrf(context, &answer, &answer, 1, lowercase, &same) == ATTN_OK);
+    REQUIRE(attn_metric_chrf(context, &answer, &right, 1, lowercase, &score) == ATTN_OK);
+    REQUIRE(attn_metric_chrf(context, &answer, &answer, 1, lowercase, &same) == ATTN_OK);
     REQUIRE(in_percent(score) && (same == 0 || fabs(same - 100) < 1e-9));
     REQUIRE(score == 0 || same > 0);
 }

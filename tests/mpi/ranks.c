@@ -54,8 +54,8 @@ static void walk(at_reduce *reduce, double seconds) {
     }
 }
 
-/* Seconds of the fastest sum, after a walk back of so many seconds and without them, and busy seconds of the
- * processor in this rank, on average. */
+/* Seconds of the fastest sum, after a backward pass of so many seconds and without them, and busy seconds of
+ * the processor in this rank, on average. */
 static double time_sums(attn_context *context, attn_exchange *exchange, int64_t numbers, int fast,
                         double walked, double *busy) {
     attn_parameters *set = NULL;

@@ -97,6 +97,7 @@ class AttentionOptions(ctypes.Structure):
         ("edge_bias", Tensor),
         ("edge_key", Tensor),
         ("edge_value", Tensor),
+        ("bias_of", c_void_p),
     ]
 
 
@@ -117,7 +118,7 @@ class AttentionGradients(ctypes.Structure):
 
 
 class WeightsLayout(ctypes.Structure):
-    _fields_ = [
+    _fields_ = [("size", c_size_t)] + [
         (name, c_int64) for name in ("offset", "heads", "queries", "keys", "width", "first_key", "key_step")
     ]
 
@@ -170,7 +171,7 @@ def load():
         ("context_isa", c_char_p, context),
         ("context_threads", c_int, context),
         ("context_memory", c_size_t, context),
-        ("context_options_init", None, POINTER(ContextOptions)),
+        ("context_options_init_sized", None, POINTER(ContextOptions), c_size_t),
         ("context_create", c_int, POINTER(ContextOptions), POINTER(c_void_p)),
         ("context_destroy", None, context),
         ("graph_create", c_int, context, c_int64, c_int64, numbers, numbers, POINTER(graph)),
@@ -186,9 +187,9 @@ def load():
         ("graph_row_offsets", numbers, graph),
         ("graph_column_indices", POINTER(c_int32), graph),
         ("graph_edge_numbers", numbers, graph),
-        ("pattern_init", None, pattern_),
-        ("attention_options_init", None, options),
-        ("attention_gradients_init", None, POINTER(AttentionGradients)),
+        ("pattern_init_sized", None, pattern_, c_size_t),
+        ("attention_options_init_sized", None, options, c_size_t),
+        ("attention_gradients_init_sized", None, POINTER(AttentionGradients), c_size_t),
         ("attention_forward", c_int, context, pattern_, options, *[tensor] * 6),
         ("attention_backward", c_int, context, pattern_, options, *[tensor] * 6, POINTER(AttentionGradients)),
         ("attention_weights_count", c_int, context, pattern_, tensor, tensor, POINTER(c_int64)),
@@ -216,6 +217,13 @@ def load():
 
 
 library = load()
+
+
+def initialize(structure, function):
+    """As the header's inline init function leaves it: the library fills as many bytes as this structure has."""
+    size = ctypes.sizeof(structure)
+    initialized = getattr(library, "attn_" + function + "_sized")
+    initialized(ctypes.cast(byref(structure), initialized.argtypes[0]), size)
 
 
 def aligned(shape, alignment=64):
@@ -257,7 +265,7 @@ def pattern(
 ):
     """Who sees whom. mask: booleans [sequences or 1, heads or 1, queries, keys]; graph: a Graph."""
     result = Pattern()
-    library.attn_pattern_init(byref(result))
+    initialize(result, "pattern_init")
     result.left, result.right, result.align, result.keep = left, right, align, [graph]
     result.graph = graph.handle if graph else None
     arrays = {
@@ -306,7 +314,7 @@ def options(
     edge_value=None,
 ):
     result = AttentionOptions()
-    library.attn_attention_options_init(byref(result))
+    initialize(result, "attention_options_init")
     result.scale, result.softcap, result.dropout = scale, softcap, dropout
     result.seed, result.first_sequence = seed, first_sequence
     result.score, result.weighting = SCORES.index(score), WEIGHTINGS.index(weighting)
@@ -398,7 +406,7 @@ class Context:
 
     def __init__(self, threads=0, isa=None, allocator=None):
         wanted = ContextOptions()
-        library.attn_context_options_init(byref(wanted))
+        initialize(wanted, "context_options_init")
         wanted.threads, wanted.isa = threads, isa.encode() if isa else None
         if allocator:
             wanted.allocator, self.allocator = allocator.structure(), allocator
@@ -472,7 +480,7 @@ class Context:
     ):
         """gradients: arrays by the names in AttentionGradients; what is left out is not computed."""
         wanted = AttentionGradients()
-        library.attn_attention_gradients_init(byref(wanted))
+        initialize(wanted, "attention_gradients_init")
         for name, array in gradients.items():
             setattr(wanted, name, tensor(array))
         self.call(
@@ -489,7 +497,7 @@ class Context:
         return count.value
 
     def weights_layout(self, query, key, sequence, pattern=None):
-        layout = WeightsLayout()
+        layout = WeightsLayout(size=ctypes.sizeof(WeightsLayout))
         self.call("attention_weights_layout", pattern, pointer(query), pointer(key), sequence, byref(layout))
         return layout
 

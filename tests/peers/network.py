@@ -18,6 +18,7 @@ import ctypes
 from ctypes import (
     POINTER,
     byref,
+    c_char,
     c_char_p,
     c_double,
     c_float,
@@ -32,7 +33,7 @@ from ctypes import (
 
 import numpy as np
 
-from attn import ACTIVATIONS, Error, Tensor, library
+from attn import ACTIVATIONS, Error, Tensor, initialize, library
 
 PREDICT, TRAIN, GRADIENT = 0, 1, 2  # attn_tape_mode
 BAGS = ("sum", "mean")
@@ -141,6 +142,7 @@ class MixerOptions(ctypes.Structure):
         ("columns", c_int64),
         ("causal", c_int),
         ("attention", MultiheadOptions),
+        ("attention_room", c_char * (512 - ctypes.sizeof(MultiheadOptions))),
         ("recurrence", c_int),
         ("directions", c_int),
         ("hidden", c_int64),
@@ -155,6 +157,7 @@ class BlockOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
         ("mixer", MixerOptions),
+        ("mixer_room", c_char * (1024 - ctypes.sizeof(MixerOptions))),
         ("inner", c_int64),
         ("activation", c_int),
         ("gated", c_int),
@@ -178,6 +181,7 @@ class EncoderOptions(ctypes.Structure):
         ("longest", c_int64),
         ("dropout", c_float),
         ("block", BlockOptions),
+        ("block_room", c_char * (2048 - ctypes.sizeof(BlockOptions))),
         ("kinds", c_void_p),
         ("final_norm", c_int),
         ("initial", c_float),
@@ -226,6 +230,7 @@ class OptimizerOptions(ctypes.Structure):
         ("total_steps", c_int64),
         ("floor", c_double),
         ("average", c_double),
+        ("lazy_rows", c_int),
     ]
 
 
@@ -233,7 +238,7 @@ def bind():
     pointer, number, text = c_void_p, c_int64, c_char_p
     batch, places = POINTER(Ragged), POINTER(Places)
     for name, result, *arguments in (
-        ("parameter_options_init", None, POINTER(ParameterOptions)),
+        ("parameter_options_init_sized", None, POINTER(ParameterOptions), c_size_t),
         ("parameters_create", c_int, pointer, c_uint64, POINTER(pointer)),
         ("parameters_destroy", None, pointer),
         ("parameters_add", pointer, pointer, text, c_int, POINTER(number), POINTER(ParameterOptions)),
@@ -279,7 +284,7 @@ def bind():
         ("tape_pool", pointer, pointer, pointer, batch, c_int),
         ("tape_pool_attention", pointer, *[pointer] * 3, batch),
         ("tape_window", pointer, pointer, pointer, batch, number, number),
-        ("convolution_options_init", None, POINTER(ConvolutionOptions)),
+        ("convolution_options_init_sized", None, POINTER(ConvolutionOptions), c_size_t),
         (
             "tape_convolution",
             pointer,
@@ -302,33 +307,33 @@ def bind():
         ),
         ("tape_recurrent", pointer, pointer, pointer, batch, c_int, POINTER(RecurrentWeights), c_int),
         ("tape_rotary", pointer, pointer, pointer, number, batch, pointer, c_float),
-        ("cross_entropy_options_init", None, POINTER(CrossEntropyOptions)),
+        ("cross_entropy_options_init_sized", None, POINTER(CrossEntropyOptions), c_size_t),
         ("tape_cross_entropy", pointer, *[pointer] * 3, POINTER(CrossEntropyOptions)),
         ("tape_ctc", pointer, pointer, pointer, batch, pointer, batch, c_int),
         ("tape_binary_cross_entropy", pointer, *[pointer] * 3),
         ("tape_squared_error", pointer, *[pointer] * 3),
         ("tape_absolute_error", pointer, *[pointer] * 3),
-        ("places_init", None, places),
-        ("multihead_options_init", None, POINTER(MultiheadOptions)),
+        ("places_init_sized", None, places, c_size_t),
+        ("multihead_options_init_sized", None, POINTER(MultiheadOptions), c_size_t),
         ("multihead_create", pointer, pointer, text, POINTER(MultiheadOptions)),
         ("multihead_apply", pointer, *[pointer] * 3, places),
         ("positions_create", pointer, pointer, text, c_int, number, number),
         ("positions_apply", pointer, *[pointer] * 3, places),
         ("feedforward_create", pointer, pointer, text, number, number, c_int, c_int, c_int, c_float),
         ("feedforward_apply", pointer, *[pointer] * 3),
-        ("mixer_options_init", None, POINTER(MixerOptions)),
+        ("mixer_options_init_sized", None, POINTER(MixerOptions), c_size_t),
         ("mixer_create", pointer, pointer, text, POINTER(MixerOptions)),
         ("mixer_apply", pointer, *[pointer] * 3, places),
-        ("block_options_init", None, POINTER(BlockOptions)),
+        ("block_options_init_sized", None, POINTER(BlockOptions), c_size_t),
         ("block_create", pointer, pointer, text, POINTER(BlockOptions)),
         ("block_apply", pointer, *[pointer] * 3, places),
-        ("encoder_options_init", None, POINTER(EncoderOptions)),
+        ("encoder_options_init_sized", None, POINTER(EncoderOptions), c_size_t),
         ("encoder_create", pointer, pointer, text, POINTER(EncoderOptions)),
         ("encoder_apply", pointer, *[pointer] * 3, places),
-        ("decoder_options_init", None, POINTER(DecoderOptions)),
+        ("decoder_options_init_sized", None, POINTER(DecoderOptions), c_size_t),
         ("decoder_create", pointer, pointer, text, POINTER(DecoderOptions)),
         ("decoder_apply", pointer, *[pointer] * 3, places),
-        ("optimizer_options_init", None, POINTER(OptimizerOptions)),
+        ("optimizer_options_init_sized", None, POINTER(OptimizerOptions), c_size_t),
         ("optimizer_create", c_int, pointer, POINTER(OptimizerOptions), POINTER(pointer)),
         ("optimizer_destroy", None, pointer),
         ("optimizer_step", c_int, pointer),
@@ -369,12 +374,6 @@ def options(of, /, **fields):
     initialize(result, f"{of}_options_init")
     fill(result, fields)
     return result
-
-
-def initialize(structure, function):
-    getattr(library, "attn_" + function)(byref(structure))
-    if structure.size != ctypes.sizeof(structure):
-        raise TypeError(f"{type(structure).__name__} is not the structure of the header")
 
 
 def fill(structure, fields):

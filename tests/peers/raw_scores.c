@@ -27,7 +27,7 @@ static attn_status compare(attn_context *context, const attn_dataset *gold, cons
     if (status == ATTN_OK) status = at_raw_side_read(system, &system->targets, &sides[1]);
     if (status == ATTN_OK)
         status =
-            at_raw_scores(context, &sides[0], &sides[1], &gold->columns, &tokens, &sentences, &words, tags);
+            at_raw_compare(context, &sides[0], &sides[1], &gold->columns, &tokens, &sentences, &words, tags);
     if (status == ATTN_OK) {
         print_score(&tokens);
         print_score(&sentences);

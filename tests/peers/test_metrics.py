@@ -12,7 +12,7 @@ import math
 import subprocess
 import tempfile
 import warnings
-from ctypes import POINTER, byref, c_double, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, byref, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ passed = failed = 0
 
 class Ranking(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("roc_auc", c_double),
         ("pr_auc", c_double),
         ("positives", c_int64),
@@ -35,6 +36,7 @@ class Ranking(ctypes.Structure):
 
 class Numbers(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("compared", c_int64),
         ("mean_squared_error", c_double),
         ("rmse", c_double),
@@ -50,7 +52,7 @@ for name, *arguments in (
     ("log_loss", classes, doubles, c_int64, c_int64, doubles),
     ("numbers", doubles, doubles, c_int64, POINTER(Numbers)),
 ):
-    function = getattr(attn.library, "attn_score_" + name)
+    function = getattr(attn.library, "attn_metric_" + name)
     function.restype, function.argtypes = c_int, [c_void_p, *arguments]
 context = attn.Context(threads=1)
 
@@ -83,7 +85,7 @@ def near(what, ours, theirs):
 
 def compare_ranking(what, truth, scores):
     truth, scores = np.ascontiguousarray(truth, np.int32), np.ascontiguousarray(scores, np.float64)
-    ours = Ranking()
+    ours = Ranking(size=ctypes.sizeof(Ranking))
     context.call("score_ranking", pointer(truth, c_int32), pointer(scores, c_double), len(truth), byref(ours))
     there = truth >= 0
     seen, ranked = truth[there] > 0, scores[there]
@@ -115,7 +117,7 @@ def compare_log_loss(what, truth, probabilities):
 
 def compare_numbers(what, truth, answers):
     truth, answers = np.ascontiguousarray(truth, np.float64), np.ascontiguousarray(answers, np.float64)
-    ours = Numbers()
+    ours = Numbers(size=ctypes.sizeof(Numbers))
     context.call(
         "score_numbers", pointer(truth, c_double), pointer(answers, c_double), len(truth), byref(ours)
     )
@@ -218,7 +220,7 @@ def program(*arguments):
     return finished.stdout
 
 
-SMALL = "--columns 8 --heads 2 --layers 1 --steps 20 --threads 1 --quiet --force".split()
+SMALL = "--width 8 --heads 2 --layers 1 --steps 20 --threads 1 --quiet --force".split()
 
 
 def reports(random, folder):

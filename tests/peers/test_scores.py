@@ -10,7 +10,7 @@ import gzip
 import os
 import random
 import unicodedata
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
@@ -23,6 +23,7 @@ passed = failed = 0
 
 class Bleu(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("score", c_double),
         ("precisions", c_double * 4),
         ("brevity_penalty", c_double),
@@ -64,7 +65,7 @@ def near(what, ours, theirs):
 def compare(what, answers, right):
     for lowercase in (False, True):
         label = what + (", lower case" if lowercase else "")
-        ours = score("bleu", Bleu(), answers, right, lowercase)
+        ours = score("bleu", Bleu(size=ctypes.sizeof(Bleu)), answers, right, lowercase)
         theirs = BLEU(lowercase=lowercase, force=True).corpus_score(answers, [right])
         near(label + ": BLEU", ours.score, theirs.score)
         near(label + ": brevity penalty", ours.brevity_penalty, theirs.bp)

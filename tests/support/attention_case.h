@@ -1,6 +1,6 @@
 /* attention_case.h: one attention call described in a few words, and built.
  *
- * A test_case says what is asked for; problem_create fills it with numbers
+ * A test_case says what is requested; problem_create fills it with numbers
  * that depend on its seed alone, and makes the views, the pattern and the
  * options that the library takes and the doubles that the oracle takes. What
  * lies between the elements of an input view is NaN, and what lies between
@@ -19,7 +19,7 @@
 #include "support/random.h"
 
 #define CASE_MAX_SEQUENCES 8
-#define CANARY 12345.5f /* what stands in an output before a call */
+#define CANARY 12345.5f /* what is in an output before a call */
 
 /* How rows, heads and channels lie in memory. */
 typedef enum case_layout {

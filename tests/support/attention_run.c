@@ -176,7 +176,7 @@ void assert_same_bits(const problem *p, const char *what, const values *a, const
     for (int id = OUTPUT; id < TENSORS; id++) assert_same_bits_of(p, what, (tensor_id)id, a, b);
 }
 
-/* Leaves only the results of the passes that were asked for. */
+/* Leaves only the results of the passes that were requested. */
 static void forget(values *v, int passes) {
     for (int id = OUTPUT; id < TENSORS; id++) {
         if (passes & (id < D_QUERY ? RUN_FORWARD : RUN_BACKWARD)) continue;

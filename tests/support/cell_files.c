@@ -175,7 +175,7 @@ static void write_wav(const char *path, const double *samples, int count) {
     put_bytes(header + 20, 1, 2);        /* plain numbers, */
     put_bytes(header + 22, 1, 2);        /* channels, */
     put_bytes(header + 24, RATE, 4);     /* samples and */
-    put_bytes(header + 28, 2 * RATE, 4); /* bytes a second, */
+    put_bytes(header + 28, 2 * RATE, 4); /* bytes per second, */
     put_bytes(header + 32, 2, 2);        /* bytes and */
     put_bytes(header + 34, 16, 2);       /* bits a sample */
     memcpy(header + 36, "data", 4);

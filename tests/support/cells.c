@@ -62,7 +62,7 @@ static const char *name_of(const cell *one) {
     return name;
 }
 
-/* Whether a word stands in a list with commas. */
+/* Whether a word is in a list with commas. */
 static int listed(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -441,7 +441,8 @@ static void check_answers(const cell *one, const attn_model *model, const attn_p
         if (!writes) continue;
         assert_true(attn_prediction_hypotheses(said, e) > 0);
         assert_non_null(attn_prediction_text(said, e, 0));
-        if (strcmp(task_of(one), "lm") != 0) assert_true(isfinite(attn_prediction_score(said, e, 0)));
+        if (strcmp(task_of(one), "lm") != 0)
+            assert_true(isfinite(attn_prediction_log_probability(said, e, 0)));
     }
 }
 

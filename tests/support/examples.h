@@ -17,7 +17,7 @@ attn_context *counting_context(counting_allocator *counter);
 attn_dataset *examples_create(attn_context *context, int tokenized, const char *const *texts, int64_t count);
 
 /* A view of text that has learned nothing. `exact` and `running` are what tasks ask for: text can be written
- * again from its units; examples are lines of one text, and a row knows only what stands before it. */
+ * again from its units; examples are lines of one text, and a row knows only what precedes it. */
 typedef struct text_use {
     int exact, running;
 } text_use;

@@ -16,7 +16,7 @@ attn_status try_tables(const char *nodes, const char *edges, const attn_reader_o
 attn_dataset *tables(const char *nodes, const char *edges, attn_reader_options options);
 void tables_fail(const char *nodes, const char *edges, attn_reader_options options, const char *error);
 
-/* A file or a folder; the error is compared without `folder` and what stands before it. */
+/* A file or a folder; the error is compared without `folder` and what precedes it. */
 attn_status try_path(const char *path, const attn_reader_options *options, attn_dataset **dataset);
 attn_dataset *read_path(const char *path, attn_reader_options options);
 void path_fails(const char *path, attn_reader_options options, const char *error);

@@ -1,6 +1,6 @@
 /* host.h: numbers of variables and parameters, copied to the host, wherever they are.
  *
- * The copies are contiguous and stay until 64 more were asked for.
+ * The copies are contiguous and stay until 64 more were requested.
  */
 #ifndef TEST_SUPPORT_HOST_H
 #define TEST_SUPPORT_HOST_H

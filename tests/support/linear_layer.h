@@ -17,7 +17,7 @@
 #include "support/memory.h"
 #include "support/random.h"
 
-#define MATRIX_CANARY 4321.25f /* what stands in a matrix before it is filled, and between its rows */
+#define MATRIX_CANARY 4321.25f /* what is in a matrix before it is filled, and between its rows */
 
 /* A matrix with gaps after its rows. */
 typedef struct matrix {

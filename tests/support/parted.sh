@@ -8,7 +8,7 @@ cases=()
 tiny() {
     local name=$1 task=$2 file=$3
     shift 3
-    run train "$task" "$file" -o "$name.safetensors" --columns 16 --heads 2 --layers 1 --threads 2 --steps 12 \
+    run train "$task" "$file" -o "$name.safetensors" --width 16 --heads 2 --layers 1 --threads 2 --steps 12 \
         --learning-rate 0.01 --quiet "$@"
     check "a model is trained: $name" exits_with 0
 }

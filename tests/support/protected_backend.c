@@ -12,7 +12,7 @@
 /* ---- the region ---- */
 
 enum { BLOCKS = 4096, PAGE = 4096 };
-static const size_t region_bytes = (size_t)4 << 30; /* of addresses; memory is taken as it is used */
+static const size_t region_bytes = (size_t)4 << 30; /* of addresses; memory is used unchanged used */
 
 typedef struct region_block {
     size_t first, bytes; /* in the order of their places */
@@ -48,7 +48,7 @@ static attn_status leave(attn_status status) {
 /* The first gap that is large enough. */
 static void *allocate(void *user, size_t bytes, size_t alignment) {
     (void)user;
-    (void)alignment; /* a page is aligned to all that is asked for */
+    (void)alignment; /* a page is aligned to all that is requested */
     pthread_mutex_lock(&region.mutex);
     if (!region.memory) {
         void *memory =
@@ -148,6 +148,7 @@ GUARDED(norm_backward, at_norm_backward_call)
 GUARDED(gather, at_gather_call)
 GUARDED(add_rows, at_add_rows_call)
 GUARDED(clear_rows, at_clear_rows_call)
+GUARDED(take_rows, at_take_rows_call)
 GUARDED(gather_columns, at_gather_columns_call)
 GUARDED(gather_columns_backward, at_gather_columns_call)
 GUARDED(bag, at_bag_call)
@@ -180,6 +181,8 @@ GUARDED(crf_decode, at_crf_call)
 GUARDED(crf_marginals, at_crf_call)
 GUARDED(ctc, at_ctc_call)
 GUARDED(ctc_backward, at_ctc_call)
+GUARDED(transducer, at_transducer_call)
+GUARDED(transducer_backward, at_transducer_call)
 GUARDED(gradient_squares, at_update_call)
 GUARDED(update, at_update_call)
 GUARDED(swap_average, at_update_call)
@@ -211,6 +214,7 @@ static const at_backend protected_backend = {
         .gather = guarded_gather,
         .add_rows = guarded_add_rows,
         .clear_rows = guarded_clear_rows,
+        .take_rows = guarded_take_rows,
         .gather_columns = guarded_gather_columns,
         .gather_columns_backward = guarded_gather_columns_backward,
         .bag = guarded_bag,
@@ -243,6 +247,8 @@ static const at_backend protected_backend = {
         .crf_marginals = guarded_crf_marginals,
         .ctc = guarded_ctc,
         .ctc_backward = guarded_ctc_backward,
+        .transducer = guarded_transducer,
+        .transducer_backward = guarded_transducer_backward,
         .gradient_squares = guarded_gradient_squares,
         .update = guarded_update,
         .swap_average = guarded_swap_average,

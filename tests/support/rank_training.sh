@@ -25,7 +25,7 @@ awk 'BEGIN { for (i = 0; i < 80; i++) print "ab" i "c\tc" i "ba" }' >seq2seq.tsv
 awk 'BEGIN { print "sequence,x,noise,label"; for (i = 0; i < 240; i++) print "s" int(i / 3) "," i * 37 % 41 - 20 "," i % 7 "," (i * 37 % 41 > 20 ? "in" : "out") }' >rows.csv
 echo '{"training": {"shards": 5}}' >shards.json
 # shellcheck disable=SC2034
-small=(--columns 16 --heads 2 --layers 1 --patience 0 --learning-rate 0.01 --keep-last)
+small=(--width 16 --heads 2 --layers 1 --patience 0 --learning-rate 0.01 --keep-last)
 
 # --- runs ---
 via=()

@@ -21,7 +21,7 @@ enum { REDUCING_PARAMETERS = 12, REDUCING_TEXT = 256 };
 /* What the last step left in the parameters' own gradients. */
 typedef struct reducing_result {
     int touched[REDUCING_PARAMETERS];
-    unsigned char *written[REDUCING_PARAMETERS]; /* a byte a row */
+    unsigned char *written[REDUCING_PARAMETERS]; /* a byte per row */
     float *numbers[REDUCING_PARAMETERS];         /* 0 where nothing was touched */
     int64_t rows[REDUCING_PARAMETERS], counts[REDUCING_PARAMETERS];
     int64_t sent;

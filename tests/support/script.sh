@@ -46,7 +46,7 @@ finish() {
 train() {
     local name=$1 task=$2 file=$3
     shift 3
-    run train "$task" "$file" --dev "$file" -o "$folder/$name.safetensors" --columns 16 --heads 2 --layers 1 \
+    run train "$task" "$file" --dev "$file" -o "$folder/$name.safetensors" --width 16 --heads 2 --layers 1 \
         --threads 2 --patience 0 --learning-rate 0.01 --quiet "$@"
     check "a model is trained: $name" exits_with 0
 }

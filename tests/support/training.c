@@ -164,7 +164,7 @@ char *corpus_vectors(void) {
             put(&to, line);
         }
     }
-    put(&to, "fine 9 9 9 9\n"); /* of a word that stands there twice the first counts */
+    put(&to, "fine 9 9 9 9\n"); /* of a word that occurs twice the first counts */
     return to.bytes;
 }
 
@@ -197,10 +197,14 @@ attn_config *tiny_config_of(attn_context *context, const char *input, const char
                                         "0",
                                         "text.buckets",
                                         "64",
+                                        "text.wide_buckets", /* test_wide.c has them */
+                                        "0",
                                         "text.min_count",
                                         "1",
                                         "text.splitter", /* test_split.c turns it on */
                                         "none",
+                                        "decoder.monotone", /* test_monotone.c turns it on */
+                                        "false",
                                         "training.batch_units",
                                         "60",
                                         "training.epochs",

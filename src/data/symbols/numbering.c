@@ -154,8 +154,8 @@ static int64_t range_end(const at_text_list *texts, int64_t first) {
     return low;
 }
 
-/* Room for the ids so far. The first time, as many as there will be if it goes on like this: large arrays do
- * not like to be copied into larger ones. */
+/* Room for the ids so far. The first time, as many as there will be if it continues like this: large arrays
+ * do not like to be copied into larger ones. */
 static attn_status make_room(numbering *work, int64_t next) {
     at_numbered *result = work->result;
     const at_text_list *texts = work->texts;

@@ -1,9 +1,9 @@
-/* numbering.h: the units of many texts as numbers, on all threads of a context.
+/* numbering.h: numbers the units of many texts, on all threads of a context.
  *
- * Texts are cut into ranges of about a megabyte. A worker splits those of a range and numbers their units
- * in a table of its own, which stays in its cache; the ranges then enter the common list one after another.
- * So the number of a unit is the order in which units first occur, for any number of threads and any ranges,
- * and no more than a few ranges are in memory beside the result.
+ * Texts are divided into ranges of about a megabyte. A worker splits those of a range and numbers their units
+ * in a table of its own, which stays in its cache; the tables are then merged into the common list in order.
+ * So units are numbered by first occurrence, for any number of threads and any ranges, and only a few ranges
+ * are in memory besides the result.
  *
  * Subwords take two steps: the words are numbered, then each different word is split once.
  */

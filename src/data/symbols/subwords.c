@@ -33,7 +33,7 @@ static size_t character_bytes(const char *text, size_t length) {
 /* ---- learning ---------------------------------------------------------------------------------------- */
 
 typedef struct node {
-    int32_t symbol; /* -1: merged into the one before it */
+    int32_t symbol; /* -1: merged into the previous one */
     int32_t previous, next;
     int32_t word; /* number of the word, whose count weighs its pairs */
     int32_t pair; /* that it makes with the next one */

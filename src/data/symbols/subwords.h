@@ -1,9 +1,9 @@
 /* subwords.h: byte-pair encoding.
  *
- * A word is written as the symbols of its characters, U+2581 for a space: a word that stands after a space
- * begins with it. The pair of neighbouring symbols that is most frequent in the training text becomes a
- * symbol, again and again. Words are then cut by the same merges in the same order. Characters that were not
- * seen are single symbols of their own (and unknown to the vocabulary).
+ * A word is written as the symbols of its characters, with U+2581 for a space: a word after a space begins
+ * with it. The most frequent pair of neighbouring symbols in the training text becomes a new symbol, again
+ * and again. Words are then split by the same merges in the same order. Characters that do not occur in
+ * training are single symbols (unknown to the vocabulary).
  */
 #ifndef AT_DATA_SYMBOLS_SUBWORDS_H
 #define AT_DATA_SYMBOLS_SUBWORDS_H

@@ -1,9 +1,9 @@
 /* symbols.h: from text to units and back: tokenisers, their vocabulary and subword model.
  *
- * A unit is what one row of a network stands for, or one step of its answer: a word, a character, a byte, a
- * subword, or what stands between two spaces. Inputs split text into units; heads that write text join them
- * again. The kinds of units are one table (units.c): how a token and a raw text are split, and what joins
- * units.
+ * A unit is the text of one row of a network, or of one step of its output: a word, a character, a byte, a
+ * subword, or the text between two spaces. Inputs split text into units; heads that produce text join them
+ * again. The kinds of units are one table (units.c): how a token and a raw text are split, and how units are
+ * joined.
  */
 #ifndef AT_DATA_SYMBOLS_SYMBOLS_H
 #define AT_DATA_SYMBOLS_SYMBOLS_H
@@ -25,9 +25,10 @@ extern const char *const at_unit_names[]; /* by at_unit; ends with NULL */
 typedef struct at_symbol_options {
     at_unit unit;
     int pretokenized;   /* words: split raw text at spaces only */
-    int lowercase;      /* a unit is looked up in lower case */
+    int lowercase;      /* units are looked up in lower case */
     int exact;          /* the text can be written again from its units: spaces are kept */
     int running;        /* a unit "\n" ends every line */
+    int decompose;      /* chars: of a raw text, each in its canonical parts (NFD): letters and marks, jamo */
     int64_t vocabulary; /* at most so many units; 0: no limit */
     int64_t min_count;  /* units that are rarer in training are unknown */
     int64_t subwords;   /* how many symbols byte-pair encoding may have */
@@ -54,7 +55,7 @@ typedef struct at_splitter {
     at_unit_function take;
     void *user;
     int pretokenized; /* as in the options, or more */
-    int open;         /* the text goes on with what stands before it: no space is thought before it */
+    int open;         /* the text continues with what precedes it: no space is thought before it */
     int learning;     /* subwords are yet to be learned: units are words, each with the space before it */
     at_strings pieces;
     char *word;

@@ -1,7 +1,7 @@
-/* tally.h: how often each of many strings occurs, in the order in which they first occur.
+/* tally.h: counts occurrences of strings, in the order of their first occurrence.
  *
- * Words are short: up to 15 bytes stand in two numbers in the entry itself, so that looking one up costs two
- * lines of a cache, that of its slot and that of its entry.
+ * Words are short: up to 15 bytes are stored in two integers in the entry itself, so that a lookup costs two
+ * cache lines, that of its slot and that of its entry.
  */
 #ifndef AT_DATA_SYMBOLS_TALLY_H
 #define AT_DATA_SYMBOLS_TALLY_H

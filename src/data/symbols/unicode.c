@@ -51,6 +51,19 @@ size_t at_unicode_check(const char *text, size_t length) {
     return length;
 }
 
+int at_unicode_parts(int32_t code_point, int32_t *parts) {
+    int boundary = 0;
+    utf8proc_ssize_t count =
+        utf8proc_decompose_char(code_point, parts, AT_MOST_PARTS, UTF8PROC_DECOMPOSE, &boundary);
+    if (count > 0 && count <= AT_MOST_PARTS) return (int)count;
+    parts[0] = code_point;
+    return 1;
+}
+
+size_t at_unicode_write(int32_t code_point, char *out) {
+    return (size_t)utf8proc_encode_char(code_point, (utf8proc_uint8_t *)out);
+}
+
 int at_unicode_next(const char *text, size_t length, int32_t *code_point) {
     const unsigned char *byte = (const unsigned char *)text;
     int step = byte[0] < 0x80 ? 1 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
@@ -61,7 +74,7 @@ int at_unicode_next(const char *text, size_t length, int32_t *code_point) {
     return step;
 }
 
-/* Code points that stand in NFC whatever is beside them, as far as that is seen from a few ranges: what is
+/* Code points that are in NFC whatever is beside them, as far as that is seen from a few ranges: what is
  * most frequent in texts. Of the rest utf8proc has the say. */
 static int always_composed(int32_t code) {
     return code < 0x300 || (code >= 0x388 && code <= 0x482) || (code >= 0x2010 && code <= 0x2027) ||

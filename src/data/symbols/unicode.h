@@ -13,6 +13,12 @@ size_t at_unicode_check(const char *text, size_t length);
 /* The code point at `text` (which is well-formed) and how many bytes it has. */
 int at_unicode_next(const char *text, size_t length, int32_t *code_point);
 
+/* The canonical parts (NFD) of a code point; how many, at least 1. */
+enum { AT_MOST_PARTS = 8 };
+int at_unicode_parts(int32_t code_point, int32_t *parts);
+/* A code point in UTF-8; its length, at most 4. */
+size_t at_unicode_write(int32_t code_point, char *out);
+
 /* NFC of well-formed text: *result points to it, *result_length bytes and a 0; either `text` itself, where
  * it is NFC already (ASCII always), or *buffer, which grows through the context. */
 attn_status at_unicode_nfc(attn_context *context, const char *text, size_t length, char **buffer,
@@ -26,6 +32,10 @@ size_t at_unicode_upper(const char *text, size_t length, int all, char *out);
 /* The same for a whole text as code points, as Python's str.lower() has it: what a code point becomes may be
  * two, or depend on its neighbours. Into `out`, which has room for 2 * count; how many they are. */
 int64_t at_unicode_lower_codes(const int32_t *codes, int64_t count, int32_t *out);
+
+/* Text as it is compared with others: case folded, runs of white space one space, none at the ends; `strip`:
+ * no punctuation at the ends, either. Into `out`, which has room for 4 * length + 1 bytes; its length. */
+size_t at_unicode_fold(const char *text, size_t length, int strip, char *out);
 
 /* The shape: X for upper case letters (and title case), x for other letters, d for digits, the rest as it
  * is; runs longer than 3 of one kind are cut to 3. Into `out` (room for length + 1 bytes); its length. */

@@ -1,8 +1,8 @@
 /* units.c: from text to units, and from units back to text: one row of a table for each kind of unit.
  *
- * A text that can be written again from its units (options.exact) keeps every space: as a unit of its own
- * between characters; between subwords, U+2581 stands for a space, the last one before a word is the
- * beginning of its first subword, and the text is taken as if one more space stood before it.
+ * If the text must be restored exactly from its units (options.exact), every space is kept: between
+ * characters as a unit of its own; between subwords U+2581 stands for a space, the last space before a word
+ * is the beginning of its first subword, and the text is treated as if one more space preceded it.
  */
 #include <string.h>
 
@@ -32,6 +32,20 @@ static attn_status token_characters(at_splitter *splitter, const char *token, si
     return status;
 }
 
+/* A character, or its parts (NFD), each with a number of its own. */
+static attn_status give_parts(at_splitter *splitter, const char *text, size_t size, int32_t code_point,
+                              int64_t *number) {
+    int32_t parts[AT_MOST_PARTS];
+    attn_status status = ATTN_OK;
+    int count = splitter->symbols->options.decompose ? at_unicode_parts(code_point, parts) : 1;
+    if (count == 1) return give(splitter, text, size, (*number)++);
+    for (int i = 0; i < count && status == ATTN_OK; i++) {
+        char part[4];
+        status = give(splitter, part, at_unicode_write(parts[i], part), (*number)++);
+    }
+    return status;
+}
+
 /* Each character has its own number. Where not every space is kept, those at the ends go and a run of them is
  * one.
  */
@@ -48,7 +62,7 @@ static attn_status text_characters(at_splitter *splitter, const char *text, size
         }
         if (space && number) status = give(splitter, " ", 1, number++);
         space = 0;
-        if (status == ATTN_OK) status = give(splitter, text + i, size, number++);
+        if (status == ATTN_OK) status = give_parts(splitter, text + i, size, code_point, &number);
     }
     return status;
 }
@@ -102,7 +116,7 @@ static attn_status add_subwords(at_splitter *splitter, const char *word, size_t 
     return give_subwords(splitter, splitter->word, length + (size_t)spaced, token);
 }
 
-/* The word at byte `begin` of a text. Mostly the space before it stands there already, and nothing has to be
+/* The word at byte `begin` of a text. Mostly the space before it is there already, and nothing has to be
  * copied. */
 static attn_status add_word(at_splitter *splitter, const char *text, size_t begin, size_t end, int spaced,
                             int64_t token) {

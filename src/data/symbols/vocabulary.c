@@ -16,7 +16,7 @@ uint64_t at_hash(const char *text, size_t length, uint64_t seed) {
     return at_splitmix64(hash ^ length);
 }
 
-/* Where strings stand in the table is seen nowhere outside, so that this one may depend on the machine: eight
+/* Where strings are in the table is seen nowhere outside, so that this one may depend on the machine: eight
  * bytes at a time. */
 uint32_t at_vocabulary_hash(const char *text, size_t length) {
     const uint64_t factor = UINT64_C(0x9fb21c651e98df25);

@@ -5,7 +5,7 @@
 #include "data/strings.h"
 
 /* A place in the table: the number of a string + 1, 0 is free; and the hash of the string, so that others are
- * passed over, and moved to a larger table, without a look at their bytes. */
+ * skipped, and moved to a larger table, without a look at their bytes. */
 typedef struct at_vocabulary_slot {
     uint32_t hash;
     int32_t number;

@@ -17,13 +17,13 @@
  * 1. Spaces end words and belong to none.
  * 2. An extender belongs to the code point before it. Where a text begins, or after a space, it is a word
  *    with the extenders that follow.
- * 3. Digits and those of class `word` that stand side by side, extenders apart, are one word ("x86_64").
+ * 3. Digits and those of class `word` that are contiguous, extenders apart, are one word ("x86_64").
  * 4. One of ' U+2018 U+2019 U+FF07 U+00B7 U+0387 U+2027 U+05F4 between two letters (class `word`, category
  *    L) is inside a word ("don't"); so is one of . , U+066B U+066C U+FF0C U+FF0E between two digits ("3.14").
  *    No extender may follow such a mark.
  * 5. Two flags without an extender between them are one word. A picture, extenders of which ZWJ is the last,
  *    and a picture are one word, and so on.
- * 6. Runs of one symbol without extenders between are one word ("...", "--"); all else is a word by itself.
+ * 6. Runs of one symbol without extenders between are one word ("...", "--"); all else is a word alone.
  *
  * With `at_spaces` only rule 1 counts.
  */
@@ -265,7 +265,7 @@ static int32_t skip_extenders(word_scanner *scanner) {
     return last;
 }
 
-/* Rules 3 and 4. The scanner stands at the first code point of a word. */
+/* Rules 3 and 4. The scanner is at the first code point of a word. */
 static void skip_run(word_scanner *scanner) {
     for (;;) {
         /* Of several ASCII letters side by side, only the last one matters. */

@@ -22,12 +22,12 @@ function heading() {
     if (data.members > 1) kicker.push(data.member < 0 ? `mean of ${data.members} networks` : `network ${data.member + 1} of ${data.members}`);
     if (data.pieces > 1) kicker.push(`rows from ${data.first_row + 1} on, one of ${data.pieces} pieces`);
     byId("kicker").textContent = kicker.join(" · ");
-    const single = data.answers.length === 1, title = data.title || "What the answer looks at";
+    const single = data.answers.length === 1, title = data.title || "What the prediction looks at";
     byId("title").textContent = title;
     const place = byId("answer");
     if (single) {
         const chip = make("p", "answer"), p = data.probabilities[0];
-        chip.append(make("bdi", "answer-name", data.output[0] || "Answer"), make("bdi", "answer-value", data.answers[0]));
+        chip.append(make("bdi", "answer-name", data.output[0] || "Prediction"), make("bdi", "answer-value", data.answers[0]));
         if (p !== null && p !== undefined) {
             const bar = make("span", "answer-bar"), part_ = make("span");
             part_.style.width = 100 * p + "%";
@@ -39,7 +39,7 @@ function heading() {
         const counts = new Map();
         data.answers.forEach(answer => counts.set(answer, (counts.get(answer) || 0) + 1));
         const line = make("p", "answer");
-        line.append(make("span", "answer-name", `${data.answers.length} answers, one a ${unit}:`));
+        line.append(make("span", "answer-name", `${data.answers.length} predictions, one per ${unit}:`));
         [...counts].sort((a, b) => b[1] - a[1]).slice(0, 8).forEach(([answer, count]) => {
             const one = make("span", "answer-count");
             one.append(make("bdi", "", answer), make("span", "", " × " + count));
@@ -105,7 +105,7 @@ function readout() {
         if (data.target) add(" to ", make("bdi", "", data.target));
     }
     if (data.answers.length > 1 && row >= 0 && row < data.answers.length && data.answers.length === data.rows.length) {
-        add(" · answer ", ...quoted(data.answers[row]));
+        add(" · prediction ", ...quoted(data.answers[row]));
         if (percent(data.probabilities[row])) add(" " + percent(data.probabilities[row]));
     }
     place.replaceChildren(...pieces);

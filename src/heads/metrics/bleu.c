@@ -1,27 +1,29 @@
-/* bleu.c: BLEU of a corpus (Papineni et al. 2002): the geometric mean of how many n-grams of the answers,
- * n = 1 .. 4, are in the right texts, times a penalty for answers that are shorter than these.
+/* bleu.c: BLEU of a corpus (Papineni et al. 2002): the geometric mean of the shares of n-grams of the
+ * predictions, n = 1 .. 4, that are in the references, times a penalty for predictions that are shorter than
+ * these.
  *
- * Equal to sacrebleu with its defaults. A text is put into lower case first, if that is asked for, then cut
+ * Equal to sacrebleu with its defaults. A text is converted to lower case first, if requested, then split
  * into words by the rules of the tokenizer 13a (that of mteval-v13a, for Western languages):
  *
  *     1. <skipped> is removed, and a hyphen with the line end after it; other line ends are spaces
- *     2. &quot; &amp; &lt; &gt; are replaced by what they stand for, in this order
- *     3. ASCII punctuation but ' , - . is a word by itself
+ *     2. &quot; &amp; &lt; &gt; are replaced by their characters, in this order
+ *     3. ASCII punctuation except ' , - . is a word by itself
  *     4. . and , are words by themselves, unless a digit comes before
  *     5. . and , are words by themselves, unless a digit comes after
  *     6. - after a digit is a word by itself
  *
- * Each rule is a pass over what the one before has left, from left to right, that goes on behind what it has
- * just changed; in ",," after a letter, say, rule 4 takes the letter with the first comma, and finds only the
- * second one left.
+ * Each rule is one pass over the result of the previous one, from left to right, which continues after what
+ * it has just changed; in ",," after a letter, for example, rule 4 takes the letter with the first comma, and
+ * finds only the second one.
  */
 #include <math.h>
 #include <string.h>
 
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
 #include "base/context.h"
-#include "heads/metrics/scores.h"
+#include "base/options.h"
+#include "heads/metrics/texts.h"
 
 enum { ORDERS = 4 };
 
@@ -87,7 +89,8 @@ static int rule_applies(int rule, int32_t code, int32_t next) {
 /* Makes words of . , and so on by putting spaces around them. Rule 3 puts a space at both ends of the text
  * too, so that those after it find something beside every character. */
 static attn_status apply_rule(attn_context *context, at_code_points *points, int rule) {
-    if (points->count > INT64_MAX / 16) return at_fail(context, ATTN_OVERFLOW, "a text is too long to score");
+    if (points->count > INT64_MAX / 16)
+        return at_fail(context, ATTN_OVERFLOW, "a text is too long for a metric");
     attn_status status = at_code_points_other(context, points, 3 * points->count + 2);
     if (status != ATTN_OK) return status;
     int64_t used = 0, count = points->count;
@@ -183,8 +186,10 @@ static attn_status count_pair(attn_context *context, const char *answer, const c
 /* An order without a match counts as if there were 1/2 a match, the next one such as 1/4, and so on. If
  * nothing matches at all, or there are no n-grams of an order, the score is 0. */
 static attn_bleu score_of(const counts *total) {
-    attn_bleu bleu = {
-        .brevity_penalty = 1, .answer_tokens = total->answer_tokens, .right_tokens = total->right_tokens};
+    attn_bleu bleu = {.size = sizeof bleu,
+                      .brevity_penalty = 1,
+                      .answer_tokens = total->answer_tokens,
+                      .right_tokens = total->right_tokens};
     if (total->answer_tokens < total->right_tokens) {
         bleu.brevity_penalty =
             total->answer_tokens ? exp(1 - (double)total->right_tokens / (double)total->answer_tokens) : 0;
@@ -202,10 +207,18 @@ static attn_bleu score_of(const counts *total) {
     return bleu;
 }
 
-attn_status attn_score_bleu(attn_context *context, const char *const *answers, const char *const *right,
-                            int64_t count, int lowercase, attn_bleu *bleu) {
+void attn_bleu_init_sized(attn_bleu *bleu, size_t size) {
+    attn_bleu own = {.size = sizeof own};
+    at_options_give(bleu, size, &own, sizeof own);
+}
+
+attn_status attn_metric_bleu(attn_context *context, const char *const *answers, const char *const *right,
+                             int64_t count, int lowercase, attn_bleu *bleu) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    attn_status status = at_scores_check(context, answers, right, count, bleu);
+    attn_status status = at_metric_texts_check(context, answers, right, count, bleu);
+    if (status == ATTN_OK)
+        status = at_result_check(context, "bleu", "attn_bleu_init", bleu,
+                                 AT_FIRST_SIZE(attn_bleu, right_tokens), sizeof *bleu);
     if (status != ATTN_OK) return status;
     counts total = {.answer_tokens = 0};
     at_code_points points = {.count = 0};
@@ -215,6 +228,37 @@ attn_status attn_score_bleu(attn_context *context, const char *const *answers, c
     }
     at_code_points_free(context, &points);
     at_tree_free(context, &tree);
-    if (status == ATTN_OK) *bleu = score_of(&total);
+    attn_bleu own = score_of(&total);
+    if (status == ATTN_OK) at_result_give(bleu, &own, sizeof own);
     return status;
+}
+
+/* ---- samples ---- */
+
+attn_status at_bleu_add(attn_context *context, const char *answer, const char *right, int lowercase,
+                        at_bleu_memory *memory, double *into) {
+    counts pair = {.answer_tokens = 0};
+    attn_status status = count_pair(context, answer, right, lowercase, &memory->points, &memory->tree, &pair);
+    if (status != ATTN_OK) return status;
+    into[0] += (double)pair.answer_tokens;
+    into[1] += (double)pair.right_tokens;
+    for (int n = 0; n < ORDERS; n++) {
+        into[2 + n] += (double)pair.ngrams[n];
+        into[2 + ORDERS + n] += (double)pair.matches[n];
+    }
+    return ATTN_OK;
+}
+
+void at_bleu_memory_free(attn_context *context, at_bleu_memory *memory) {
+    at_code_points_free(context, &memory->points);
+    at_tree_free(context, &memory->tree);
+}
+
+double at_bleu_value(const double *sums) {
+    counts total = {.answer_tokens = (int64_t)sums[0], .right_tokens = (int64_t)sums[1]};
+    for (int n = 0; n < ORDERS; n++) {
+        total.ngrams[n] = (int64_t)sums[2 + n];
+        total.matches[n] = (int64_t)sums[2 + ORDERS + n];
+    }
+    return score_of(&total).score;
 }

@@ -1,12 +1,12 @@
-/* chrf.c: chrF of a corpus (Popovic 2015): the F score, recall counting beta times as much, of the n-grams of
- * characters, from their precision and recall averaged over the orders.
+/* chrf.c: chrF of a corpus (Popovic 2015): the F score of character n-grams, with recall weighted beta times,
+ * from their precision and recall averaged over the orders.
  *
- * As sacrebleu has it: counts are summed over the corpus first; an order takes part if both sides have
- * n-grams of it; those of an answer are counted only where the right text has any of that order.
+ * As in sacrebleu: counts are summed over the corpus first; an order is used if both sides have n-grams of
+ * it; those of a prediction are counted only if the reference has any of that order.
  */
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
-#include "heads/metrics/scores.h"
+#include "heads/metrics/texts.h"
 
 enum { ORDERS = 6, BETA_SQUARED = 4 };
 
@@ -59,10 +59,10 @@ static double score_of(const counts *total) {
     return 100 * ((1 + BETA_SQUARED) * precision * recall / (BETA_SQUARED * precision + recall));
 }
 
-attn_status attn_score_chrf(attn_context *context, const char *const *answers, const char *const *right,
-                            int64_t count, int lowercase, double *score) {
+attn_status attn_metric_chrf(attn_context *context, const char *const *answers, const char *const *right,
+                             int64_t count, int lowercase, double *chrf) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    attn_status status = at_scores_check(context, answers, right, count, score);
+    attn_status status = at_metric_texts_check(context, answers, right, count, chrf);
     if (status != ATTN_OK) return status;
     counts total = {{0}, {0}, {0}};
     at_code_points points = {.count = 0};
@@ -72,6 +72,6 @@ attn_status attn_score_chrf(attn_context *context, const char *const *answers, c
     }
     at_code_points_free(context, &points);
     at_tree_free(context, &tree);
-    if (status == ATTN_OK) *score = score_of(&total);
+    if (status == ATTN_OK) *chrf = score_of(&total);
     return status;
 }

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -62,34 +64,34 @@ void at_confusion_free(attn_context *context, at_confusion *confusion) {
     *confusion = (at_confusion){0};
 }
 
-void at_confusion_count(const at_confusion *confusion, attn_class_scores *scores) {
-    for (int64_t c = 0; c < confusion->classes; c++) scores[c] = (attn_class_scores){0};
+void at_confusion_count(const at_confusion *confusion, attn_class_metrics *metrics) {
+    for (int64_t c = 0; c < confusion->classes; c++) metrics[c] = (attn_class_metrics){0};
     for (int64_t i = 0; i < confusion->count; i++) {
         const at_confused *cell = &confusion->cells[i];
-        scores[cell->truth].support += cell->count;
-        scores[cell->answer].predicted += cell->count;
-        if (cell->truth == cell->answer) scores[cell->truth].right += cell->count;
+        metrics[cell->truth].support += cell->count;
+        metrics[cell->answer].predicted += cell->count;
+        if (cell->truth == cell->answer) metrics[cell->truth].right += cell->count;
     }
 }
 
 int at_labels_count(const float *truth, const float *probabilities, int64_t labels,
-                    attn_class_scores *scores) {
+                    attn_class_metrics *metrics) {
     int all_right = 1;
     for (int64_t l = 0; l < labels; l++) {
         int is = truth[l] > 0.5f, said = probabilities[l] >= 0.5f;
-        scores[l].support += is;
-        scores[l].predicted += said;
-        scores[l].right += is && said;
+        metrics[l].support += is;
+        metrics[l].predicted += said;
+        metrics[l].right += is && said;
         if (is != said) all_right = 0;
     }
     return all_right;
 }
 
-at_score_summary at_scores_finish(attn_class_scores *scores, int64_t classes) {
-    at_score_summary summary = {0};
+at_metric_summary at_metrics_finish(attn_class_metrics *metrics, int64_t classes) {
+    at_metric_summary summary = {0};
     int64_t occurring = 0, support = 0, predicted = 0, right = 0;
     for (int64_t c = 0; c < classes; c++) {
-        attn_class_scores *one = &scores[c];
+        attn_class_metrics *one = &metrics[c];
         one->precision = ratio((double)one->right, (double)one->predicted);
         one->recall = ratio((double)one->right, (double)one->support);
         one->f1 = ratio(2 * (double)one->right, (double)(one->predicted + one->support));
@@ -136,38 +138,47 @@ static void add_pair(moments *into, double x, double y) {
     into->common += from_x * (y - into->mean_y);
 }
 
-static attn_number_scores finish(const moments *from) {
-    attn_number_scores scores = {.compared = from->rows};
-    scores.mean_squared_error = ratio(from->squares, (double)from->rows);
-    scores.rmse = sqrt(scores.mean_squared_error);
-    scores.mean_absolute_error = ratio(from->absolutes, (double)from->rows);
+static attn_number_metrics finish(const moments *from) {
+    attn_number_metrics metrics = {.size = sizeof metrics, .compared = from->rows};
+    metrics.mean_squared_error = ratio(from->squares, (double)from->rows);
+    metrics.rmse = sqrt(metrics.mean_squared_error);
+    metrics.mean_absolute_error = ratio(from->absolutes, (double)from->rows);
     double correlation = ratio(from->common, sqrt(from->moment_x) * sqrt(from->moment_y));
-    scores.correlation = correlation < -1 ? -1 : correlation > 1 ? 1 : correlation;
+    metrics.correlation = correlation < -1 ? -1 : correlation > 1 ? 1 : correlation;
     if (from->rows < 2)
-        scores.r2 = NAN;
+        metrics.r2 = NAN;
     else if (from->moment_x > 0)
-        scores.r2 = 1 - from->squares / from->moment_x;
+        metrics.r2 = 1 - from->squares / from->moment_x;
     else
-        scores.r2 = from->squares == 0;
-    return scores;
+        metrics.r2 = from->squares == 0;
+    return metrics;
 }
 
-attn_number_scores at_numbers_compare(const float *truth, const double *answers, int64_t rows) {
+attn_number_metrics at_numbers_compare(const float *truth, const double *answers, int64_t rows) {
     moments all = {0};
     for (int64_t i = 0; i < rows; i++)
         if (!isnan(truth[i])) add_pair(&all, (double)truth[i], answers[i]);
     return finish(&all);
 }
 
-attn_status attn_score_numbers(attn_context *context, const double *truth, const double *answers,
-                               int64_t count, attn_number_scores *scores) {
+void attn_number_metrics_init_sized(attn_number_metrics *metrics, size_t size) {
+    attn_number_metrics own = {.size = sizeof own};
+    at_options_give(metrics, size, &own, sizeof own);
+}
+
+attn_status attn_metric_numbers(attn_context *context, const double *truth, const double *answers,
+                                int64_t count, attn_number_metrics *metrics) {
     if (!context) return ATTN_INVALID_ARGUMENT;
-    if (!scores || count < 0 || (count > 0 && (!truth || !answers)))
+    if (!metrics || count < 0 || (count > 0 && (!truth || !answers)))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "a comparison of %" PRId64 " numbers: truth, answers or scores is NULL", count);
+                       "a comparison of %" PRId64 " numbers: truth, answers or metrics is NULL", count);
+    attn_status status = at_result_check(context, "metrics", "attn_number_metrics_init", metrics,
+                                         AT_FIRST_SIZE(attn_number_metrics, r2), sizeof *metrics);
+    if (status != ATTN_OK) return status;
     moments all = {0};
     for (int64_t i = 0; i < count; i++)
         if (!isnan(truth[i])) add_pair(&all, truth[i], answers[i]);
-    *scores = finish(&all);
+    attn_number_metrics own = finish(&all);
+    at_result_give(metrics, &own, sizeof own);
     return ATTN_OK;
 }

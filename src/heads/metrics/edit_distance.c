@@ -1,28 +1,11 @@
-/* edit_distance.c: Levenshtein's distance, a row of the table at a time. */
+/* edit_distance.c: the public edit distance: checks, what both have in common, and memory for the rest. */
 #include <inttypes.h>
 
-#include <attn/scores.h>
+#include <attn/metrics.h>
 
 #include "base/context.h"
 #include "base/memory.h"
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* row[j]: the distance of the first i symbols of `a` to the first j + 1 of `b`, for i = 1, 2, .. */
-static int64_t distance_by_rows(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count,
-                                int64_t *row) {
-    for (int64_t j = 0; j < b_count; j++) row[j] = j + 1;
-    for (int64_t i = 0; i < a_count; i++) {
-        int64_t diagonal = i, left = i + 1;
-        for (int64_t j = 0; j < b_count; j++) {
-            int64_t above = row[j];
-            left = least(least(above, left) + 1, diagonal + (a[i] != b[j]));
-            row[j] = left;
-            diagonal = above;
-        }
-    }
-    return row[b_count - 1];
-}
+#include "data/edit_distance.h"
 
 attn_status attn_edit_distance(attn_context *context, const int32_t *a, int64_t a_count, const int32_t *b,
                                int64_t b_count, int64_t *distance) {
@@ -44,10 +27,11 @@ attn_status attn_edit_distance(attn_context *context, const int32_t *a, int64_t 
         *distance = a_count + b_count;
         return ATTN_OK;
     }
-    int64_t *row = at_allocate(context, least(a_count, b_count), sizeof *row, "an edit distance");
+    int shorter = a_count < b_count; /* a is: the memory is that of the shorter one */
+    int64_t *row = at_allocate(context, shorter ? a_count : b_count, sizeof *row, "an edit distance");
     if (!row) return ATTN_OUT_OF_MEMORY;
-    *distance = a_count < b_count ? distance_by_rows(b, b_count, a, a_count, row)
-                                  : distance_by_rows(a, a_count, b, b_count, row);
+    *distance = shorter ? at_edit_distance(b, b_count, a, a_count, row)
+                        : at_edit_distance(a, a_count, b, b_count, row);
     at_release(context, row);
     return ATTN_OK;
 }

@@ -1,8 +1,8 @@
-/* describe.c: a dataset of graphs described for people and as JSON (see data/describe.h): nodes and edges,
- * degrees, features, and what is for training, validation and testing.
+/* describe.c: describes a dataset of graphs as text and as JSON (see data/describe.h): nodes and edges,
+ * degrees, features, and the split.
  *
- * The degree of a node is the number of edges that lead to it; where edges are listed once, of those that
- * lead to it or from it.
+ * The degree of a node is the number of edges that lead to it; if edges are listed once, of those that lead
+ * to it or from it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -318,10 +318,11 @@ static void put_edges(const at_graphs *graphs, const measures *found, at_writer 
 static void put_features(const at_graphs *graphs, const measures *found, at_writer *writer) {
     put(writer, "features: ");
     if (!graphs->feature_columns && !graphs->dense_columns)
-        put(writer, "none, nodes are known by their names");
+        put(writer, "none, nodes are identified by their names");
     if (graphs->feature_columns) {
-        at_print(writer, "%s sparse column%s, %.1f of them a node", at_grouped(graphs->feature_columns).text,
-                 graphs->feature_columns == 1 ? "" : "s", found->features.mean);
+        at_print(writer, "%s sparse column%s, %.1f of them per node",
+                 at_grouped(graphs->feature_columns).text, graphs->feature_columns == 1 ? "" : "s",
+                 found->features.mean);
         if (graphs->dense_columns) put(writer, "; ");
     }
     if (graphs->dense_columns)
@@ -360,7 +361,7 @@ attn_status at_graph_describe(const attn_dataset *dataset, const attn_describe_o
     at_put_count(writer, graphs->edges, "edge");
     put(writer, "\n");
     if (options->unlabelled) {
-        put(writer, "\nno targets: it can be predicted on, not learned from. As training data it\n");
+        put(writer, "\nno targets: it can be used for prediction, not for training. As training data it\n");
         at_put_reason(writer, options);
     }
     put_edges(graphs, &found, writer);
@@ -372,7 +373,7 @@ attn_status at_graph_describe(const attn_dataset *dataset, const attn_describe_o
         at_put_lengths(writer, "edges a graph", &found.edges);
     }
     at_put_lengths(writer, "edges a node", &found.degrees);
-    if (graphs->feature_columns) at_put_lengths(writer, "features a node", &found.features);
+    if (graphs->feature_columns) at_put_lengths(writer, "features per node", &found.features);
     status = at_put_columns(writer, dataset, options, place_name(dataset));
     if (status == ATTN_OK && dataset->part_count) status = put_classes_by_part(dataset, &found, 0, writer);
     return status;

@@ -1,4 +1,4 @@
-/* fields.c: what can be configured of graphs, and what of it depends on the task and the data. */
+/* fields.c: the configuration of graphs, and its defaults by task and data. */
 #include "inputs/graph/graph.h"
 
 const at_field at_graph_fields[] = {AT_NODE_FIELDS("graph.", at_graph_values, "true")};

@@ -1,4 +1,4 @@
-/* finish.c: targets and parts of nodes and graphs, and what is checked when all of them are there. */
+/* finish.c: targets and parts of nodes and graphs, and the checks of a complete dataset. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ attn_status at_graph_take_wanted(at_graph_reader *reader) {
             if (at_string_length(&reader->wanted, i) == kept &&
                 memcmp(at_string(&reader->wanted, i), name, kept) == 0)
                 return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
-                               "reader options: a name stands twice among the columns \"%.200s\"",
+                               "reader options: a name occurs twice among the columns \"%.200s\"",
                                reader->options->column);
         attn_status status = add_normal(reader, &reader->wanted, name, kept);
         if (status != ATTN_OK || text[length] == 0) return status;

@@ -1,4 +1,4 @@
-/* graph.c: graphs as a kind of input: its table, and answers as node TAB label TAB probability. */
+/* graph.c: graphs as a kind of input: its table, and predictions as node TAB label TAB probability. */
 #include "inputs/graph/graph.h"
 
 #include "inputs/graph/reader.h"
@@ -21,7 +21,7 @@ static attn_status create(attn_context *context, const void *values, const at_in
     return at_nodes_create(context, &at_graph_kind, nodes_of(values), use, input);
 }
 
-/* What names an answer: the node; of many graphs, the graph before it. */
+/* What names a prediction: the node; of many graphs, the graph before it. */
 static void put_place(const attn_dataset *dataset, const at_cells *cells, int64_t example, int64_t row,
                       at_writer *writer) {
     const char *id = attn_dataset_id(dataset, example);
@@ -55,7 +55,7 @@ static void put_header(const at_cells *cells, at_writer *writer) {
     at_put_char(writer, '\n');
 }
 
-/* A line for every node (graph): what it is called, the answers, and how likely they are. */
+/* A line for every node (graph): what it is called, the predictions, and how likely they are. */
 static attn_status fill_in(const attn_dataset *dataset, const void *settings, const char *lines,
                            size_t length, const at_cells *cells, at_writer *writer, int *filled) {
     (void)settings;
@@ -88,8 +88,8 @@ static void note(const attn_dataset *dataset, at_writer *writer) {
     if (graphs->edges == 0) return;
     at_put_text(writer, graphs->listed_once
                             ? ", each listed once: undirected"
-                            : ", directed: a node sees those whose edges lead to it (--undirected adds "
-                              "the way back)");
+                            : ", directed: a node sees those whose edges lead to it (graph.undirected "
+                              "adds the way back)");
 }
 
 const at_input_kind at_graph_kind = {

@@ -1,6 +1,6 @@
-/* graph.h: graphs as a kind of input: nodes with features or names, who see along their edges.
+/* graph.h: graphs as a kind of input: nodes with features or names, which see along their edges.
  *
- * A big graph is one example whose rows are split into training, validation and test; or every example is a
+ * A large graph is one example whose rows are split into training, validation and test; or every example is a
  * graph. Readers fill data/graphs.h; inputs/nodes.h makes rows of it.
  */
 #ifndef AT_INPUTS_GRAPH_GRAPH_H

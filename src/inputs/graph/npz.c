@@ -4,7 +4,7 @@
  * j are an edge from i to j, and numbers other than 1 are one number for each edge; or `edges`, edges x 2.
  * Features: attr_data, attr_indices, attr_indptr, attr_shape, a sparse matrix likewise; or attr_matrix, or
  * node_features, nodes x columns. The members of a sparse matrix may also be called adj_matrix.data and so
- * on. Labels: labels or node_labels, nodes or nodes x columns; or the arrays that are asked for. They are
+ * on. Labels: labels or node_labels, nodes or nodes x columns; or the arrays that are requested. They are
  * numbers or strings; NaN is missing, and so is -1 where it is the only negative number among whole ones.
  * Splits: train_mask, val_mask and test_mask; or train_masks and so on, splits x nodes, of which the split
  * column asked for says one: "masks:3".
@@ -99,7 +99,8 @@ static shape_text shape_of(const at_npy *npy) {
 /* Whole numbers in one dimension, so many of them. */
 static attn_status check_list(npz *file, const array *list, int64_t count, const char *why) {
     if (list->npy.rank != 1 || !is_whole(&list->npy))
-        return FAIL(file, list->name, "has shape %s: it is a list of whole numbers in a sparse matrix (CSR)",
+        return FAIL(file, list->name,
+                    "has shape %s: in a sparse matrix (CSR) it must be a list of whole numbers",
                     shape_of(&list->npy).text);
     if (list->npy.count != count)
         return FAIL(file, list->name, "has shape %s, and should have (%" PRId64 ",), %s",
@@ -138,14 +139,14 @@ static attn_status load_sparse(npz *file, const char *const names[2][4], sparse 
     if (!at_npy_integer(&matrix->shape.npy, 0, &matrix->rows) || matrix->rows < 0 ||
         matrix->rows > INT32_MAX || !at_npy_integer(&matrix->shape.npy, 1, &matrix->columns) ||
         matrix->columns < 0 || matrix->columns > INT32_MAX)
-        return FAIL(file, matrix->shape.name, "says more rows or columns than %d", INT32_MAX);
+        return FAIL(file, matrix->shape.name, "has more rows or columns than %d", INT32_MAX);
     status = check_list(file, &matrix->begins, matrix->rows + 1, "a row of the matrix more");
     if (status == ATTN_OK)
         status = check_list(file, &matrix->indices, matrix->indices.npy.count, "as data has");
     if (status != ATTN_OK || !matrix->data.there) return status;
     if (matrix->data.npy.rank != 1 || matrix->data.npy.count != matrix->indices.npy.count ||
         is_text(&matrix->data.npy))
-        return FAIL(file, matrix->data.name, "has shape %s, and %s has %s: they have a number each",
+        return FAIL(file, matrix->data.name, "has shape %s, and %s has %s: they must have equal lengths",
                     shape_of(&matrix->data.npy).text, matrix->indices.name,
                     shape_of(&matrix->indices.npy).text);
     return ATTN_OK;
@@ -324,7 +325,7 @@ static attn_status add_pair(npz *file, int64_t edge) {
         if (!at_npy_integer(&file->edges.npy, 2 * edge + i, &ends[i]) || ends[i] < 0 ||
             ends[i] >= file->nodes)
             return FAIL(file, "edges",
-                        "row %" PRId64 " leads %s a node that is not there: they are 0 to %" PRId64, edge,
+                        "row %" PRId64 " leads %s a node that does not exist: they are 0 to %" PRId64, edge,
                         i ? "to" : "from", file->nodes - 1);
     return at_graphs_edge(file->reader->dataset, ends[0], ends[1], NULL);
 }
@@ -382,8 +383,9 @@ static attn_status label_text(npz *file, const array *labels, const array *class
     if (!classes->there || !is_whole(&labels->npy))
         return at_npy_text(&file->origin, labels->name, &labels->npy, i, &file->text);
     if (!at_npy_integer(&labels->npy, i, &number) || number < 0 || number >= classes->npy.count)
-        return FAIL(file, labels->name, "entry %" PRId64 " is none of the %" PRId64 " classes of class_names",
-                    i, classes->npy.count);
+        return FAIL(file, labels->name,
+                    "entry %" PRId64 " is not one of the %" PRId64 " classes of class_names", i,
+                    classes->npy.count);
     return at_npy_text(&file->origin, classes->name, &classes->npy, number, &file->text);
 }
 
@@ -458,7 +460,7 @@ static attn_status add_labels(npz *file) {
     if (!dataset->per_row)
         return reader->options->labelled
                    ? FAIL(file, NULL,
-                          "has labels of nodes, and this task needs one a graph (task tag: one a node)")
+                          "has labels of nodes, but this task needs one per graph (task tag: one per node)")
                    : ATTN_OK;
     label_array *list = at_allocate(reader->context, room, sizeof *list, "labels");
     if (!list) return ATTN_OUT_OF_MEMORY;
@@ -473,7 +475,7 @@ static attn_status add_labels(npz *file) {
 
 /* ---- masks ---- */
 
-/* Which split is asked for: -1: none in particular. */
+/* Which split is requested: -1: none in particular. */
 static attn_status asked_split(npz *file, int64_t *number) {
     const char *asked = file->reader->options->split_column;
     size_t length;
@@ -504,7 +506,7 @@ static attn_status find_mask(npz *file, const array *masks, int64_t number, int6
     if (number < 0 && splits == 1) number = 0;
     if (number < 0 || number >= splits)
         return FAIL(file, masks->name,
-                    "holds %" PRId64 " splits: say which, as the split column: masks:0 to masks:%" PRId64,
+                    "holds %" PRId64 " splits: choose one as the split column: masks:0 to masks:%" PRId64,
                     splits, splits - 1);
     *first = by_split ? number * file->nodes : number;
     *stride = by_split ? 1 : splits;
@@ -549,7 +551,7 @@ static attn_status add_parts(npz *file) {
     at_release(context, parts);
     const char *asked = file->reader->options->split_column;
     if (status == ATTN_OK && !there && asked && *asked)
-        return FAIL(file, NULL, "has no train_mask (or train_masks), which says what is for training");
+        return FAIL(file, NULL, "has no train_mask (or train_masks), which selects the training nodes");
     return status;
 }
 

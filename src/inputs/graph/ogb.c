@@ -5,7 +5,7 @@
  *     edge-feat.csv       the numbers of each edge; may be missing
  *     node-label.csv      the labels of each node, or
  *     graph-label.csv     of each graph: "nan" or nothing where one is missing. One column is called label,
- *                         several label0, label1, ...; they can be asked for by name or number
+ *                         several label0, label1, ...; they can be requested by name or number
  *     num-node-list.csv   how many nodes each graph has, and
  *     num-edge-list.csv   how many edges: one line each where there is a single graph; without these there is
  *     split/NAME/train.csv, valid.csv, test.csv: nodes (graphs, where there are many) by number. With several
@@ -135,8 +135,8 @@ static attn_status count_all(ogb *file) {
         if (!file->all_nodes) file->all_nodes = lines_in(file, AT_OGB_NODE_LABELS);
         if (!file->all_nodes)
             return FAIL(file, AT_OGB_EDGES,
-                        "nothing says how many nodes there are: num-node-list.csv, node-feat.csv or "
-                        "node-label.csv must be beside it");
+                        "the number of nodes is unknown: num-node-list.csv, node-feat.csv or node-label.csv "
+                        "must be beside it");
         file->nodes[0] = file->all_nodes;
     }
     if (status == ATTN_OK && has(file, AT_OGB_EDGE_COUNTS)) {
@@ -196,7 +196,8 @@ static attn_status read_edge(ogb *file, int64_t graph) {
         const at_graph_field *field = &file->fields.list[i];
         ends[i] = at_graph_integer(field->text, field->length);
         if (ends[i] >= 0 && ends[i] < file->nodes[graph]) continue;
-        return BAD(file, AT_OGB_EDGES, "the edge leads %s \"%.*s\", which is no node: they are 0 to %" PRId64,
+        return BAD(file, AT_OGB_EDGES,
+                   "the edge leads %s \"%.*s\", which is not a node: they are 0 to %" PRId64,
                    i ? "to" : "from", (int)(field->length < 40 ? field->length : 40), field->text,
                    file->nodes[graph] - 1);
     }
@@ -327,7 +328,7 @@ static attn_status read_part(ogb *file, int which, int part, unsigned char *part
         while (length && text[length - 1] == ' ') length--;
         int64_t number = at_graph_integer(text, length);
         if (number < 0 || number >= count)
-            return BAD(file, which, "\"%.*s\" is no %s: they are 0 to %" PRId64,
+            return BAD(file, which, "\"%.*s\" is not a %s: they are 0 to %" PRId64,
                        (int)(length < 40 ? length : 40), text, file->graphs == 1 ? "node" : "graph",
                        count - 1);
         if (parts[number])

@@ -59,10 +59,10 @@ static attn_status fail_splits(at_graph_reader *reader, const char *folder, cons
     if (asked)
         return at_origin_fail(&origin, NULL, 0, "has no split \"%.60s\"; there is %s", asked,
                               *list ? list : "none");
-    return at_origin_fail(&origin, NULL, 0, "has several splits (%s): say which, as the split column", list);
+    return at_origin_fail(&origin, NULL, 0, "has several splits (%s): choose one as the split column", list);
 }
 
-/* The files of the split that is asked for, or of the only one. */
+/* The files of the split that is requested, or of the only one. */
 static attn_status open_split(at_graph_reader *reader, const char *folder, at_graph_ogb *ogb) {
     attn_context *context = reader->context;
     const char *asked = reader->options->split_column;

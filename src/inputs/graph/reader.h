@@ -6,7 +6,7 @@
  *            heterophilous benchmark
  *
  * An edge that leads from one node to another means that the second sees the first. Files may be gzip.
- * What each has to look like stands in tsv.h, ogb.c and npz.c.
+ * What each has to look like is in tsv.h, ogb.c and npz.c.
  */
 #ifndef AT_INPUTS_GRAPH_READER_H
 #define AT_INPUTS_GRAPH_READER_H

@@ -74,7 +74,7 @@ static attn_status fail_folder(at_graph_reader *reader, const char *folder, cons
                           missing);
 }
 
-/* What stands beside the nodes, and is not given. */
+/* What is beside the nodes, and is not given. */
 static attn_status open_beside(at_graph_reader *reader, const char *folder, at_graph_tsv *files) {
     attn_status status = ATTN_OK;
     if (!files->edges.bytes) {
@@ -138,7 +138,7 @@ static attn_status read_file(at_graph_reader *reader, const at_source *source) {
     if (status == ATTN_OK && format == AT_GRAPH_OGB)
         status = at_origin_fail(&origin, NULL, 0, "is a file: OGB has a folder, with raw/ and split/ in it");
     if (status == ATTN_OK && format != AT_GRAPH_AUTO && is_npz != (format == AT_GRAPH_NPZ))
-        status = at_origin_fail(&origin, NULL, 0, "is no %s: it begins like %s", at_graph_formats[format],
+        status = at_origin_fail(&origin, NULL, 0, "is not a %s: it begins like %s", at_graph_formats[format],
                                 is_npz ? "an .npz" : "text");
     if (status == ATTN_OK && is_npz && source->names[1])
         status = at_origin_fail(&origin, NULL, 0, "is an .npz, which has nodes and edges: give one file");
@@ -173,7 +173,7 @@ static attn_status read_one(attn_context *context, const at_source *source, attn
     return status;
 }
 
-/* Whether a file is a graph by itself, and not the edges of another. */
+/* Whether a file is a graph alone, and not the edges of another. */
 static int stands_alone(const at_source *source, int i) {
     if (source->bytes[i])
         return at_graph_detect("", source->bytes[i], source->counts[i], NULL) == AT_GRAPH_NPZ;
@@ -195,7 +195,7 @@ attn_status at_graph_read_files(attn_context *context, const at_source *source, 
     at_source given = *source;
     int alone = !given.names[1] && given.bytes[0] && !stands_alone(&given, 0);
     if (alone && !at_graph_there(".", given.names[0]) &&
-        given.names[0][0] != '/') /* standard input, say: nothing stands beside it */
+        given.names[0][0] != '/') /* standard input, say: nothing is beside it */
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.200s: a graph is a folder of files, or an .npz: give its name", given.names[0]);
     if (!given.names[1]) return read_one(context, &given, dataset);
@@ -206,14 +206,12 @@ attn_status at_graph_read_files(attn_context *context, const at_source *source, 
     }
     if (!stands_alone(&given, 1) && stands_alone(&given, 0) && !is_named(given.names[0], "nodes.tsv"))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: is no graph, and %.200s is one without it: give folders, or nodes.tsv and "
-                       "edges.tsv",
+                       "%.200s: is not a graph, and %.200s is one: give folders, or nodes.tsv and edges.tsv",
                        given.names[1], given.names[0]);
     if (!stands_alone(&given, 1)) return read_one(context, &given, dataset);
     if (!given.apart)
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: is a graph of its own, and not the edges of %.200s", given.names[1],
-                       given.names[0]);
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: is a separate graph, not the edges of %.200s",
+                       given.names[1], given.names[0]);
     at_source first = one_of(&given, 0), second = one_of(&given, 1);
     attn_dataset *made = NULL, *more = NULL;
     attn_status status = read_one(context, &first, &made);

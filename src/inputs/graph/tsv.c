@@ -218,7 +218,7 @@ static attn_status next_node(tsv *file, int *there, int *part) {
         return at_graph_bad(file->reader, &table->lines, "the node has no name in column %.60s",
                             at_string(&table->names.strings, table->node));
     if (table->graph >= 0 && table->fields.list[table->graph].length == 0)
-        return at_graph_bad(file->reader, &table->lines, "the node is of no graph: column graph is empty");
+        return at_graph_bad(file->reader, &table->lines, "the node has no graph: column graph is empty");
     status = at_graph_table_part(table, part);
     return status == ATTN_OK ? read_features(file) : status;
 }
@@ -229,7 +229,7 @@ static attn_status take_id(tsv *file, const int64_t *lines, int64_t *number) {
     int64_t before = file->ids.count;
     attn_status status = at_graph_id_add(file->reader->context, &file->ids, id->text, id->length, number);
     if (status != ATTN_OK || *number == before) return status;
-    return at_graph_bad(file->reader, &table->lines, "node \"%.*s\" stands in line %" PRId64 " already",
+    return at_graph_bad(file->reader, &table->lines, "node \"%.*s\" is already in line %" PRId64,
                         (int)(id->length < 60 ? id->length : 60), id->text, lines[*number]);
 }
 
@@ -414,7 +414,7 @@ static attn_status check_targets(tsv *file) {
                                    at_string(&file->table.targets, c));
         if (!there) return at_graph_table_fail(&file->table, "has no column ", at_string(&reader->wanted, i));
     }
-    return at_graph_table_fail(&file->table, "has no column label: name the one that is to be learned", "");
+    return at_graph_table_fail(&file->table, "has no column label: name the column to learn", "");
 }
 
 static attn_status begin(tsv *file) {

@@ -8,7 +8,7 @@
  * nodes.tsv: the first line names the columns, in any order:
  *
  *     node, id   what edges call the node, any text; without a column of that name it is the first
- *     label      to be learned (or labels, class, target, category; or the columns that are asked for). An
+ *     label      to be learned (or labels, class, target, category; or the columns that are requested). An
  *                empty one is missing
  *     split      train, val, test or none; or the column that is asked for
  *     graph      where there are many graphs: which one the node is of. Its lines may stand anywhere; graphs
@@ -80,7 +80,7 @@ typedef struct at_graph_ids {
     int64_t count;
     int named; /* they are in `known` */
     /* Then, when all are there: slots with the upper half of a name's hash and, in the lower half, one more
-     * than its number; 0 is free. Names that only share a slot are told apart without a look at them. */
+     * than its number; 0 is free. Names that only share a slot are distinguished without a look at them. */
     uint64_t *slots;
     int64_t slot_count; /* a power of two */
 } at_graph_ids;

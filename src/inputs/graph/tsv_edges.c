@@ -51,7 +51,7 @@ static attn_status find_node(edge_file *file, int place, int64_t *node) {
     *node = at_graph_id_find(file->edges->ids, field->text, field->length);
     if (*node >= 0) return ATTN_OK;
     return at_graph_bad(file->reader, &file->lines,
-                        "the edge leads %s \"%.*s\", which is no node: the file of nodes has no such line",
+                        "the edge leads %s \"%.*s\", which is not a node: the file of nodes has no such line",
                         place ? "to" : "from", (int)(field->length < 60 ? field->length : 60), field->text);
 }
 

@@ -109,7 +109,7 @@ static attn_status add_target(at_graph_table *table, int64_t column) {
                           at_string_length(names, column));
 }
 
-/* Those that are asked for, as far as they are there; else the one with a usual name. */
+/* Those that are requested, as far as they are there; else the one with a usual name. */
 static attn_status find_targets(at_graph_table *table) {
     static const char *const usual[] = {"label", "labels", "class", "target", "category", NULL};
     const at_strings *wanted = &table->reader->wanted;
@@ -161,7 +161,7 @@ static attn_status find_roles(at_graph_table *table, int nodes) {
     take_usual(table, "label", AT_COLUMN_UNUSED); /* another one is learned: this is no feature either */
     if (nodes && table->node < 0) {
         if (table->roles[0] != AT_COLUMN_NUMBER)
-            return at_graph_table_fail(table, "has no column node (or id), which edges mean", "");
+            return at_graph_table_fail(table, "has no column node (or id), to which edges refer", "");
         table->node = 0;
         table->roles[0] = AT_COLUMN_NODE;
     }

@@ -23,7 +23,7 @@ static attn_status add_line(at_graph_reader *reader, at_graph_table *table, int 
     if (name->length == 0) return at_graph_bad(reader, &table->lines, "column graph is empty");
     attn_status status = at_vocabulary_add(context, &list->names, name->text, name->length, 1, &number);
     if (status == ATTN_OK && number != count)
-        return at_graph_bad(reader, &table->lines, "graph \"%.*s\" stands in line %" PRId64 " already",
+        return at_graph_bad(reader, &table->lines, "graph \"%.*s\" is already in line %" PRId64,
                             (int)(name->length < 60 ? name->length : 60), name->text, list->lines[number]);
     if (status == ATTN_OK)
         status = at_grow(context, &list->lines, &list->line_room, number + 1, sizeof *list->lines, "graphs");
@@ -119,11 +119,11 @@ static attn_status decide_place(at_graph_reader *reader, const at_graph_said *sa
             if (other < 0) continue;
             dataset->per_row = 1;
             if (wanted < 0) return ATTN_OK;
-            return at_origin_fail(&said->table->lines.origin, NULL, dataset->lines[other],
-                                  "column %.60s is not the same as in line %" PRId64
-                                  " of the same graph, and this task needs one target a graph (task tag: one "
-                                  "a node)",
-                                  at_string(&said->table->targets, target), dataset->lines[row]);
+            return at_origin_fail(
+                &said->table->lines.origin, NULL, dataset->lines[other],
+                "column %.60s is not the same as in line %" PRId64
+                " of the same graph, but this task needs one target per graph (task tag: one per node)",
+                at_string(&said->table->targets, target), dataset->lines[row]);
         }
     }
     return ATTN_OK;

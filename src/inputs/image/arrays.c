@@ -2,9 +2,9 @@
  *
  * Pictures: n x height x width, or n x height x width x channels with 1 or 3 channels; height x width is one
  * picture. Of an .npz that which options.text_column names, or `x` or `images`, or the only one of three or
- * four dimensions. Numbers are taken as they are.
+ * four dimensions. Numbers are used unchanged.
  *
- * Labels: the other arrays of an .npz, or those of them that are asked for, or a second file: an array, or
+ * Labels: the other arrays of an .npz, or those of them that are requested, or a second file: an array, or
  * lines of text. They have an entry for each picture.
  */
 #include <float.h>
@@ -28,7 +28,7 @@ enum { MOST_TARGETS = 1000 };
 static attn_status shape_of(at_image_reader *reader, const char *name, const at_npy *array, int64_t *shape) {
     const int64_t *given = array->shape;
     if (array->type == AT_NPY_BYTES || array->type == AT_NPY_UNICODE)
-        return at_image_fail(reader, name, 0, "holds strings: pictures are numbers");
+        return at_image_fail(reader, name, 0, "has strings: pictures must be numbers");
     if (array->rank < 2)
         return at_image_fail(reader, name, 0,
                              "has %d dimension%s: pictures are n x height x width, or n x height x width x "
@@ -40,7 +40,7 @@ static attn_status shape_of(at_image_reader *reader, const char *name, const at_
     shape[3] = array->rank == 4 ? given[3] : 1;
     if (array->rank == 4 && shape[3] != 1 && shape[3] != 3)
         return at_image_fail(
-            reader, name, 0, "has %" PRId64 " channels, which stand last: they can be 1 (grey) or 3%s",
+            reader, name, 0, "has %" PRId64 " channels (the last dimension): 1 (grey) or 3 are possible%s",
             shape[3], given[1] == 1 || given[1] == 3 ? "; give x.transpose(0, 2, 3, 1)" : "");
     if (shape[0] == 0) return at_image_fail(reader, name, 0, "has no pictures");
     if (shape[1] == 0 || shape[2] == 0 || shape[1] > AT_IMAGE_MOST_PIXELS / shape[2])
@@ -175,8 +175,9 @@ static attn_status take_lines(labels *all, const at_image_file *file) {
         size_t length = (size_t)(stop - at);
         if (length > 0 && at[length - 1] == '\r') length--;
         if (at_unicode_check(at, length) != length) {
-            status = at_image_fail(reader, NULL, line,
-                                   "is not UTF-8: labels are an array (.npy, IDX), or one a line of text");
+            status =
+                at_image_fail(reader, NULL, line,
+                              "is not UTF-8: labels must be an array (.npy, IDX), or text with one per line");
             reader->bad = 0;
             return status;
         }
@@ -198,7 +199,7 @@ static attn_status check_columns(const labels *all) {
     if (all->names.count == 0)
         return at_image_fail(
             reader, NULL, 0,
-            "has nothing to learn: give labels as a second file, or pictures and labels in an .npz");
+            "has no targets: give labels as a second file, or pictures and labels in an .npz");
     if (reader->options->pairs == 1 && all->names.count > 1)
         return at_image_fail(reader, NULL, 0,
                              "has %" PRId64
@@ -294,7 +295,7 @@ static attn_status find_pictures(at_image_reader *reader, const at_zip *archive,
         if (*pictures)
             return at_image_fail(
                 reader, NULL, 0,
-                "has several arrays of three dimensions and more: call that of the pictures x");
+                "has several arrays of three or more dimensions: name the one with the pictures x");
         *pictures = &archive->members[i];
     }
     if (*pictures) return ATTN_OK;
@@ -340,7 +341,7 @@ attn_status at_image_read_arrays(at_image_reader *reader, int format, const at_i
         if (status == ATTN_OK && !file && reader->options->labelled)
             status = at_image_fail(
                 reader, NULL, 0,
-                "has nothing to learn: give labels as a second file, or pictures and labels in an .npz");
+                "has no targets: give labels as a second file, or pictures and labels in an .npz");
     }
     return status == ATTN_OK && file ? at_image_take_labels(reader, file) : status;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-attn_status at_decode_refuse(at_decoding *now, const char *format, ...) {
+attn_status at_decode_refuse(at_image_decoding *now, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(now->reason, sizeof now->reason, format, arguments);
@@ -14,7 +14,7 @@ attn_status at_decode_refuse(at_decoding *now, const char *format, ...) {
     return ATTN_INVALID_ARGUMENT;
 }
 
-attn_status at_decode_size(at_decoding *now, uint64_t height, uint64_t width) {
+attn_status at_decode_size(at_image_decoding *now, uint64_t height, uint64_t width) {
     if (height == 0 || width == 0)
         return at_decode_refuse(now, "has %" PRIu64 " x %" PRIu64 " pixels: it is empty", width, height);
     if (height > (uint64_t)AT_IMAGE_MOST_PIXELS / width)
@@ -58,7 +58,7 @@ const char *at_image_type(const char *bytes, size_t count) {
     return NULL;
 }
 
-attn_status at_image_decode(at_decoding *now, const char *bytes, size_t count) {
+attn_status at_image_decode(at_image_decoding *now, const char *bytes, size_t count) {
     const char *type = at_image_type(bytes, count);
     memset(&now->made, 0, sizeof now->made);
     now->reason[0] = 0;
@@ -67,9 +67,9 @@ attn_status at_image_decode(at_decoding *now, const char *bytes, size_t count) {
         if (count < 8 && (memcmp(bytes, "\x89PNG\r\n\x1a\n", count) == 0 ||
                           (count < 3 && memcmp(bytes, "\xff\xd8\xff", count) == 0)))
             return at_decode_refuse(now, "is cut off after %zu bytes", count);
-        return at_decode_refuse(now, "is no picture that is known: PNG and JPEG are read");
+        return at_decode_refuse(now, "is not a known picture format: PNG and JPEG are supported");
     }
     if (strcmp(type, "PNG") == 0) return at_decode_png(now, bytes, count);
     if (strcmp(type, "JPEG") == 0) return at_decode_jpeg(now, bytes, count);
-    return at_decode_refuse(now, "is %s: PNG and JPEG are read, convert it", type);
+    return at_decode_refuse(now, "is %s: PNG and JPEG are supported: convert it", type);
 }

@@ -3,7 +3,7 @@
 
 #ifndef AT_HAVE_JPEG
 
-attn_status at_decode_jpeg(at_decoding *now, const char *bytes, size_t count) {
+attn_status at_decode_jpeg(at_image_decoding *now, const char *bytes, size_t count) {
     (void)bytes;
     (void)count;
     return at_decode_refuse(
@@ -31,7 +31,7 @@ typedef struct jpeg_work {
     struct jpeg_progress_mgr progress;
     struct jpeg_decompress_struct file;
     jmp_buf out;
-    at_decoding *now;
+    at_image_decoding *now;
     attn_status status;
 } jpeg_work;
 
@@ -47,12 +47,12 @@ static void on_error(j_common_ptr file) {
     longjmp(work->out, 1);
 }
 
-/* libjpeg goes on with grey pixels where data is missing or cannot be: that is no picture. */
+/* libjpeg continues with grey pixels where data is missing or cannot be: that is no picture. */
 static void on_message(j_common_ptr file, int level) {
     jpeg_work *work = work_of(file);
     if (level >= 0) return;
     switch (file->err->msg_code) {
-    case JWRN_JPEG_EOF: at_decode_refuse(work->now, "is cut off: the file is not whole"); break;
+    case JWRN_JPEG_EOF: at_decode_refuse(work->now, "is cut off: the file is incomplete"); break;
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
     case JWRN_ARITH_BAD_CODE:
@@ -67,8 +67,7 @@ static void no_output(j_common_ptr file) { (void)file; }
 static void on_progress(j_common_ptr file) {
     jpeg_work *work = work_of(file);
     if (work->file.input_scan_number <= MOST_SCANS) return;
-    at_decode_refuse(work->now,
-                     "has more than %d scans, as no picture needs: it is damaged, or meant to do harm",
+    at_decode_refuse(work->now, "has more than %d scans, which no picture needs: it is damaged or malicious",
                      MOST_SCANS);
     longjmp(work->out, 1);
 }
@@ -81,7 +80,7 @@ static int set_colours(jpeg_work *work) {
     case JCS_RGB:
     case JCS_YCbCr: file->out_color_space = JCS_RGB; return 1;
     case JCS_CMYK:
-    case JCS_YCCK: at_decode_refuse(work->now, "is CMYK, the colours of print: convert it to RGB"); return 0;
+    case JCS_YCCK: at_decode_refuse(work->now, "is CMYK: convert it to RGB"); return 0;
     default:
         at_decode_refuse(work->now, "has %d components that are neither grey nor RGB: convert it to RGB",
                          file->num_components);
@@ -91,7 +90,7 @@ static int set_colours(jpeg_work *work) {
 
 static void read_rows(jpeg_work *work) {
     struct jpeg_decompress_struct *file = &work->file;
-    at_decoding *now = work->now;
+    at_image_decoding *now = work->now;
     int64_t row = now->made.width * now->made.channels;
     while (file->output_scanline < file->output_height) {
         JSAMPROW to = now->pictures->bytes + now->made.first + (int64_t)file->output_scanline * row;
@@ -104,7 +103,7 @@ static void read_rows(jpeg_work *work) {
 /* All that may jump. */
 static void read_picture(jpeg_work *work, const char *bytes, size_t count) {
     struct jpeg_decompress_struct *file = &work->file;
-    at_decoding *now = work->now;
+    at_image_decoding *now = work->now;
     jpeg_create_decompress(file);
     file->progress = &work->progress;
     work->progress.progress_monitor = on_progress;
@@ -131,7 +130,7 @@ static void try_picture(jpeg_work *work, const char *bytes, size_t count) {
     if (!setjmp(work->out)) read_picture(work, bytes, count);
 }
 
-attn_status at_decode_jpeg(at_decoding *now, const char *bytes, size_t count) {
+attn_status at_decode_jpeg(at_image_decoding *now, const char *bytes, size_t count) {
     jpeg_work work;
     memset(&work, 0, sizeof work);
     work.now = now;

@@ -4,7 +4,7 @@
 
 #ifndef AT_HAVE_PNG
 
-attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
+attn_status at_decode_png(at_image_decoding *now, const char *bytes, size_t count) {
     (void)bytes;
     (void)count;
     return at_decode_refuse(
@@ -22,7 +22,7 @@ attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
 
 /* What must outlive a jump out of libpng. */
 typedef struct png_work {
-    at_decoding *now;
+    at_image_decoding *now;
     const char *next;
     size_t left;
     png_structp png;
@@ -48,7 +48,7 @@ static void on_warning(png_structp png, png_const_charp message) {
 static void read_bytes(png_structp png, png_bytep to, size_t count) {
     png_work *work = png_get_io_ptr(png);
     if (count > work->left) {
-        at_decode_refuse(work->now, "is cut off: the file is not whole");
+        at_decode_refuse(work->now, "is cut off: the file is incomplete");
         png_error(png, "cut off");
     }
     memcpy(to, work->next, count);
@@ -56,10 +56,10 @@ static void read_bytes(png_structp png, png_bytep to, size_t count) {
     work->left -= count;
 }
 
-/* Width and height stand at fixed places: bytes 16 to 23. */
-static attn_status check_header(at_decoding *now, const char *bytes, size_t count) {
+/* Width and height are at fixed places: bytes 16 to 23. */
+static attn_status check_header(at_image_decoding *now, const char *bytes, size_t count) {
     const unsigned char *at = (const unsigned char *)bytes;
-    if (count < 33) return at_decode_refuse(now, "is cut off: the file is not whole");
+    if (count < 33) return at_decode_refuse(now, "is cut off: the file is incomplete");
     if (memcmp(at + 8, "\0\0\0\x0dIHDR", 8) != 0)
         return at_decode_refuse(now, "is damaged: PNG begins with its size, and it does not");
     uint64_t width = (uint64_t)at[16] << 24 | (uint64_t)at[17] << 16 | (uint64_t)at[18] << 8 | at[19];
@@ -69,7 +69,7 @@ static attn_status check_header(at_decoding *now, const char *bytes, size_t coun
     /* Deflate packs 1032 bytes into one at best. */
     if (status == ATTN_OK && height * ((bits + 7) / 8) / 1032 > count)
         return at_decode_refuse(now,
-                                "has a header that promises %" PRIu64 " x %" PRIu64
+                                "has a header with %" PRIu64 " x %" PRIu64
                                 " pixels, and only %zu bytes: it is cut off or damaged",
                                 width, height, count);
     return status;
@@ -131,7 +131,7 @@ static void put_pixels(png_work *work, const pixel_form *form) {
 
 /* Memory for the pixels as libpng gives them. */
 static void take_memory(png_work *work) {
-    at_decoding *now = work->now;
+    at_image_decoding *now = work->now;
     size_t row = png_get_rowbytes(work->png, work->info);
     work->pixels = at_allocate(now->context, now->made.height, row, "the pixels of a picture");
     work->rows = at_allocate(now->context, now->made.height, sizeof *work->rows, "the rows of a picture");
@@ -144,7 +144,7 @@ static void take_memory(png_work *work) {
 
 /* All that may jump. */
 static void read_picture(png_work *work) {
-    at_decoding *now = work->now;
+    at_image_decoding *now = work->now;
     png_set_read_fn(work->png, work, read_bytes);
     png_read_info(work->png, work->info);
     int grey_palette = set_transforms(work);
@@ -171,7 +171,7 @@ static void try_picture(png_work *work) {
     if (!setjmp(png_jmpbuf(work->png))) read_picture(work);
 }
 
-attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
+attn_status at_decode_png(at_image_decoding *now, const char *bytes, size_t count) {
     attn_status status = check_header(now, bytes, count);
     if (status != ATTN_OK) return status;
     png_work work = {.now = now, .next = bytes, .left = count, .status = ATTN_INVALID_ARGUMENT};
@@ -179,7 +179,7 @@ attn_status at_decode_png(at_decoding *now, const char *bytes, size_t count) {
     work.info = work.png ? png_create_info_struct(work.png) : NULL;
     if (!work.info) {
         png_destroy_read_struct(&work.png, NULL, NULL);
-        return at_decode_refuse(now, "could not be decoded: libpng had no memory, or is of another version");
+        return at_decode_refuse(now, "could not be decoded: libpng had no memory, or has another version");
     }
     png_set_user_limits(work.png, (png_uint_32)AT_IMAGE_MOST_PIXELS, (png_uint_32)AT_IMAGE_MOST_PIXELS);
     try_picture(&work);

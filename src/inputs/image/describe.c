@@ -129,7 +129,7 @@ static void put_facts(at_writer *writer, const summary *made, int64_t pictures) 
     put_count(writer, made->sources[AT_PICTURE_JPEG], "of JPEG");
     put_count(writer, pictures - made->colour, "in grey");
     put_count(writer, made->colour, "in colour");
-    put_count(writer, made->deep, "with more than 8 bits a sample");
+    put_count(writer, made->deep, "with more than 8 bits per sample");
     at_print(writer, "  samples from %.6g to %.6g, mean %.6g\n", made->least, made->most, made->mean);
 }
 
@@ -192,7 +192,7 @@ static attn_status describe_text(const attn_dataset *dataset, const attn_describ
     at_put_count(writer, dataset->examples, "picture");
     put(writer, "\n");
     if (options->unlabelled) {
-        put(writer, "\nno targets: it can be predicted on, not learned from. As training data it\n");
+        put(writer, "\nno targets: it can be used for prediction, not for training. As training data it\n");
         at_put_reason(writer, options);
     }
     put_sizes(writer, made);

@@ -1,5 +1,5 @@
-/* fields.c: what can be configured of images, what of it depends on the task and the data, and values that do
- * not go together. */
+/* fields.c: the configuration of images, its defaults by task and data, and values that exclude each other.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,43 +15,43 @@ static const char *const row_counts[] = {"auto", "16", "64", "256", "1024", NULL
 
 const at_field at_image_fields[] = {
     AT_INTEGER("image.patch", at_image_values, patch, 0, 512, "0",
-               "pixels along a side of a patch, which is a row; 1: pixels; 0: from the sizes of the data"),
+               "side of a patch (a row) in pixels; 1: every pixel is a row; 0: from the sizes in the data"),
     AT_INTEGER("image.stride", at_image_values, stride, 0, 512, "0",
-               "pixels from one patch to the next; 0: as many as a patch has, or, with it, from the data"),
+               "pixels from one patch to the next; 0: the side of a patch, or from the data"),
     AT_TEXT("image.size", at_image_values, size, "0",
-            "pictures are resized to HEIGHTxWIDTH, or one number for both; 0: they stay as they are"),
+            "pictures are resized to HEIGHTxWIDTH, or one number for both; 0: they are not resized"),
     AT_CHOICE("image.channels", at_image_values, channels, channel_names, "auto",
-              "auto: colour if a picture of the training data has colours"),
+              "auto: colour if any training picture has colours"),
     AT_INTEGER("image.longest", at_image_values, longest, 1, 1e9, "4096",
                "patches: pictures with more are refused"),
     AT_INTEGER("image.stem", at_image_values, stem, 0, 63, "0",
-               "rows that a convolution before the encoder sees; 0: there is none"),
+               "rows seen by a convolution before the encoder; 0: no convolution"),
     AT_INTEGER("image.shift", at_image_values, shift, -1, 4096, "0",
-               "training shifts pictures by up to so many pixels; -1: an eighth of their sides"),
+               "training shifts pictures by up to this many pixels; -1: an eighth of their sides"),
     AT_INTEGER("image.rotate", at_image_values, rotate, 0, 180, "0",
-               "training turns pictures by up to so many degrees"),
+               "training rotates pictures by up to this many degrees"),
     AT_NUMBER("image.zoom", at_image_values, zoom, 0, 0.9, "0",
-              "training makes pictures larger or smaller by up to this part"),
+              "training scales pictures up or down by up to this part"),
     AT_NUMBER("image.shear", at_image_values, shear, 0, 2, "0",
-              "training slants pictures by up to this: columns a row"),
+              "training shears pictures by up to this: columns per row"),
     AT_CHOICE("image.flip", at_image_values, flip, flips, "none",
-              "training mirrors every second picture: left and right, up and down"),
+              "training mirrors every second picture horizontally, vertically or both"),
     AT_NUMBER("image.erase", at_image_values, erase, 0, 1, "0",
-              "how often training erases a rectangle of a picture"),
+              "probability that training erases a rectangle of a picture"),
     AT_NUMBER("image.erase_size", at_image_values, erase_size, 0, 1, "0.4",
-              "its sides, at most, as a part of the picture's"),
+              "sides of that rectangle, at most, as a part of the picture's"),
     AT_CHOICE("image.rows", at_image_values, rows, row_counts, "auto",
-              "patches of a picture, about: other defaults; found from the data"),
+              "patches per picture, roughly; other values depend on it; found from the data"),
 };
 _Static_assert(sizeof at_image_fields / sizeof at_image_fields[0] == AT_IMAGE_FIELDS, "AT_IMAGE_FIELDS");
 
 const at_flag at_image_flags[] = {
     {"patch", "image.patch", "N",
-     "images: pixels along a side of a patch; 1: pixels (default: from the data)"},
+     "images: side of a patch in pixels; 1: every pixel is a row (default: from the data)"},
     {"size", "image.size", "S", "images: resize them to HEIGHTxWIDTH, or one number for both"},
     {"shift", "image.shift", "N", "images: training shifts them by up to N pixels"},
     {"flip", "image.flip", "F", "images: training mirrors them: none, sides, upside, both"},
-    {"erase", "image.erase", "P", "images: how often training erases a rectangle"},
+    {"erase", "image.erase", "P", "images: probability that training erases a rectangle"},
 };
 _Static_assert(sizeof at_image_flags / sizeof at_image_flags[0] == AT_IMAGE_FLAGS, "AT_IMAGE_FLAGS");
 

@@ -1,8 +1,8 @@
-/* folder.c: a folder of pictures: a folder per label in it, or folders train, val and test with such folders
- * in them; pictures that lie in it directly have no label.
+/* folder.c: a folder of pictures: it has a folder per label, or folders train, val and test that have such
+ * folders; pictures directly in it have no label.
  *
- * Pictures are taken in the order of their paths, byte by byte. Files that are not named like pictures and
- * names that begin with a dot are passed over; deeper folders belong to the label above them.
+ * Pictures are read in the order of their paths, byte by byte. Files that are not named like pictures and
+ * names that begin with a dot are ignored; deeper folders belong to the label above them.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -154,20 +154,17 @@ static attn_status check_walk(walk *now) {
         return at_image_fail(reader, NULL, 0,
                              "has no pictures (.png, .jpg), neither in it nor in its folders");
     if (labelled && now->labelled == 0)
+        return at_image_fail(reader, NULL, 0,
+                             "has pictures but no folders: for training, the pictures of each label must be "
+                             "in a folder with its name");
+    if (labelled && now->plain > 0)
         return at_image_fail(
             reader, NULL, 0,
-            "has pictures and no folders: to be learned, those of each label lie in a folder "
-            "of its name");
-    if (labelled && now->plain > 0)
-        return at_image_fail(reader, NULL, 0,
-                             "has pictures in it (%" PRId64
-                             ") beside the folders of the labels: which label do they have?",
-                             now->plain);
+            "has pictures in it (%" PRId64 ") beside the folders of labels: these have no label", now->plain);
     if (labelled && now->parted > 0 && now->parted < now->count)
         return at_image_fail(
             reader, NULL, 0,
-            "has folders of parts (train, val, test) beside folders of labels: they do not go "
-            "together");
+            "has folders of parts (train, val, test) beside folders of labels: use one or the other");
     return ATTN_OK;
 }
 

@@ -47,13 +47,13 @@ attn_status at_idx_parse(const at_origin *origin, const char *bytes, size_t coun
         const unsigned char *at = head + 4 + 4 * d;
         array->shape[d] = (int64_t)at[0] << 24 | (int64_t)at[1] << 16 | (int64_t)at[2] << 8 | at[3];
         if (array->shape[d] > 0 && array->count > INT64_MAX / 16 / array->shape[d])
-            return at_origin_fail(origin, NULL, 0, "has a shape that no file holds: its header is damaged");
+            return at_origin_fail(origin, NULL, 0, "has an impossible shape: its header is damaged");
         array->count *= array->shape[d];
     }
     array->data = bytes + begin;
     if ((uint64_t)array->count * (uint64_t)array->size != count - begin)
         return at_origin_fail(
-            origin, NULL, 0, "has a header that promises %" PRId64 " bytes of numbers, and %zu follow it: %s",
+            origin, NULL, 0, "has a header with %" PRId64 " bytes of numbers, and %zu follow it: %s",
             array->count * array->size, count - begin,
             (uint64_t)array->count * (uint64_t)array->size > count - begin ? "it is cut off"
                                                                            : "it is damaged");

@@ -1,4 +1,5 @@
-/* image.c: images as a kind of input: what it learns of the channels, how it encodes pictures, and its layer.
+/* image.c: images as a kind of input: the statistics of the channels, the encoding of pictures, and its
+ * layer.
  */
 #include "inputs/image/image.h"
 
@@ -78,8 +79,7 @@ static attn_status learn(at_input *input, const at_learning *from) {
     const at_pictures *pictures = at_pictures_of(from->examples);
     if (from->vectors)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: pretrained vectors are of words, and there are no words in images",
-                       from->vectors);
+                       "%.200s: pretrained vectors are for words, and images have no words", from->vectors);
     if (pictures->count == 0)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT, "%.200s: has no pictures to learn from",
                        attn_dataset_name(from->examples));
@@ -107,8 +107,8 @@ static attn_status load(at_input *input, const char *prefix, const at_safetensor
     memcpy(image->deviation, deviation->data, (size_t)image->channels * sizeof(float));
     for (int c = 0; c < image->channels; c++)
         if (!isfinite(image->mean[c]) || !isfinite(image->deviation[c]) || !(image->deviation[c] > 0))
-            return at_damaged(input->context, file,
-                              "image.mean or image.deviation has a number that cannot be", "");
+            return at_damaged(input->context, file, "image.mean or image.deviation has an impossible number",
+                              "");
     return ATTN_OK;
 }
 
@@ -193,12 +193,13 @@ static attn_status encode_all(const at_image_input *input, const attn_dataset *d
 static attn_status check_examples(attn_context *context, const attn_dataset *dataset) {
     if (dataset->per_row && dataset->columns.count)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: has targets of rows, and those of pictures stand with examples",
+                       "%.200s: has targets of rows, but pictures have one target per example",
                        attn_dataset_name(dataset));
     for (int64_t e = 0; e < dataset->examples; e++)
         if (dataset->offsets[e + 1] - dataset->offsets[e] != 1)
             return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "%.200s: example %" PRId64 " has %" PRId64 " pictures, and an example is one",
+                           "%.200s: example %" PRId64 " has %" PRId64
+                           " pictures, but an example must be one picture",
                            attn_dataset_name(dataset), e, dataset->offsets[e + 1] - dataset->offsets[e]);
     return ATTN_OK;
 }
@@ -318,6 +319,7 @@ const at_input_kind at_image_kind = {
     .quotes = at_image_quotes,
     .takes_two = at_image_takes_two,
     .describe = at_image_describe,
+    .tells_conflicts = 1,
     .likely = 1,
     .fill_in = fill_in,
     .check = at_image_check,

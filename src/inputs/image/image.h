@@ -3,10 +3,9 @@
  *     sample -> (sample - mean) / deviation, channel by channel -> patches -> linear map -> norm
  *
  * Mean and deviation of the channels are those of the training data. A patch is patch x patch pixels, and the
- * next one begins `stride` pixels further; sides that are no multiples of the stride are continued on both
- * ends by the pixels of the edge. The rows of a picture stand on a grid, whose height and width the batch
- * has: pictures of different sizes go through the network together, and none is padded to the size of
- * another.
+ * next one begins `stride` pixels further; sides that are not multiples of the stride are extended on both
+ * ends by repeating the pixels of the edge. The rows of a picture form a grid, whose height and width the
+ * batch has: pictures of different sizes can be in one batch, and none is padded to the size of another.
  */
 #ifndef AT_INPUTS_IMAGE_IMAGE_H
 #define AT_INPUTS_IMAGE_IMAGE_H

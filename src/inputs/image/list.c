@@ -1,9 +1,10 @@
-/* list.c: lists of pictures: path TAB label a line, or a table (TSV, CSV) whose first row names its columns.
+/* list.c: lists of pictures: path TAB label per line, or a table (TSV, CSV) whose first row names its
+ * columns.
  *
- * A first row with a column called path, file, filename, image or picture (or one that is asked for) names
- * them; without it, the first column is the path and the second the label. Labels: the columns asked for,
- * else the one called label (or class, target, text, ...), else the only other one. A column called split
- * says what is for train, val and test. Paths are relative to the list.
+ * If the first row has a column called path, file, filename, image or picture (or a requested one), it names
+ * the columns; else the first column is the path and the second the label. Labels: the requested columns,
+ * else the one called label (or class, target, text, ...), else the only other one. A column called split has
+ * train, val or test. Paths are relative to the list.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -158,10 +159,8 @@ static attn_status find_label(list *file) {
     if (named < 0 && others == 1) named = other;
     if (named >= 0) return add_named(file, named);
     if (!file->reader->options->labelled) return ATTN_OK;
-    return fail_no_column(file,
-                          others ? "cannot tell which column is to be learned: name it (column)"
-                                 : "has no column to be learned",
-                          "");
+    return fail_no_column(
+        file, others ? "the column to learn is ambiguous: name it (column)" : "has no column to learn", "");
 }
 
 static attn_status resolve_named(list *file) {
@@ -173,10 +172,12 @@ static attn_status resolve_named(list *file) {
     }
     for (int i = 0; path_names[i] && file->path < 0; i++)
         file->path = at_find_column(&file->names, path_names[i], strlen(path_names[i]));
+    if (file->path < 0) /* its header looked like one until quotes joined its columns */
+        return fail_no_column(file, "has no column ", path_names[0]);
     attn_status status = find_split(file);
     if (status == ATTN_OK) status = file->reader->wanted.count ? find_wanted(file) : find_label(file);
     if (status == ATTN_OK && file->reader->options->pairs == 1 && file->reader->dataset->columns.count > 1)
-        return fail_no_column(file, "this task learns one column, and several are asked for", "");
+        return fail_no_column(file, "this task learns one column, but several are named", "");
     return status;
 }
 
@@ -193,14 +194,13 @@ static attn_status resolve_plain(list *file, int64_t columns) {
     if (asked && *asked)
         return at_image_fail(reader, NULL, 0, "has no column %.80s: its first line names no columns", asked);
     if (columns < 2 && reader->options->labelled)
-        return at_image_fail(
-            reader, NULL, 0,
-            "has paths and nothing to learn: lines are path TAB label, or the first names the "
-            "columns");
+        return at_image_fail(reader, NULL, 0,
+                             "has paths but no targets: lines must be path TAB label, or the first line must "
+                             "name the columns");
     if (columns < 2) return ATTN_OK;
     const char *name = reader->wanted.count ? at_string(&reader->wanted, 0) : "label";
     if (reader->wanted.count > 1)
-        return at_image_fail(reader, NULL, 0, "has one label a line: name the columns in its first line");
+        return at_image_fail(reader, NULL, 0, "has one label per line: name the columns in its first line");
     return add_target(file, 1, name, strlen(name));
 }
 

@@ -25,7 +25,7 @@ attn_status at_pictures_reserve(attn_context *context, at_pictures *pictures, in
     if (more > limit - held)
         return at_fail(context, ATTN_OVERFLOW,
                        "the decoded pictures have more than %" PRId64
-                       " bytes (expanded_limit of the reader options, --limit)",
+                       " bytes (expanded_limit of the reader options)",
                        limit);
     if (picture->exact) {
         picture->first = pictures->number_count;
@@ -116,7 +116,7 @@ static uint64_t hash(const void *content, int64_t first, int64_t end, uint64_t s
     return seed;
 }
 
-const at_content_kind at_image_content = {"image", destroy, create, append, hash, NULL, NULL, 0};
+const at_content_kind at_image_content = {"image", destroy, create, append, hash, NULL, NULL, 0, 0};
 
 attn_status at_image_dataset(attn_context *context, const char *name, int format, attn_dataset **dataset) {
     void *content;

@@ -17,7 +17,7 @@ typedef struct at_image_reader {
     int64_t first_line;
     at_strings wanted; /* options.column, taken apart */
     attn_dataset *dataset;
-    int bad;             /* the last failure was of one picture: skip_bad may go on */
+    int bad;             /* the last failure was of one picture: skip_bad may continue */
     at_bytes path, file; /* of the picture that is being read: its name, and what is in it */
     size_t consumed;     /* bytes of a list that good examples were read from */
     char *normal;        /* text in NFC */
@@ -47,7 +47,7 @@ attn_status at_image_take_path(at_image_reader *reader, const char *path, const 
 /* The same with the bytes of the picture. */
 attn_status at_image_take_bytes(at_image_reader *reader, const char *path, const char *id, const char *bytes,
                                 size_t count, int64_t line, int list);
-/* What the status of one example means for the file: OK goes on; a bad one is taken back, counted and noted
+/* What the status of one example means for the file: OK continues; a bad one is taken back, counted and noted
  * where skip_bad says so, which is OK too; with stop_at_bad *stop is set; other failures stay. */
 attn_status at_image_settle(at_image_reader *reader, attn_status status, int *stop);
 
@@ -55,12 +55,12 @@ attn_status at_image_settle(at_image_reader *reader, attn_status status, int *st
 attn_status at_image_target(at_image_reader *reader, at_strings *list, const char *text, size_t length);
 /* Adds to a list, in NFC. */
 attn_status at_image_text(at_image_reader *reader, at_strings *list, const char *text, size_t length);
-/* Whether a name is asked for; with none asked for, 0. */
+/* Whether a name is requested; with none asked for, 0. */
 int at_image_wanted(const at_image_reader *reader, const char *name, size_t length);
-/* "label", or what is asked for: the only target of formats that do not name it. */
+/* "label", or what is requested: the only target of formats that do not name it. */
 attn_status at_image_only_target(at_image_reader *reader);
 
-/* arrays.c: .npy and .npz; idx.c: IDX. Labels stand in a second file (NULL: none). */
+/* arrays.c: .npy and .npz; idx.c: IDX. Labels are in a second file (NULL: none). */
 attn_status at_image_read_arrays(at_image_reader *reader, int format, const at_image_file *pictures,
                                  const at_image_file *labels);
 attn_status at_image_read_idx(at_image_reader *reader, const at_image_file *pictures,

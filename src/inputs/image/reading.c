@@ -44,7 +44,7 @@ attn_status at_image_settle(at_image_reader *reader, attn_status status, int *st
     *stop = 0;
     if (status == ATTN_OK || !bad || !(stops || reader->options->skip_bad)) return status;
     at_image_undo(dataset);
-    if (stops) { /* what stands before it is good: the rest is not read */
+    if (stops) { /* what precedes it is good: the rest is not read */
         dataset->stopped = status;
         dataset->consumed = reader->consumed;
         *stop = 1;
@@ -77,9 +77,9 @@ static attn_status fail_picture(at_image_reader *reader, const char *path, int64
 
 attn_status at_image_take_bytes(at_image_reader *reader, const char *path, const char *id, const char *bytes,
                                 size_t count, int64_t line, int list) {
-    at_decoding now = {.context = reader->context,
-                       .pictures = at_pictures_of(reader->dataset),
-                       .limit = reader->options->expanded_limit};
+    at_image_decoding now = {.context = reader->context,
+                             .pictures = at_pictures_of(reader->dataset),
+                             .limit = reader->options->expanded_limit};
     attn_status status = at_image_decode(&now, bytes, count);
     if (status == ATTN_INVALID_ARGUMENT) return fail_picture(reader, path, line, list, now.reason);
     return status == ATTN_OK ? at_image_end(reader->dataset, &now.made, line, id) : status;
@@ -142,8 +142,8 @@ static attn_status read_picture(at_image_reader *reader, const at_image_file *fi
     int stop;
     if (reader->options->labelled)
         return at_image_fail(reader, NULL, 0,
-                             "is one picture, and has nothing to learn: give a folder with a folder for each "
-                             "label, or a list of path TAB label");
+                             "is one picture without a label: give a folder with a folder for each label, or "
+                             "a list of path TAB label");
     attn_status status = at_image_dataset(reader->context, reader->name, AT_IMAGE_FILE, &reader->dataset);
     if (status != ATTN_OK) return status;
     status = at_image_take_bytes(reader, reader->name, reader->name, file->bytes, file->count, 1, 0);
@@ -197,8 +197,7 @@ static attn_status split_wanted(at_image_reader *reader) {
         if (kept == 0 || at_unicode_check(name, kept) != kept || at_image_wanted(reader, name, kept))
             return at_fail(
                 reader->context, ATTN_INVALID_ARGUMENT,
-                "reader options: a name among the columns \"%.200s\" is empty, stands there twice, "
-                "or is not UTF-8",
+                "reader options: a name among the columns \"%.200s\" is empty, occurs twice, or is not UTF-8",
                 reader->options->column);
         attn_status status = at_image_text(reader, &reader->wanted, name, kept);
         if (status != ATTN_OK || text[length] == 0) return status;
@@ -245,7 +244,7 @@ static attn_status choose_format(at_image_reader *reader, const at_image_file *f
     if (file->count == 0) return at_image_fail(reader, NULL, 0, "is empty");
     if (*format == AT_IMAGE_AUTO) *format = found;
     if (*format == found) return ATTN_OK;
-    return at_image_fail(reader, NULL, 0, "is no %s: it begins like %s", at_image_formats[*format],
+    return at_image_fail(reader, NULL, 0, "is not a %s: it begins like %s", at_image_formats[*format],
                          found == AT_IMAGE_LIST ? "text" : at_image_formats[found]);
 }
 
@@ -263,7 +262,7 @@ static attn_status parse(at_image_reader *reader, const at_image_file *files, in
             "has labels of whole pictures, and this task needs one for each patch: use classify, "
             "regress or seq2seq");
     if (labels && (format == AT_IMAGE_LIST || format == AT_IMAGE_FILE))
-        return at_image_fail(reader, NULL, 0, "is no array of pictures: %.80s cannot be its labels",
+        return at_image_fail(reader, NULL, 0, "is not an array of pictures: %.80s cannot be its labels",
                              files[1].name);
     switch (format) {
     case AT_IMAGE_IDX: return at_image_read_idx(reader, &files[0], labels);

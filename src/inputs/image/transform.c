@@ -1,4 +1,4 @@
-/* transform.c: pictures with other channels, of other sizes, and what training does with them at random. */
+/* transform.c: conversion of channels, resizing, and random augmentation of pictures. */
 #include <math.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ static double bound(double place, int64_t count) {
     return place < 0 ? 0 : place > (double)(count - 1) ? (double)(count - 1) : place;
 }
 
-/* Between the four pixels around; outside, what stands at the edge. */
+/* Between the four pixels around; outside, what is at the edge. */
 static void warp(const float *from, int64_t height, int64_t width, int channels, const affine *map,
                  float *to) {
     double middle = (double)(height - 1) / 2, centre = (double)(width - 1) / 2;

@@ -222,7 +222,7 @@ static attn_status describe_text(const attn_dataset *dataset, const attn_describ
     at_put_count(writer, dataset->rows, "atom");
     put(writer, "\n");
     if (options->unlabelled) {
-        put(writer, "\nno targets: it can be predicted on, not learned from. As training data it\n");
+        put(writer, "\nno targets: it can be used for prediction, not for training. As training data it\n");
         at_put_reason(writer, options);
     }
     at_put_lengths_heading(writer);

@@ -1,17 +1,17 @@
-/* fields.c: what can be configured of molecules, and what of it depends on the task. */
+/* fields.c: the configuration of molecules, and its defaults by task. */
 #include "base/context.h"
 #include "inputs/molecule/reader.h"
 
 const at_field at_molecule_fields[] = {
     AT_NODE_FIELDS("molecule.", at_molecule_values, "false"),
     AT_SWITCH("molecule.stereo", at_molecule_values, stereo, "false",
-              "atoms know their chirality and isotope, double bonds whether they are cis or trans"),
+              "chirality and isotope are features of atoms, cis and trans of double bonds"),
 };
 _Static_assert(sizeof at_molecule_fields / sizeof at_molecule_fields[0] == AT_MOLECULE_FIELDS,
                "AT_MOLECULE_FIELDS");
 
 const at_flag at_molecule_flags[] = {
-    {"stereo", "molecule.stereo", NULL, "molecules: chirality, isotopes, and cis or trans count"},
+    {"stereo", "molecule.stereo", NULL, "molecules: use chirality, isotopes, and cis or trans"},
 };
 _Static_assert(sizeof at_molecule_flags / sizeof at_molecule_flags[0] == AT_MOLECULE_FLAGS,
                "AT_MOLECULE_FLAGS");

@@ -50,7 +50,7 @@ static void note(const attn_dataset *dataset, at_writer *writer) {
 
 const at_input_kind at_molecule_kind = {
     .name = "molecule",
-    .help = "molecules as graphs of atoms: SMILES in tables (CSV, TSV) or one a line (.smi)",
+    .help = "molecules as graphs of atoms: SMILES in tables (CSV, TSV) or one per line (.smi)",
     .row = "atom",
     .example = "molecule",
     .formats = at_molecule_formats,
@@ -65,6 +65,7 @@ const at_input_kind at_molecule_kind = {
     .quotes = at_molecule_quotes,
     .judge = at_molecule_judge,
     .describe = at_molecule_describe,
+    .tells_conflicts = 1,
     .note = note,
     .grouping = "scaffold",
     .groups = at_molecule_groups,

@@ -205,13 +205,14 @@ static attn_status pair_all(matching *m, size_t *position) {
     for (int64_t i = 0; i < molecule->atom_count; i++) {
         if (m->kind[i] != CANDIDATE || m->mate[i] != AT_NONE) continue;
         if (!search(m, (uint32_t)i))
-            return at_molecule_refuse(molecule, position, molecule->atoms[i].position,
-                                      "this aromatic ring has no form with single and double bonds in turn: "
-                                      "the atom finds no partner (a nitrogen may lack its H: [nH])");
+            return at_molecule_refuse(
+                molecule, position, molecule->atoms[i].position,
+                "this aromatic ring cannot be written with alternating single and double bonds: this atom "
+                "has no partner (a nitrogen may lack its H: [nH])");
         forget(m);
         if (m->steps > most)
             return at_molecule_refuse(molecule, position, molecule->atoms[i].position,
-                                      "this aromatic ring system is too entangled to find its double bonds");
+                                      "this aromatic ring system is too complex to find its double bonds");
     }
     return ATTN_OK;
 }

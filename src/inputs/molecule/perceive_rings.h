@@ -31,7 +31,7 @@ typedef struct at_ring_search {
 
 /* Finds the rings of a block and marks what is aromatic in it. */
 attn_status at_search_block(at_ring_search *search, const uint32_t *bonds, int64_t count);
-/* Marks one ring (bonds[i] between atoms[i] and the next) if it is aromatic by itself. */
+/* Marks one ring (bonds[i] between atoms[i] and the next) if it is aromatic alone. */
 void at_aromatic_ring(at_ring_search *search, const uint32_t *atoms, const uint32_t *bonds, int64_t count);
 /* Marks what is aromatic of search->rings, alone or fused. */
 void at_aromatic_rings(at_ring_search *search);

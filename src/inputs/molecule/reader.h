@@ -43,7 +43,7 @@ typedef struct at_molecule_reader {
     attn_dataset *dataset;
     const char *begin, *good; /* all of it; up to `good` examples are good, or NULL */
     at_table rows;            /* lines or rows that are still to be read */
-    int bad;                  /* the last failure was a bad line: skip_bad may go on */
+    int bad;                  /* the last failure was a bad line: skip_bad may continue */
     at_molecule molecule;     /* that which was read last */
     char *normal;             /* text in NFC */
     int64_t normal_room;
@@ -63,7 +63,7 @@ at_molecule_fail(at_molecule_reader *reader, int64_t line, const char *format, .
 attn_status at_molecule_parse(at_molecule_reader *reader, const char *text, size_t length, int64_t line);
 /* Adds it to the dataset as a graph that is not ended yet. */
 attn_status at_molecule_add(at_molecule_reader *reader, const char *text, size_t length, int64_t line);
-/* What the status of one example means for the file: OK goes on; a bad one is taken back, counted and noted
+/* What the status of one example means for the file: OK continues; a bad one is taken back, counted and noted
  * where skip_bad says so, which is OK too; other failures stay. */
 attn_status at_molecule_settle(at_molecule_reader *reader, attn_status status);
 /* Adds to a list, in NFC. */

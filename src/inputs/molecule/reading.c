@@ -33,7 +33,7 @@ attn_status at_molecule_fail(at_molecule_reader *reader, int64_t line, const cha
                    reason);
 }
 
-/* The SMILES around a place, a character a cell, and where the place stands in it. What is no printable ASCII
+/* The SMILES around a place, a character a cell, and where the place is in it. What is no printable ASCII
  * is no SMILES either and becomes a question mark. */
 static void show_place(const char *text, size_t length, size_t position, char *shown, int *cells) {
     enum { BEFORE = 40, AFTER = 20 };
@@ -87,7 +87,7 @@ attn_status at_molecule_settle(at_molecule_reader *reader, attn_status status) {
     }
     if (!bad || !(stops || reader->options->skip_bad)) return status;
     at_graphs_undo(dataset);
-    if (stops) { /* what stands before it is good: the rest is not read */
+    if (stops) { /* what precedes it is good: the rest is not read */
         dataset->stopped = status;
         dataset->consumed = reader->good ? (size_t)(reader->good - reader->begin) : 0;
         reader->rows.next = reader->rows.end;
@@ -164,8 +164,8 @@ static attn_status read_lines(at_molecule_reader *reader) {
     attn_status status = ATTN_OK;
     if (reader->options->labelled)
         return at_molecule_fail(reader, 0,
-                                "lines of SMILES have nothing to learn: give a table (CSV or TSV) whose "
-                                "first line names its columns, one of them smiles");
+                                "lines of SMILES have no targets: give a table (CSV or TSV) whose first line "
+                                "names its columns, one of them smiles");
     if (reader->options->split_column && *reader->options->split_column)
         return at_molecule_fail(reader, 0, "lines of SMILES have no column %.80s",
                                 reader->options->split_column);
@@ -251,7 +251,7 @@ static attn_status split_wanted(at_molecule_reader *reader) {
         for (int64_t i = 0; i < reader->wanted.count; i++) {
             if (at_same_name(at_string(&reader->wanted, i), at_string_length(&reader->wanted, i), name, kept))
                 return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
-                               "reader options: a name stands twice among the columns \"%.200s\"",
+                               "reader options: a name occurs twice among the columns \"%.200s\"",
                                reader->options->column);
         }
         attn_status status = at_molecule_text(reader, &reader->wanted, name, kept);
@@ -269,7 +269,7 @@ static attn_status read_all(at_molecule_reader *reader) {
     if (advice || (count == 0 && !options->piece))
         return at_molecule_fail(reader, 0, "%s", advice ? advice : "is empty");
     if (options->per_token == 1 && options->labelled)
-        return at_molecule_fail(reader, 0, "has targets of molecules, and this task needs one for each atom");
+        return at_molecule_fail(reader, 0, "has targets of molecules, but this task needs one for each atom");
     reader->format = (int)options->format;
     if (reader->format == AT_MOLECULE_AUTO)
         reader->format = at_molecule_detect(reader->name, reader->rows.next, count, options);
@@ -312,8 +312,9 @@ attn_status at_molecule_read(attn_context *context, const at_source *source, att
     size_t count = source->counts[0];
     attn_status status = ATTN_OK;
     if (source->names[1])
-        return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s and %.200s: one file of molecules, not two",
-                       source->names[0], source->names[1]);
+        return at_fail(context, ATTN_INVALID_ARGUMENT,
+                       "%.200s and %.200s: give one file of molecules, not two", source->names[0],
+                       source->names[1]);
     if (!bytes) {
         judged_file user = {context, source->names[0], options};
         const at_expansion allowed = {options->expanded_limit, options->expanded_ratio, judge, &user};

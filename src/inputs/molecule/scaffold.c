@@ -121,7 +121,7 @@ static int64_t count_colours(scaffold *s) {
     return colours;
 }
 
-/* Mixes the colours of the neighbours in until no more of them are told apart. */
+/* Mixes the colours of the neighbours in until no more of them are distinguished. */
 static int64_t refine(scaffold *s) {
     const at_molecule *molecule = s->molecule;
     int large = s->count > EXACT_MOST;

@@ -309,9 +309,9 @@ static attn_status open_branch(scanner *s) {
 
 static attn_status close_branch(scanner *s) {
     if (s->depth == 0) return REFUSE(s, s->place, "there is no branch that this closes");
-    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing behind the bond symbol");
+    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing after the bond symbol");
     if (s->text[s->place - 1] == '(') return REFUSE(s, s->place - 1, "the branch is empty");
-    if (s->previous == AT_NONE) return REFUSE(s, s->place - 1, "an atom is missing behind the dot");
+    if (s->previous == AT_NONE) return REFUSE(s, s->place - 1, "an atom is missing after the dot");
     s->depth--;
     s->previous = s->branches[2 * s->depth];
     s->place++;
@@ -323,7 +323,7 @@ static attn_status read_bond(scanner *s, uint8_t order, uint8_t direction) {
     if (s->previous == AT_NONE)
         return REFUSE(s, s->place, "a bond symbol follows an atom; there is none here");
     if (order == 1 && s->text[s->place] == '-' && peek(s, 1) == '>')
-        return REFUSE(s, s->place, "dative bonds are not read; write a single bond: they are found again");
+        return REFUSE(s, s->place, "dative bonds are not supported; write a single bond");
     s->order = order;
     s->direction = direction;
     s->has_symbol = 1;
@@ -332,7 +332,7 @@ static attn_status read_bond(scanner *s, uint8_t order, uint8_t direction) {
 }
 
 static attn_status read_dot(scanner *s) {
-    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing behind the bond symbol");
+    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing after the bond symbol");
     if (s->previous == AT_NONE)
         return REFUSE(s, s->place, "a dot stands between atoms; there is none before it");
     s->previous = AT_NONE;
@@ -343,7 +343,7 @@ static attn_status read_dot(scanner *s) {
 static attn_status refuse_byte(scanner *s) {
     unsigned char byte = (unsigned char)s->text[s->place];
     if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
-        return REFUSE(s, s->place, "white space: a name belongs into a column of its own");
+        return REFUSE(s, s->place, "white space: a name must be in a separate column");
     if (byte == ']') return REFUSE(s, s->place, "there is no bracket that this closes");
     if (byte == '~') return REFUSE(s, s->place, "~ (any bond) belongs to patterns, not to molecules");
     if (is_upper((char)byte)) {
@@ -355,7 +355,8 @@ static attn_status refuse_byte(scanner *s) {
         return REFUSE(s, s->place, "there is no element %c", byte);
     }
     if (is_lower((char)byte))
-        return REFUSE(s, s->place, "%c is no aromatic atom; those without brackets are b c n o p s", byte);
+        return REFUSE(s, s->place, "%c is not an aromatic atom; those without brackets are b c n o p s",
+                      byte);
     if (byte > ' ' && byte < 127) return REFUSE(s, s->place, "%c has no meaning in a SMILES", byte);
     return REFUSE(s, s->place, "byte 0x%02x has no meaning in a SMILES", byte);
 }
@@ -407,9 +408,9 @@ static attn_status scan_one(scanner *s) {
 static attn_status check_end(scanner *s) {
     const struct at_smiles_work *work = s->work;
     if (s->molecule->atom_count == 0) return REFUSE(s, s->end, "the SMILES is empty");
-    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing behind the bond symbol");
+    if (s->has_symbol) return REFUSE(s, s->symbol_place, "an atom is missing after the bond symbol");
     if (s->depth) return REFUSE(s, s->branches[2 * s->depth - 1], "the branch is never closed");
-    if (s->previous == AT_NONE) return REFUSE(s, s->end - 1, "an atom is missing behind the dot");
+    if (s->previous == AT_NONE) return REFUSE(s, s->end - 1, "an atom is missing after the dot");
     for (int64_t i = 0; i < work->open_count; i++) {
         if (work->open[i].atom != AT_NONE)
             return REFUSE(s, work->open[i].position, "ring number %u is opened and never closed",

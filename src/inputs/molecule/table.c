@@ -1,6 +1,6 @@
 /* table.c: tables of molecules: CSV or TSV, a molecule a row; the first row names the columns.
  *
- * SMILES: the column asked for, or called smiles (in any case), or with smiles in its name, or the first
+ * SMILES: the requested column, or called smiles (in any case), or with smiles in its name, or the first
  * whose values in the first rows are all SMILES. Targets: those asked for; else all other columns that hold
  * nothing but numbers or nothing at all, unless they are called like an identifier or count the rows
  * (integers that rise from row to row); else the one called label or the like. An empty field is a missing
@@ -46,7 +46,7 @@ static int is_id(const table *file, int64_t column) {
 
 /* ---- what parts the columns ---- */
 
-/* Whether a name stands in a list with commas between. */
+/* Whether a name is in a list with commas between. */
 static int is_listed(const char *list, const char *name, size_t length) {
     while (list && *list) {
         const char *one = list;
@@ -58,7 +58,7 @@ static int is_listed(const char *list, const char *name, size_t length) {
     return 0;
 }
 
-/* Whether a line that is parted so has a column of SMILES, or one that is asked for. */
+/* Whether a line that is parted so has a column of SMILES, or one that is requested. */
 static int names_columns(const char *line, size_t length, char delimiter,
                          const attn_reader_options *options) {
     const char *end = line + length;
@@ -117,7 +117,7 @@ static const char *field(const table *file, int64_t column, size_t *length) {
     return text;
 }
 
-/* Rows that are looked at before they are read: bad ones are passed over. */
+/* Rows that are looked at before they are read: bad ones are skipped. */
 typedef struct place {
     const char *next;
     int64_t line;
@@ -213,7 +213,7 @@ static attn_status find_smiles(table *file) {
         if (all) file->smiles = i;
     }
     if (status != ATTN_OK || file->smiles >= 0) return status;
-    return fail_no_column(file, "cannot tell which column holds SMILES: name it", "");
+    return fail_no_column(file, "the column with SMILES is ambiguous: name it", "");
 }
 
 static attn_status find_wanted(table *file) {
@@ -302,7 +302,7 @@ static attn_status find_targets(table *file) {
             is_among(label_names, at_string(&file->names, c), at_string_length(&file->names, c)))
             status = add_target(file, c);
     if (status != ATTN_OK || columns->count > 0) return status;
-    return fail_no_column(file, "has no column of numbers to be learned: name the column", "");
+    return fail_no_column(file, "has no column of numbers to learn: name the column", "");
 }
 
 /* The names in the first row without spaces around them, in NFC. */
@@ -331,7 +331,7 @@ static attn_status resolve(table *file) {
     if (status != ATTN_OK) return status;
     if (is_target(file, file->smiles))
         return fail_no_column(
-            file, "cannot learn the column that holds the SMILES: ", at_string(&file->names, file->smiles));
+            file, "cannot learn the column with the SMILES: ", at_string(&file->names, file->smiles));
     for (int64_t i = file->names.count - 1; i >= 0; i--)
         if (i != file->smiles && is_id(file, i)) file->id = i;
     return ATTN_OK;
@@ -359,7 +359,7 @@ static attn_status begin(table *file) {
     layout->delimiter = rows->delimiter;
     if (!reader->options->head) {
         layout->head = layout->header = (size_t)(rows->next - reader->begin);
-        reader->good = rows->next; /* it stands before whatever is bad */
+        reader->good = rows->next; /* it precedes whatever is bad */
     }
     return resolve(file);
 }
@@ -461,7 +461,7 @@ attn_status at_molecule_read_table(at_molecule_reader *reader) {
     reader->rows.limit = reader->rows.next;
     if (status == ATTN_OK && file.names.count > 0) status = read_rows(&file);
     if (status == ATTN_OK && reader->options->labelled && dataset->examples > 0 && file.values == 0)
-        status = at_molecule_fail(reader, 0, "no row has a value of %.200s: there is nothing to learn",
+        status = at_molecule_fail(reader, 0, "no row has a value of %.200s: it cannot be learned",
                                   at_string(&dataset->columns, 0));
     at_release(reader->context, file.targets);
     at_strings_free(reader->context, &file.names);

@@ -1,11 +1,11 @@
-/* answers.c: answers for recordings, as lines or as JSON.
+/* answers.c: predictions for recordings, as lines or as JSON.
  *
- *     of recordings   path TAB answer [TAB probability]
- *     of rows         path TAB start TAB end TAB label TAB probability, a line a run of rows with one label;
- *                     with the setting `frames` path TAB time TAB label TAB probability, a line a row
+ *     of recordings   path TAB prediction [TAB probability]
+ *     of rows         path TAB start TAB end TAB label TAB probability, one line per segment of one label;
+ *                     with the setting `frames` path TAB time TAB label TAB probability, one line per row
  *
- * Times are in seconds. A run begins and ends in the middle between the centres of rows; the first begins and
- * the last ends with the recording. The probability of a run is the mean of its rows.
+ * Times are in seconds. A segment begins and ends halfway between the centres of rows; the first begins and
+ * the last ends with the recording. The probability of a segment is the mean of its rows.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static double seconds_of(const answers *now, int64_t example) {
     return at_speech_encoded_of(now->cells->encoded)->step * (double)now->cells->rows(now->cells, example);
 }
 
-/* Where a row begins, and the one before it ends. */
+/* Where a row begins, and the previous one ends. */
 static double begin_of(const answers *now, int64_t example, int64_t row) {
     const at_speech_encoded *encoded = at_speech_encoded_of(now->cells->encoded);
     double seconds = seconds_of(now, example), begin = encoded->center + ((double)row - 0.5) * encoded->step;
@@ -59,7 +59,7 @@ static double begin_of(const answers *now, int64_t example, int64_t row) {
     return begin < 0 ? 0 : begin > seconds ? seconds : begin;
 }
 
-/* The text of an answer, as it is written. */
+/* The text of a prediction, as it is written. */
 static const char *take_label(const answers *now, int output, int64_t example, int64_t row, at_writer *into) {
     into->count = 0;
     at_put(into, "", 0);

@@ -1,5 +1,6 @@
-/* batch.c: the input of a batch of recordings: frames side by side, and what training hides of them
- * (SpecAugment: runs of frames and runs of frequencies) or moves up and down. */
+/* batch.c: the input of a batch of recordings: concatenated frames, and augmentation in training
+ * (SpecAugment: masked ranges of frames and of frequencies; shifts of the filters).
+ */
 #include <string.h>
 
 #include "base/memory.h"
@@ -63,7 +64,7 @@ static void hide_frequencies(const at_speech_input *input, at_row_key key, uint3
     }
 }
 
-/* Filters -n .. n up: a shorter or longer vocal tract. Those at the ends go on. */
+/* Filters -n .. n up: a shorter or longer vocal tract. Those at the ends continue. */
 static void shift_frequencies(const at_speech_input *input, at_row_key key, uint32_t *words, float *frames,
                               int64_t count) {
     const at_speech_values *values = &input->values;
@@ -135,7 +136,7 @@ static attn_status put_segment(const at_speech_input *input, const at_speech_enc
     for (int64_t r = row; r < row + segment->count; r++) {
         for (int64_t s = 0; s < values->stack; s++, to += columns) {
             int64_t t = at_speech_first(values, r) + s;
-            if (t < used.first) t = used.first; /* the ends of the recording go on */
+            if (t < used.first) t = used.first; /* the ends of the recording continue */
             if (t > used.end - 1) t = used.end - 1;
             memcpy(to, from + (t - used.first) * columns, (size_t)columns * sizeof *to);
         }

@@ -93,7 +93,7 @@ static attn_status check_finite(worker *by, const float *numbers, int64_t count)
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(numbers[i]))
             return at_fail(by->context, ATTN_NOT_FINITE,
-                           "its frames are not finite: are its samples far too large?");
+                           "its frames are not finite: its samples are probably far too large");
     return ATTN_OK;
 }
 
@@ -149,9 +149,24 @@ static attn_status check_dataset(const at_speech_input *input, attn_context *con
         if (ratio < 256 && ratio > 1.0 / 256) continue;
         return at_fail(context, ATTN_INVALID_ARGUMENT,
                        "%.200s: recording %" PRId64 " has %" PRId64
-                       " samples a second, which is too far from the model's %" PRId64,
+                       " samples per second, which is too far from the model's %" PRId64,
                        name, i + 1, from->list[i].rate, input->values.rate);
     }
+    return ATTN_OK;
+}
+
+static int64_t count_frames(const at_speech_input *input, const at_recording *one) {
+    if (!input->frames) return one->count;
+    int64_t count = at_resampled_count(one->count, one->rate, input->values.rate);
+    int64_t window = at_frames_window(input->frames);
+    return at_frames_count(input->frames, count > window ? count : window);
+}
+
+attn_status at_speech_is_longer(const at_input *input, const attn_dataset *dataset, int64_t example,
+                                int64_t most, int *longer) {
+    const at_speech_input *own = at_speech_input_of(input);
+    int64_t frames = count_frames(own, &at_recordings_of(dataset)->list[example]);
+    *longer = at_speech_row_count(&own->values, frames) > most;
     return ATTN_OK;
 }
 
@@ -163,14 +178,7 @@ static attn_status lay_out(const at_speech_input *input, attn_context *context, 
     rows->offsets = at_allocate(context, from->count + 1, sizeof *rows->offsets, "the frames of recordings");
     if (!rows->offsets) return ATTN_OUT_OF_MEMORY;
     for (int64_t i = 0; i < from->count; i++) {
-        const at_recording *one = &from->list[i];
-        int64_t frames = one->count;
-        if (input->frames) {
-            int64_t count = at_resampled_count(one->count, one->rate, input->values.rate);
-            int64_t window = at_frames_window(input->frames);
-            frames = at_frames_count(input->frames, count > window ? count : window);
-        }
-        rows->offsets[i + 1] = rows->offsets[i] + frames;
+        rows->offsets[i + 1] = rows->offsets[i] + count_frames(input, &from->list[i]);
     }
     int64_t room = 0;
     return at_grow(context, &rows->numbers, &room, rows->offsets[from->count] * rows->columns + 1,

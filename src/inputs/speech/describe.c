@@ -162,7 +162,7 @@ static attn_status put_lines(const attn_dataset *dataset, const attn_describe_op
     if (dataset->per_row) at_put_count(writer, dataset->rows, "segment");
     put(writer, "\n");
     if (options->unlabelled) {
-        put(writer, "\nno targets: it can be predicted on, not learned from. As training data it\n");
+        put(writer, "\nno targets: it can be used for prediction, not for training. As training data it\n");
         at_put_reason(writer, options);
     }
     at_put_lengths_heading(writer);

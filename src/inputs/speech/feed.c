@@ -1,9 +1,10 @@
-/* feed.c: a recording that comes in pieces: samples to frames to rows, as many as may still be looked at.
+/* feed.c: a recording that arrives in pieces: samples to frames to rows, of which those still needed are
+ * kept.
  *
  *     samples -> (rate) -> at_frames_stream -> by the corpus -> frames from that of the first row of the view
  *
- * A row is complete when all its frames are there; the rows of the end, whose last frame is repeated, when
- * there are no more. The rows are those of the whole recording (encode.c), bit for bit where its rate is that
+ * A row is complete when all its frames are there; the rows at the end, whose last frame is repeated, when
+ * the input has ended. The rows are those of the whole recording (encode.c), bit for bit if its rate is that
  * of the model.
  */
 #include <inttypes.h>
@@ -27,8 +28,8 @@ static const char *refuses(const at_input *input) {
     case AT_SPEECH_BY_UTTERANCE:
     case AT_SPEECH_BY_BOTH: break;
     }
-    return "speech.normalize by the utterance needs all of a recording before its first row: train with "
-           "--normalize running, or corpus";
+    return "speech.normalize utterance needs the whole recording before its first row: train with "
+           "one that does not (speech.normalize running or corpus)";
 }
 
 static int knows(const at_input *input, const char *path) {
@@ -83,7 +84,7 @@ static attn_status open_samples(at_speech_feed *own) {
     if (own->rate == 0) own->rate = rate;
     if (own->rate < AT_SPEECH_SLOWEST || own->rate > AT_SPEECH_FASTEST)
         return at_fail(own->context, ATTN_INVALID_ARGUMENT,
-                       "the rate is %" PRId64 " samples a second: it can be %d to %d", own->rate,
+                       "the rate is %" PRId64 " samples per second: it can be %d to %d", own->rate,
                        AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
     attn_status status = ATTN_OK;
     if (own->rate != rate) status = at_resampler_create(own->context, own->rate, rate, &own->resampler);
@@ -96,7 +97,7 @@ static attn_status open_feed(const at_input *input, attn_context *context, const
     const at_speech_input *speech = at_speech_input_of(input);
     if (!speech->frames && (options->path || options->rate))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "the model learned from features: there are no samples to read, and no rate");
+                       "the model was trained on features: it reads no samples, and has no rate");
     at_speech_feed *made = at_allocate(context, 1, sizeof *made, "a stream");
     if (!made) return ATTN_OUT_OF_MEMORY;
     made->context = context;
@@ -147,7 +148,7 @@ static attn_status keep_frames(at_speech_feed *own, const float *numbers, int64_
     for (int64_t i = 0; i < count * columns; i++)
         if (!isfinite(numbers[i]))
             return at_fail(own->context, ATTN_NOT_FINITE,
-                           "%.200s: frames are not finite: are samples no numbers, or far too large?",
+                           "%.200s: frames are not finite: samples are not numbers, or far too large",
                            at_string(&own->name, 0));
     if (count) memcpy(own->frames + used, numbers, (size_t)(count * columns) * sizeof *numbers);
     at_speech_normalize_rows(own->input, own->before, own->frames + used, count);
@@ -186,7 +187,7 @@ static attn_status push_numbers(at_speech_feed *own, const float *numbers, int64
     }
     if (count % columns)
         return at_fail(own->context, ATTN_INVALID_ARGUMENT,
-                       "%" PRId64 " numbers are no whole rows of %" PRId64 " features", count, columns);
+                       "%" PRId64 " numbers are not whole rows of %" PRId64 " features", count, columns);
     return keep_frames(own, numbers, count / columns);
 }
 
@@ -236,7 +237,7 @@ static attn_status view(at_feed *feed, int64_t first, int64_t end) {
     return ATTN_OK;
 }
 
-/* The time of the centre of a row, made when it is asked for. */
+/* The time of the centre of a row, made when it is requested. */
 static const char *row_name(const at_encoded *encoded, int64_t row) {
     at_speech_encoded *made = (at_speech_encoded *)(uintptr_t)encoded;
     const at_speech_feed *own =

@@ -1,11 +1,11 @@
-/* feed.h: recordings that come in pieces: what is kept of one, and its answers as they are decided. */
+/* feed.h: recordings that arrive in pieces: the state of one, and its predictions when they are final. */
 #ifndef AT_INPUTS_SPEECH_FEED_H
 #define AT_INPUTS_SPEECH_FEED_H
 
 #include "inputs/speech/sound.h"
 #include "inputs/speech/speech.h"
 
-/* A run of rows with one label that goes on. */
+/* A run of rows with one label that continues. */
 typedef struct at_speech_run {
     int64_t first, rows; /* rows 0: there is none */
     double sum;          /* of probabilities */

@@ -1,10 +1,11 @@
-/* feed_answers.c: answers for a recording that comes in pieces, as soon as they are decided.
+/* feed_answers.c: predictions for a recording that arrives in pieces, as soon as they are final.
  *
  *     name TAB start TAB end TAB label TAB probability, when a row has another label than the ones before it,
- * or the recording ends; with the setting `frames` name TAB time TAB label TAB probability, a line a row as
- * JSON: an object with these fields, one a line
+ *         or the recording ends; with the setting `frames` one line per row, name TAB time TAB label TAB
+ *         probability
+ *     as JSON: an object with these fields, one per line
  *
- * Times and probabilities are those of answers.c.
+ * Times and probabilities are those of predictions.c.
  */
 #include <string.h>
 
@@ -31,7 +32,7 @@ static double center_of(const at_speech_feed *own, int64_t row) {
     return own->encoded.center + (double)row * own->encoded.step;
 }
 
-/* Where a row begins, and the one before it ends; past the last one the recording ends. */
+/* Where a row begins, and the previous one ends; past the last one the recording ends. */
 static double begin_of(const at_speech_feed *own, int64_t row) {
     double begin = center_of(own, row) - 0.5 * own->encoded.step;
     if (row == 0 || begin < 0) return 0;
@@ -63,7 +64,7 @@ static void put_run(const at_speech_feed *own, int64_t first, int64_t end, const
     at_put_char(writer, '\n');
 }
 
-/* The run that goes on, up to row `end`. */
+/* The run that continues, up to row `end`. */
 static void end_run(const at_speech_feed *own, at_speech_run *run, int64_t end, int likely,
                     at_writer *writer) {
     if (run->rows)
@@ -72,7 +73,7 @@ static void end_run(const at_speech_feed *own, at_speech_run *run, int64_t end, 
     run->sum = 0;
 }
 
-/* One row: it goes on with the run, or begins another one. */
+/* One row: it continues with the run, or begins another one. */
 static void take_row(at_speech_feed *own, const at_cells *cells, int output, int64_t unit, int each,
                      at_writer *writer) {
     at_speech_run *run = &own->runs[output];

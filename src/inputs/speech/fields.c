@@ -1,5 +1,4 @@
-/* fields.c: what can be configured of speech, what of it depends on the task, and values that do not go
- * together. */
+/* fields.c: the configuration of speech, its defaults by task, and values that exclude each other. */
 #include "base/context.h"
 #include "inputs/speech/speech.h"
 
@@ -10,11 +9,12 @@ static const char *const scale_names[] = {"htk", "slaney", NULL};
 
 const at_field at_speech_fields[] = {
     AT_INTEGER("speech.longest", at_speech_values, longest, 1, 1e9, "3000",
-               "rows: longer recordings are cut there, or go in pieces where rows have targets"),
+               "rows: longer recordings are processed in pieces; those of seq2seq are truncated"),
     AT_INTEGER("speech.stem", at_speech_values, stem, 0, 63, "0",
-               "rows that a convolution before the encoder sees; 0: there is none"),
+               "rows seen by a convolution before the encoder; 0: no convolution"),
     AT_INTEGER("speech.rate", at_speech_values, rate, 0, AT_SPEECH_FASTEST, "0",
-               "samples a second: others are resampled; 0: the most frequent of the training data"),
+               "samples per second; recordings of other rates are resampled; 0: the most frequent rate of "
+               "the training data"),
     AT_CHOICE("speech.features", at_speech_values, features, feature_names, "log-mel",
               "log-mel, mfcc, or given: the data has features (.npy); found from the data"),
     AT_CHOICE(
@@ -27,14 +27,14 @@ const at_field at_speech_fields[] = {
     AT_NUMBER("speech.preemphasis", at_speech_values, preemphasis, 0, 1, "0.97",
               "x[i] - this * x[i - 1]; 0: none"),
     AT_SWITCH("speech.remove_mean", at_speech_values, remove_mean, "true",
-              "the mean of each window is taken off"),
+              "subtract the mean of each window"),
     AT_CHOICE("speech.window", at_speech_values, window, window_names, "povey", "the window function"),
     AT_SWITCH("speech.periodic", at_speech_values, periodic, "false",
               "the window function has the period of the window, not one sample less"),
     AT_INTEGER("speech.bins", at_speech_values, bins, 1, 512, "40", "mel filters"),
-    AT_NUMBER("speech.low_hz", at_speech_values, low_hz, 0, 500000, "20", "where the lowest filter begins"),
+    AT_NUMBER("speech.low_hz", at_speech_values, low_hz, 0, 500000, "20", "lower end of the lowest filter"),
     AT_NUMBER("speech.high_hz", at_speech_values, high_hz, -500000, 500000, "0",
-              "where the highest ends; 0 or below: counted from half the rate"),
+              "upper end of the highest filter; 0 or less: relative to half the rate"),
     AT_CHOICE("speech.mel", at_speech_values, scale, scale_names, "htk", "the mel scale"),
     AT_SWITCH("speech.ramps_in_hz", at_speech_values, ramps_in_hz, "false",
               "filters rise and fall evenly in Hz, not in mel"),
@@ -46,45 +46,46 @@ const at_field at_speech_fields[] = {
     AT_INTEGER("speech.cepstra", at_speech_values, cepstra, 1, 512, "13", "coefficients of mfcc"),
     AT_NUMBER("speech.lifter", at_speech_values, lifter, 0, 1000, "22", "of mfcc; 0: none"),
     AT_INTEGER("speech.deltas", at_speech_values, deltas, 0, 2, "0",
-               "slopes over time as more columns: 1, and 2: their slopes, too"),
+               "slopes over time as additional columns; 2: also the slopes of these"),
     AT_INTEGER("speech.delta_reach", at_speech_values, delta_reach, 1, 100, "2",
-               "frames on each side that a slope is taken over"),
+               "frames on each side for a slope"),
     AT_SWITCH("speech.centered", at_speech_values, centered, "false",
               "frame t is centred at sample t * shift; the ends are mirrored"),
     AT_NUMBER("speech.scale", at_speech_values, scale_samples, 1e-9, 1e9, "32768",
-              "samples are multiplied by this: 32768 for those of 16 bits as they are"),
-    AT_INTEGER("speech.stack", at_speech_values, stack, 1, 64, "1", "frames side by side in a row"),
-    AT_INTEGER("speech.stride", at_speech_values, stride, 1, 64, "1", "frames from a row to the next"),
+              "samples are multiplied by this; 32768: the values of 16-bit samples"),
+    AT_INTEGER("speech.stack", at_speech_values, stack, 1, 64, "1", "frames concatenated to a row"),
+    AT_INTEGER("speech.stride", at_speech_values, stride, 1, 64, "1", "frames from one row to the next"),
     AT_INTEGER("speech.time_masks", at_speech_values, time_masks, 0, 100, "2",
-               "how many runs of frames training hides"),
+               "number of frame ranges that training masks"),
     AT_INTEGER("speech.time_mask_frames", at_speech_values, time_mask_frames, 0, 1e6, "20",
-               "frames of such a run, at most"),
+               "frames of such a range, at most"),
     AT_NUMBER("speech.time_mask_share", at_speech_values, time_mask_share, 0, 1, "0.2",
-              "the part of a recording that such a run is at most"),
+              "such a range as a part of the recording, at most"),
     AT_INTEGER("speech.frequency_masks", at_speech_values, frequency_masks, 0, 100, "2",
-               "how many runs of filters (coefficients) training hides"),
+               "number of ranges of filters (coefficients) that training masks"),
     AT_INTEGER("speech.frequency_mask_bins", at_speech_values, frequency_mask_bins, 0, 512, "6",
-               "filters of such a run, at most"),
+               "filters of such a range, at most"),
     AT_INTEGER("speech.frequency_shift", at_speech_values, frequency_shift, 0, 100, "0",
-               "filters by which training moves a recording up or down, at most: other voices; log-mel only"),
+               "training shifts the filters of a recording up or down by at most this many, to imitate other "
+               "voices; log-mel only"),
     AT_NUMBER("speech.dropout", at_speech_values, dropout, 0, 0.99, "0",
-              "how often training hides a number of a row"),
+              "probability that training hides a number of a row"),
 };
 _Static_assert(sizeof at_speech_fields / sizeof at_speech_fields[0] == AT_SPEECH_FIELDS, "AT_SPEECH_FIELDS");
 
 const at_flag at_speech_flags[] = {
     {"features", "speech.features", "F", "speech: log-mel, mfcc, or given (.npy)"},
     {"bins", "speech.bins", "N", "speech: mel filters"},
-    {"rate", "speech.rate", "HZ", "speech: samples a second (default: that of most recordings)"},
-    {"stack", "speech.stack", "N", "speech: frames side by side in a row"},
-    {"stride", "speech.stride", "N", "speech: frames from a row to the next"},
+    {"rate", "speech.rate", "HZ", "speech: samples per second (default: that of most recordings)"},
+    {"stack", "speech.stack", "N", "speech: frames concatenated to a row"},
+    {"stride", "speech.stride", "N", "speech: frames from one row to the next"},
     {"normalize", "speech.normalize", "N", "speech: none, utterance, corpus, both, running"},
 };
 _Static_assert(sizeof at_speech_flags / sizeof at_speech_flags[0] == AT_SPEECH_FLAGS, "AT_SPEECH_FLAGS");
 
 const at_field at_speech_setting_list[] = {
     AT_SWITCH("frames", at_speech_settings, frames, "false",
-              "labels of speech: a line a frame, not a segment"),
+              "labels of speech: one line per frame, not per segment"),
 };
 _Static_assert(sizeof at_speech_setting_list / sizeof at_speech_setting_list[0] == AT_SPEECH_SETTINGS,
                "AT_SPEECH_SETTINGS");

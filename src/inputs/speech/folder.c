@@ -139,7 +139,7 @@ static attn_status find_beside(at_speech_reader *reader, const char *small, cons
     return status;
 }
 
-/* By what stands beside the first recording, where the task does not say it. */
+/* By what is beside the first recording, where the task does not say it. */
 static attn_status decide(at_speech_reader *reader, const char *folder, const char *first) {
     const attn_reader_options *options = reader->options;
     int found = 0;
@@ -182,8 +182,7 @@ static attn_status add_recording(at_speech_reader *reader, const char *folder, c
         item.labels = reader->beside.data;
     } else if (reader->targets == AT_SPEECH_VALUES && !slash) {
         status = at_speech_bad(reader, 0,
-                               "%s stands in no folder that is a label: a folder for each label has the "
-                               "recordings",
+                               "%s is in no folder of a label: recordings must be in a folder for each label",
                                relative);
     }
     if (status == ATTN_OK) status = at_speech_take(reader, &item);

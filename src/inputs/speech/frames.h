@@ -49,7 +49,7 @@ typedef struct at_frames_options {
     int64_t cepstra;     /* of MFCC */
     double lifter;       /* of MFCC: 0: none */
     int64_t deltas;      /* 0, 1 or 2 more times as many columns */
-    int64_t delta_reach; /* frames on each side that a slope is taken over; 2 */
+    int64_t delta_reach; /* frames on each side for a slope; 2 */
     int centered; /* frame t begins (window + 1) / 2 samples before t * shift, with samples mirrored at the
                      ends (the first and the last one are not repeated) */
     double scale_samples; /* samples are multiplied by it: 32768 for Kaldi's 16-bit numbers */

@@ -63,7 +63,7 @@ static attn_status keep_samples(at_frames_stream *stream, const float *samples, 
     return ATTN_OK;
 }
 
-/* What is mirrored stands before the first sample as soon as all of it is known. */
+/* What is mirrored precedes the first sample as soon as all of it is known. */
 static attn_status mirror_beginning(at_frames_stream *stream, int last) {
     const int64_t before = at_frames_before(stream->frames), count = stream->sample_count;
     if (stream->started || (count <= before && !last)) return ATTN_OK;
@@ -80,7 +80,7 @@ static attn_status mirror_beginning(at_frames_stream *stream, int last) {
     return ATTN_OK;
 }
 
-/* And behind the last one, if a frame looks there. What stands before the first one is its mirror, so that
+/* And behind the last one, if a frame looks there. What precedes the first one is its mirror, so that
  * the samples to be mirrored are there for the shortest recordings, too. */
 static attn_status mirror_end(at_frames_stream *stream) {
     const int64_t before = at_frames_before(stream->frames), after = stream->frames->window - before;

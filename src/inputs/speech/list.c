@@ -1,8 +1,8 @@
 /* list.c: lists of recordings: TSV or CSV, a recording a row.
  *
  * The first row names the columns if one of them is called like a path (path, file, audio, wav, ...) or is
- * asked for by its name. Without such a row the first column is the path and the second the target. Columns
- * may also be asked for by number, 1 and up. A column `split` says what is for training, if nothing else
+ * requested by its name. Without such a row the first column is the path and the second the target. Columns
+ * may also be requested by number, 1 and up. A column `split` says what is for training, if nothing else
  * does; a column `speaker` whose voice it is, for --split speaker.
  */
 #include <inttypes.h>
@@ -172,10 +172,9 @@ static attn_status find_target(list *file) {
     int64_t width = file->reader->rows.width, found = -1, others = 0, other = -1;
     if (file->names.count == 0) {
         if (width < 2)
-            return at_speech_fail(
-                file->reader, 0,
-                "has nothing to learn: rows are a path, a TAB and a label, a text, a number or "
-                "a file of segments");
+            return at_speech_fail(file->reader, 0,
+                                  "has no targets: rows must be a path, a TAB and a label, a text, a number "
+                                  "or a file of segments");
         return add_target(file, file->path == 0 ? 1 : 0);
     }
     if (options->per_token == 1) found = find_among(file, segment_names);
@@ -193,7 +192,7 @@ static attn_status find_target(list *file) {
     if (found < 0 && others == 1) found = other;
     if (found < 0 && others == 0 && file->speaker >= 0) found = file->speaker;
     if (found >= 0) return add_target(file, found);
-    return fail_no_column(file, "cannot tell what is to be learned: name the column (--column)", "");
+    return fail_no_column(file, "the column to learn is ambiguous: name it (reader.column)", "");
 }
 
 static attn_status resolve(list *file) {
@@ -261,7 +260,7 @@ static attn_status check_row(list *file, int *part) {
             return at_speech_bad(reader, rows->begin, "a value with a line break in it: \"%.*s\"",
                                  at_clip(text, length, 60), text);
         if (length == 0 && (reader->dataset->pairs || reader->targets == AT_SPEECH_SEGMENTS))
-            return at_speech_bad(reader, rows->begin, "there is nothing to learn in this row");
+            return at_speech_bad(reader, rows->begin, "this row has no target");
     }
     if (file->split < 0) return ATTN_OK;
     const char *word = field(file, file->split, &length);

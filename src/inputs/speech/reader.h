@@ -36,11 +36,11 @@ typedef struct at_speech_reader {
     attn_dataset *dataset;
     const char *begin, *good; /* all of a list; up to `good` examples are good, or NULL */
     at_table rows;            /* rows that are still to be read */
-    int bad;                  /* the last failure was that of one recording: skip_bad may go on */
+    int bad;                  /* the last failure was that of one recording: skip_bad may continue */
     char *normal;             /* text in NFC */
     int64_t normal_room;
     at_bytes joined;       /* several labels, one after another */
-    at_bytes path, beside; /* of a recording, and of what stands beside it */
+    at_bytes path, beside; /* of a recording, and of what is beside it */
     int64_t rate;          /* of the recording that was read last; 0: features */
     int64_t channels;
 } at_speech_reader;
@@ -58,7 +58,7 @@ __attribute__((format(printf, 3, 4)))
 attn_status
 at_speech_bad(at_speech_reader *reader, int64_t line, const char *format, ...);
 
-/* What the status of one example means for the file: OK goes on; a bad one is taken back, counted and noted
+/* What the status of one example means for the file: OK continues; a bad one is taken back, counted and noted
  * where skip_bad says so, which is OK too; other failures stay. */
 attn_status at_speech_settle(at_speech_reader *reader, attn_status status);
 /* Adds to a list, without spaces around it, in NFC. */

@@ -66,7 +66,7 @@ attn_status at_speech_settle(at_speech_reader *reader, attn_status status) {
     }
     if (!bad || !(stops || reader->options->skip_bad)) return status;
     at_recordings_undo(dataset);
-    if (stops) { /* what stands before it is good: the rest is not read */
+    if (stops) { /* what precedes it is good: the rest is not read */
         dataset->stopped = status;
         dataset->consumed = reader->good ? (size_t)(reader->good - reader->begin) : 0;
         reader->rows.next = reader->rows.end;
@@ -114,7 +114,7 @@ static attn_status split_wanted(at_speech_reader *reader) {
                            reader->options->column);
         if (at_find_column(&reader->wanted, name, kept) >= 0)
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
-                           "reader options: a name stands twice among the columns \"%.200s\"",
+                           "reader options: a name occurs twice among the columns \"%.200s\"",
                            reader->options->column);
         attn_status status = at_speech_text(reader, &reader->wanted, name, kept);
         if (status != ATTN_OK || text[length] == 0) return status;
@@ -157,7 +157,7 @@ attn_status at_speech_judge(attn_context *context, const char *name, const attn_
     if (at_is_npy(bytes, count) || at_is_sound(bytes, count)) return ATTN_OK;
     const char *zero = memchr(bytes + judged, 0, count - judged);
     if (!zero) return ATTN_OK;
-    return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: byte %zu is 0: this is no list of recordings",
+    return at_fail(context, ATTN_INVALID_ARGUMENT, "%.200s: byte %zu is 0: this is not a list of recordings",
                    name, (size_t)(zero - bytes) + 1);
 }
 
@@ -166,8 +166,8 @@ attn_status at_speech_judge(attn_context *context, const char *name, const attn_
 static attn_status read_recording(at_speech_reader *reader, const at_source *source) {
     if (reader->options->labelled)
         return at_speech_fail(reader, 0,
-                              "is one recording and has nothing to learn: give a list (path TAB label), or a "
-                              "folder with a folder for each label");
+                              "is one recording without a target: give a list (path TAB label), or a folder "
+                              "with a folder for each label");
     at_speech_item item = {.path = reader->name,
                            .bytes = source->bytes[0],
                            .count = source->counts[0],
@@ -238,10 +238,10 @@ static attn_status choose_format(at_speech_reader *reader, const at_source *sour
         *format = found;
     if (*format == AT_SPEECH_AUTO) *format = AT_SPEECH_LIST; /* it is empty, or cannot be opened */
     if (folder != (*format == AT_SPEECH_FOLDER))
-        return at_speech_fail(reader, 0, "is %s: --format is %s", folder ? "a folder" : "no folder",
-                              at_speech_formats[*format]);
+        return at_speech_fail(reader, 0, "is %s, but the format (reader.format) is %s",
+                              folder ? "a folder" : "no folder", at_speech_formats[*format]);
     if (*format == AT_SPEECH_LIST && found == AT_SPEECH_RECORDING)
-        return at_speech_fail(reader, 0, "is a recording, and no list of recordings");
+        return at_speech_fail(reader, 0, "is a recording, not a list of recordings");
     return ATTN_OK;
 }
 
@@ -271,7 +271,7 @@ attn_status at_speech_read(attn_context *context, const at_source *source, attn_
     at_bytes held = {0};
     if (source->names[1])
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s and %.200s: one list of recordings (path TAB label), not two files",
+                       "%.200s and %.200s: give one list of recordings (path TAB label), not two files",
                        source->names[0], source->names[1]);
     at_speech_reader reader = {.context = context,
                                .name = source->names[0],

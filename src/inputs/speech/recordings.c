@@ -67,7 +67,7 @@ static attn_status append(attn_context *context, void *content, const void *from
     int64_t numbers = one->count * width_of(source);
     if (to->columns != source->columns)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "recordings and features do not go together, nor do features of different columns");
+                       "recordings and features cannot be combined, nor features with different columns");
     attn_status status = grow(context, to, numbers);
     if (status == ATTN_OK)
         status = at_grow(context, &to->list, &to->list_room, to->count + 1, sizeof *to->list, "recordings");
@@ -103,7 +103,7 @@ static uint64_t hash(const void *content, int64_t first, int64_t end, uint64_t s
     return seed;
 }
 
-const at_content_kind at_speech_content = {"speech", destroy, create, append, hash, NULL, NULL, 0};
+const at_content_kind at_speech_content = {"speech", destroy, create, append, hash, NULL, NULL, 0, 0};
 
 /* ---- reading ---- */
 
@@ -183,8 +183,8 @@ static attn_status check_samples(attn_context *context, const float *samples, co
     for (int64_t e = 0; e < examples; e++) {
         if ((e == 0 && offsets[0] != 0) || offsets[e] >= offsets[e + 1])
             return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "offsets rise from 0, as a recording has samples: offsets[%" PRId64 "] is %" PRId64
-                           ", the next %" PRId64,
+                           "offsets must increase from 0, because no recording is empty: offsets[%" PRId64
+                           "] is %" PRId64 ", the next %" PRId64,
                            e, offsets[e], offsets[e + 1]);
     }
     int64_t count = examples ? offsets[examples] : 0;
@@ -208,7 +208,7 @@ attn_status attn_dataset_from_samples(attn_context *context, const float *sample
                        examples);
     if (rate < AT_SPEECH_SLOWEST || rate > AT_SPEECH_FASTEST)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "rate is %" PRId64 " samples a second: it can be %d to %d", rate, AT_SPEECH_SLOWEST,
+                       "rate is %" PRId64 " samples per second: it can be %d to %d", rate, AT_SPEECH_SLOWEST,
                        AT_SPEECH_FASTEST);
     attn_dataset *made;
     attn_status status = check_samples(context, samples, offsets, examples);
@@ -236,10 +236,11 @@ static attn_status check_segments(const attn_dataset *dataset, const int64_t *of
     const at_recordings *recordings = at_recordings_of(dataset);
     for (int64_t e = 0; e < dataset->examples; e++) {
         if ((e == 0 && offsets[0] != 0) || offsets[e] >= offsets[e + 1])
-            return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
-                           "offsets rise from 0, as a recording has a segment: offsets[%" PRId64
-                           "] is %" PRId64 ", the next %" PRId64,
-                           e, offsets[e], offsets[e + 1]);
+            return at_fail(
+                dataset->context, ATTN_INVALID_ARGUMENT,
+                "offsets must increase from 0, because every recording has a segment: offsets[%" PRId64
+                "] is %" PRId64 ", the next %" PRId64,
+                e, offsets[e], offsets[e + 1]);
         int64_t before = 0;
         for (int64_t i = offsets[e]; i < offsets[e + 1]; before = ends[i++]) {
             if (starts[i] >= before && ends[i] >= starts[i] && ends[i] <= recordings->list[e].count) continue;

@@ -12,13 +12,13 @@
 /* The formats of files, in the order of their numbers. */
 enum { AT_SPEECH_AUTO, AT_SPEECH_LIST, AT_SPEECH_FOLDER, AT_SPEECH_RECORDING };
 
-/* Rates that are possible, in samples a second. */
+/* Rates that are possible, in samples per second. */
 enum { AT_SPEECH_SLOWEST = 100, AT_SPEECH_FASTEST = 1000000 };
 
 typedef struct at_recording {
     int64_t first;    /* of its numbers */
     int64_t count;    /* samples, or rows of features */
-    int64_t rate;     /* samples a second; 0: rows of features */
+    int64_t rate;     /* samples per second; 0: rows of features */
     int64_t channels; /* that the file has, mixed to one; 0: not known */
 } at_recording;
 

@@ -21,8 +21,8 @@ enum { PIECE = 1 << 20 }; /* samples that are handed over at once: the library c
 
 static attn_status fail(attn_context *context, int64_t from, int64_t to, int error) {
     return at_fail(context, ATTN_INVALID_ARGUMENT,
-                   "%" PRId64 " samples a second cannot be brought to %" PRId64 " (libsamplerate: %s)", from,
-                   to, src_strerror(error));
+                   "%" PRId64 " samples per second cannot be resampled to %" PRId64 " (libsamplerate: %s)",
+                   from, to, src_strerror(error));
 }
 
 attn_status at_resample(attn_context *context, const float *samples, int64_t count, int64_t from, int64_t to,
@@ -162,12 +162,11 @@ attn_status at_resample(attn_context *context, const float *samples, int64_t cou
         memcpy(resampled, samples, (size_t)count * sizeof *samples);
         return ATTN_OK;
     }
-    return at_fail(
-        context, ATTN_UNSUPPORTED,
-        "a recording has %" PRId64 " samples a second, the model %" PRId64
-        ", and this attn was built without libsamplerate (Debian: libsamplerate0-dev), which brings "
-        "one to the other: do it with sox -r %" PRId64,
-        from, to, to);
+    return at_fail(context, ATTN_UNSUPPORTED,
+                   "a recording has %" PRId64 " samples a second, the model %" PRId64
+                   ", and this attn was built without libsamplerate (Debian: libsamplerate0-dev), which "
+                   "resamples: use sox -r %" PRId64,
+                   from, to, to);
 }
 
 #endif

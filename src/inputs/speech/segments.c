@@ -43,7 +43,7 @@ bad(const segments *file, const char *format, ...) {
 
 static int is_space(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
 
-/* The next word of a line, which is passed over. */
+/* The next word of a line, which is skipped. */
 static size_t next_word(const char **at, const char *end, const char **word) {
     while (*at < end && is_space(**at)) ++*at;
     *word = *at;
@@ -97,7 +97,7 @@ static attn_status take_line(segments *file, const char *at, size_t length) {
     int good = parse_place(file, word, word_length, &start_place);
     word_length = next_word(&at, end, &word);
     if (!good || !parse_place(file, word, word_length, &end_place))
-        return bad(file, "is no segment: lines are start, end (in samples) and label");
+        return bad(file, "is not a segment: lines are start, end (in samples) and label");
     while (at < end && is_space(*at)) at++;
     while (end > at && is_space(end[-1])) end--;
     return add_segment(file, start_place, end_place, at, (size_t)(end - at));

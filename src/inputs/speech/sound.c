@@ -142,7 +142,7 @@ static attn_status check_rate(const at_sound *sound, int64_t rate) {
     if (rate >= AT_SPEECH_SLOWEST && rate <= AT_SPEECH_FASTEST) return ATTN_OK;
     SHOWN(sound->name, before);
     return at_fail(sound->context, ATTN_INVALID_ARGUMENT,
-                   "%s%s: has a rate of %" PRId64 " samples a second: it can be %d to %d", before, shown,
+                   "%s%s: has a rate of %" PRId64 " samples per second: it can be %d to %d", before, shown,
                    rate, AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
 }
 
@@ -152,14 +152,14 @@ static int64_t number_of(const unsigned char *bytes, int high_first) {
     return number;
 }
 
-/* The samples are as many bytes as is promised. 0 and about 2 GB or more stand in headers that were written
+/* The samples are as many bytes as is promised. 0 and about 2 GB or more are in headers that were written
  * before the end was known. */
 static attn_status check_length(const at_sound *sound, int64_t promised, int64_t there) {
     enum { OPEN_END = 0x7fff0000 };
     if (promised <= there || promised >= OPEN_END) return ATTN_OK;
     SHOWN(sound->name, before);
     return at_fail(sound->context, ATTN_INVALID_ARGUMENT,
-                   "%s%s: has a header that promises %" PRId64 " bytes of samples, and %" PRId64
+                   "%s%s: has a header with %" PRId64 " bytes of samples, and %" PRId64
                    " follow it: it is cut off",
                    before, shown, promised, there);
 }
@@ -200,8 +200,8 @@ static attn_status begin(at_sound *sound) {
     if (!sound->file) {
         char reason[160];
         take_reason(sound, reason, sizeof reason);
-        return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%s%s: is no recording that can be read (libsndfile: %s)", before, shown, reason);
+        return at_fail(context, ATTN_INVALID_ARGUMENT, "%s%s: cannot be read as a recording (libsndfile: %s)",
+                       before, shown, reason);
     }
     status = check_rate(sound, sound->info.samplerate);
     if (status != ATTN_OK) return status;
@@ -218,8 +218,8 @@ static attn_status open_stream(at_sound *sound) {
     SHOWN(sound->name, before);
     if (stat(sound->name, &state) != 0) return at_fail_system(sound->context, sound->name, "opened", errno);
     if (!S_ISREG(state.st_mode)) /* a pipe would be waited for */
-        return at_fail(sound->context, ATTN_INVALID_ARGUMENT, "%s%s: is %s, not a file of sound", before,
-                       shown, S_ISDIR(state.st_mode) ? "a folder" : "a pipe or a device");
+        return at_fail(sound->context, ATTN_INVALID_ARGUMENT, "%s%s: is %s, not a sound file", before, shown,
+                       S_ISDIR(state.st_mode) ? "a folder" : "a pipe or a device");
     sound->stream = fopen(sound->name, "rb");
     if (!sound->stream) return at_fail_system(sound->context, sound->name, "opened", errno);
     sound->size = (int64_t)state.st_size;
@@ -310,7 +310,7 @@ static attn_status fail_without(attn_context *context, const char *name) {
     const char *before, *shown = at_name_end(name, &before);
     return at_fail(context, ATTN_UNSUPPORTED,
                    "%s%s: this attn was built without libsndfile, which reads recordings (Debian: "
-                   "libsndfile1-dev): it can read features that were computed elsewhere (.npy)",
+                   "libsndfile1-dev); it can only read features (.npy)",
                    before, shown);
 }
 

@@ -1,7 +1,7 @@
 /* sound.h: files of sound as samples of one channel, read piece by piece; and samples at another rate.
  *
  * Whatever libsndfile reads: WAV, FLAC, Ogg (Vorbis, Opus), MP3, AIFF, AU, ...: 8 to 32 bits and floats;
- * several channels become their mean. What a header says of the length is not believed: memory grows with
+ * several channels become their mean. What a header says of the length is not trusted: memory grows with
  * what is read. Errors are INVALID_ARGUMENT or SYSTEM_ERROR with "FILE: reason", UNSUPPORTED in a build
  * without libsndfile.
  */
@@ -21,7 +21,7 @@ attn_status at_sound_open_bytes(attn_context *context, const char *name, const c
                                 at_sound **sound);
 void at_sound_close(at_sound *sound); /* NULL is allowed */
 
-int64_t at_sound_rate(const at_sound *sound);     /* samples a second */
+int64_t at_sound_rate(const at_sound *sound);     /* samples per second */
 int64_t at_sound_channels(const at_sound *sound); /* of the file */
 int64_t at_sound_bytes(const at_sound *sound);    /* that the file has */
 /* The next samples, at most `room`; *count 0: there are no more. Samples are finite, full scale is 1. */

@@ -1,5 +1,4 @@
-/* speech.c: speech as a kind of input: what it learns of the frames, what of it goes into the model, and its
- * layer. */
+/* speech.c: speech as a kind of input: the statistics of frames, what the model stores, and its layer. */
 #include "inputs/speech/speech.h"
 
 #include <inttypes.h>
@@ -102,8 +101,8 @@ static attn_status set_frames(at_speech_input *input, int64_t given) {
     if (input->values.features == AT_SPEECH_GIVEN) return set_columns(input, given);
     if (input->values.rate < AT_SPEECH_SLOWEST)
         return at_fail(input->input.context, ATTN_INVALID_ARGUMENT,
-                       "speech.rate is %" PRId64 " samples a second: it can be %d to %d", input->values.rate,
-                       AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
+                       "speech.rate is %" PRId64 " samples per second: it can be %d to %d",
+                       input->values.rate, AT_SPEECH_SLOWEST, AT_SPEECH_FASTEST);
     at_speech_frames_options(&input->values, &options);
     attn_status status = at_frames_create(input->input.context, &options, &frames);
     if (status != ATTN_OK) return status;
@@ -118,7 +117,7 @@ static attn_status learn(at_input *input, const at_learning *from) {
     const at_recordings *recordings = at_recordings_of(from->examples);
     if (from->vectors)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: pretrained vectors are of words, and there are no words in input speech",
+                       "%.200s: pretrained vectors are for words, and input speech has no words",
                        from->vectors);
     if (recordings->count == 0)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT, "%.200s: has no recordings to learn from",
@@ -160,8 +159,7 @@ static attn_status load(at_input *input, const char *prefix, const at_safetensor
     memcpy(speech->deviation, deviation->data, (size_t)mean->count * sizeof(float));
     for (int64_t c = 0; c < mean->count; c++) {
         if (!isfinite(speech->mean[c]) || !isfinite(speech->deviation[c]) || !(speech->deviation[c] > 0))
-            return at_damaged(context, file, "speech.mean or speech.deviation has a number that cannot be",
-                              "");
+            return at_damaged(context, file, "speech.mean or speech.deviation has an impossible number", "");
     }
     return ATTN_OK;
 }
@@ -228,6 +226,7 @@ const at_input_kind at_speech_kind = {
     .create = create,
     .destroy = destroy,
     .learn = learn,
+    .is_longer = at_speech_is_longer,
     .store = store,
     .load = load,
     .encode = at_speech_encode,

@@ -54,7 +54,7 @@ typedef struct at_speech_values {
 
 /* Of a prediction. */
 typedef struct at_speech_settings {
-    int frames; /* a line a row, not a segment */
+    int frames; /* a line per row, not a segment */
 } at_speech_settings;
 
 enum {
@@ -133,6 +133,9 @@ double at_speech_center(const at_speech_input *input);
 /* compute.c: frames, not normalised by the corpus; the caller frees them with the same context. */
 attn_status at_speech_compute(const at_speech_input *input, attn_context *context,
                               const attn_dataset *dataset, at_speech_rows *rows);
+/* Whether a recording makes more than `most` rows. */
+attn_status at_speech_is_longer(const at_input *input, const attn_dataset *dataset, int64_t example,
+                                int64_t most, int *longer);
 void at_speech_free_rows(attn_context *context, at_speech_rows *rows);
 /* By the corpus and, with AT_SPEECH_RUNNING, by what was heard so far, in place. heard: [columns] and one
  * more; all 0 where a recording begins. */

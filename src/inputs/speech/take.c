@@ -38,7 +38,7 @@ static attn_status check_size(at_speech_reader *reader, const at_speech_item *it
         reader->bad = 0;
         at_speech_fail(reader, item->line,
                        "the recordings up to here have more than %" PRId64
-                       " bytes in memory (expanded_limit of the reader options, --limit)",
+                       " bytes in memory (expanded_limit of the reader options)",
                        options->expanded_limit);
         return ATTN_OVERFLOW;
     }
@@ -87,8 +87,8 @@ static attn_status take_numbers(at_speech_reader *reader, const at_speech_item *
     at_recordings *recordings = at_recordings_of(reader->dataset);
     const char *before, *shown = at_name_end(item->path, &before);
     if (array->type == AT_NPY_BYTES || array->type == AT_NPY_UNICODE || array->rank != 2 || array->count == 0)
-        return at_speech_bad(reader, item->line, "%s%s: is no array of features, frames x columns", before,
-                             shown);
+        return at_speech_bad(reader, item->line, "%s%s: is not an array of features, frames x columns",
+                             before, shown);
     int first = recordings->count == 0 && recordings->used == 0;
     if (first) recordings->columns = array->shape[1];
     if (recordings->columns != array->shape[1])
@@ -141,7 +141,7 @@ static int is_features(const at_speech_item *item) {
     return at_name_ends(item->path, ".npy");
 }
 
-/* A text that stands in a file of its own: its lines with spaces between. */
+/* A text that is in a file of its own: its lines with spaces between. */
 static attn_status read_text(at_speech_reader *reader, const at_speech_item *item) {
     const at_expansion allowed = {reader->options->expanded_limit, reader->options->expanded_ratio, NULL,
                                   NULL};

@@ -21,6 +21,9 @@ void at_text_free_batch(at_batch *batch) {
     at_release(context, text->ids);
     at_release(context, text->offsets);
     at_release(context, text->vectors);
+    at_release(context, text->wide.ids);
+    at_release(context, text->wide.weights);
+    at_release(context, text->wide.offsets);
     at_release(context, batch->offsets);
     at_release(context, text);
 }
@@ -70,6 +73,26 @@ attn_status at_text_put_vectors(const at_text_encoded *encoded, const at_segment
     return ATTN_OK;
 }
 
+/* The texts as wholes; an empty one has a bias alone. */
+static attn_status fill_wide(const at_text_input *text, const at_text_encoded *rows,
+                             const at_segments *segments, const int64_t *order, int64_t count,
+                             const uint64_t *seed, at_text_batch *into) {
+    at_text_wide *wide = &into->wide;
+    attn_status status = at_grow(into->batch.context, &wide->offsets, &wide->offset_room, count + 1,
+                                 sizeof *wide->offsets, "features of texts");
+    wide->used = 0;
+    for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
+        const at_segment *segment = &segments->list[order[i]];
+        const int64_t *whole = segment->count ? rows->encoded.offsets + segment->example : NULL;
+        wide->offsets[i] = wide->used;
+        status = at_text_put_wide(text, rows, whole ? whole[0] : 0, whole ? whole[1] - whole[0] : 0, into);
+    }
+    if (status != ATTN_OK) return status;
+    wide->offsets[count] = wide->used;
+    if (seed) at_text_hide_wide(&text->values, *seed, count, wide);
+    return ATTN_OK;
+}
+
 attn_status at_text_fill(const at_input *input, const at_encoded *encoded, const at_segments *segments,
                          const int64_t *order, int64_t count, const uint64_t *seed, at_batch *batch) {
     const at_text_input *text = at_text_of(input);
@@ -81,13 +104,18 @@ attn_status at_text_fill(const at_input *input, const at_encoded *encoded, const
     for (int64_t i = 0; i < count && status == ATTN_OK; i++) {
         const at_segment *segment = &segments->list[order[i]];
         batch->offsets[i] = batch->rows;
-        status = segment->count == 0
-                     ? add_unknown(into)
-                     : at_text_put_rows(text, rows, segment->first, segment->first, segment->count, into);
+        if (input->use.wide_only)
+            batch->rows += segment->count ? segment->count : 1;
+        else if (segment->count == 0)
+            status = add_unknown(into);
+        else
+            status = at_text_put_rows(text, rows, segment->first, segment->first, segment->count, into);
     }
     if (status != ATTN_OK) return status;
     batch->offsets[count] = batch->rows;
     batch->sequences = count;
+    if (input->wide) status = fill_wide(text, rows, segments, order, count, seed, into);
+    if (status != ATTN_OK || input->use.wide_only) return status;
     if (seed) hide(&text->values, *seed, into);
     return text->pretrained.columns ? at_text_put_vectors(rows, segments, order, count, into) : ATTN_OK;
 }

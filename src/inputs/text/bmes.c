@@ -1,7 +1,7 @@
 /* bmes.c: word segmentation: a character is the Begin, Middle or End of its word, or a word by itself
  * (Single).
  *
- * The target is not a column of the data but where words end; a space between words is a word by itself. Any
+ * The target is not a column of the data but where words end; a space between words is a word alone. Any
  * sequence of labels has a meaning, also an impossible one (M after S): a word begins at a B or an S, and
  * wherever the label before ended one (E, S, or the start of the text).
  */
@@ -125,7 +125,7 @@ typedef struct cuts {
     int64_t truth, answers, right; /* words; right: both cuts have it, from its first character to its last */
 } cuts;
 
-/* Whether what stands before character `i` and what begins there are parted. */
+/* Whether what precedes character `i` and what begins there are parted. */
 static int parted(const at_text_encoded *text, const at_strings *labels, const int32_t *classes,
                   int64_t first, int64_t end, int64_t i) {
     if (i == first || i == end || is_space(text, i) || is_space(text, i - 1)) return 1;

@@ -1,7 +1,7 @@
-/* columns.c: a token and its tags a line, with TABs between, blank lines between sequences.
+/* columns.c: a token and its tags per line, separated by TABs, with blank lines between sequences.
  *
  * A file whose first line has no TAB has spaces between its columns. Columns are named by their numbers:
- * token 1, tags 2 and up; `tag` is column 2. With more than two columns it must be said which to learn.
+ * token 1, tags 2 and up; `tag` is column 2. With more than two columns the ones to learn must be named.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static attn_status begin(void *user) {
     reader->dataset->placement.delimiter = file->width == 1 ? '\t' : file->separator;
     if (wanted->count == 0 && reader->options.labelled && file->width > 2)
         return at_reader_fail(reader,
-                              "has %" PRId64 " columns: say which is to be learned, 2 to %" PRId64
+                              "has %" PRId64 " columns: name the one to learn, 2 to %" PRId64
                               " (several with commas between)",
                               file->width, file->width);
     if (wanted->count == 0 && file->width == 2) status = at_strings_add(context, wanted, "tag", 3);
@@ -109,7 +109,7 @@ static attn_status read_sequences(columns *file) {
     attn_dataset *dataset = reader->dataset;
     at_line line;
     attn_status status = ATTN_OK;
-    int more = 1, broken = 0; /* the rest of a bad sequence is passed over */
+    int more = 1, broken = 0; /* the rest of a bad sequence is skipped */
     while (status == ATTN_OK && more) {
         more = at_reader_line(reader, &line);
         if (more && !at_line_is_blank(&line)) {

@@ -1,11 +1,11 @@
-/* conllu.c: CoNLL-U: ten columns a token, blank lines between sentences.
+/* conllu.c: CoNLL-U: ten columns per token, blank lines between sentences.
  *
- * A sentence is read line by line; its text stays as the example's source. Words (1, 2, 3, ...) are tokens.
- * A range (2-3) says which words are written together: they are glued to each other, and the last one to
- * what follows if the range's own MISC has SpaceAfter=No. Empty nodes (2.1) are passed over.
+ * A sentence is read line by line; its text is kept as the example's source. Words (1, 2, 3, ...) are tokens.
+ * A range (2-3) says which words are written together: they are joined to each other, and the last one to
+ * what follows if the range's own MISC has SpaceAfter=No. Empty nodes (2.1) are ignored.
  *
  * "_" is a missing value, but for a target FEATS, FEATS:Key or MISC:Key it is a value like any other: there
- * it says that the token has no features, or not this one.
+ * it means that the token has no features, or not this one.
  */
 #include <string.h>
 
@@ -188,7 +188,7 @@ static attn_status read_token_line(conllu *file, const at_line *line) {
     }
     if (number < 0 || id != id_end || (kind != 0 && ((kind != '-' && kind != '.') || second < 0)))
         return at_reader_bad(reader, line->number,
-                             "the ID \"%.*s\" is none: it is a number, a range 1-2 or 1.1",
+                             "the ID \"%.*s\" is invalid: it must be a number, a range 1-2 or 1.1",
                              at_clip(fields[ID].text, fields[ID].length, 40), fields[ID].text);
     if (kind == '.') return ATTN_OK;
     if (kind == '-') return read_range(file, fields, number, second, line->number);
@@ -221,7 +221,7 @@ static attn_status read_sentences(conllu *file) {
     at_reader *reader = file->reader;
     at_line line;
     attn_status status = ATTN_OK;
-    int more = 1, broken = 0; /* the rest of a bad sentence is passed over */
+    int more = 1, broken = 0; /* the rest of a bad sentence is skipped */
     while (status == ATTN_OK && more) {
         more = at_reader_line(reader, &line);
         if (more && !at_line_is_blank(&line)) {

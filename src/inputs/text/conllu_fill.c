@@ -1,8 +1,8 @@
-/* conllu_fill.c: answers in the columns of CoNLL-U, everything else as it was.
+/* conllu_fill.c: predictions in the columns of CoNLL-U; everything else is unchanged.
  *
  * An output is named after the column it was learned from: UPOS, FEATS, ... is a whole field, FEATS:Key and
  * MISC:Key one entry of a list. Any other name (the model may have learned from another format) becomes an
- * entry of MISC, and so do probabilities: Prob=0.93, or Prob:NAME=0.93 where there are several outputs.
+ * entry of MISC, and so do probabilities: Prob=0.93, or Prob:NAME=0.93 if there are several outputs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +18,14 @@ static const char *const field_names[FIELDS] = {"ID",    "FORM", "LEMMA",  "UPOS
 /* An entry to put into a list. */
 typedef struct entry {
     int field, output;
-    int probability; /* of the answer, not the answer itself */
+    int probability; /* of the prediction, not the prediction itself */
     int there;       /* the list has one with this key */
     char prob_key[128];
     const char *key;
     at_writer value; /* "_": to be taken out */
 } entry;
 
-/* Where the answers of an output go. */
+/* Where the predictions of an output go. */
 static int place_of(const char *name, const char **key) {
     const char *colon = strchr(name, ':');
     size_t length = colon != NULL ? (size_t)(colon - name) : strlen(name);
@@ -112,13 +112,13 @@ static void put_list(at_writer *writer, int field, const char *list, size_t leng
 typedef struct filling {
     const at_cells *cells;
     at_writer *writer;
-    int whole[FIELDS];  /* the output that answers the whole field, -1: none */
+    int whole[FIELDS];  /* the output that is the whole field, -1: none */
     int listed[FIELDS]; /* entries go there */
     entry *entries;
     int count;
 } filling;
 
-/* The answer as a whole field; none of several labels is "_", as a field is never empty. */
+/* The prediction as a whole field; none of several labels is "_", as a field is never empty. */
 static void put_whole(filling *work, int output, int64_t example, int64_t word) {
     int64_t before = work->writer->count;
     work->cells->put(work->cells, output, example, word, work->writer);
@@ -181,7 +181,7 @@ static void fill_lines(filling *work, int64_t examples, const char *lines, size_
     }
 }
 
-/* Where the answers of each output go. */
+/* Where the predictions of each output go. */
 static void place_outputs(filling *work) {
     const at_cells *cells = work->cells;
     for (int f = 0; f < FIELDS; f++) work->whole[f] = -1;

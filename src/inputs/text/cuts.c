@@ -1,4 +1,4 @@
-/* cuts.c: where a file of text can be cut into pieces that are parsed by themselves. */
+/* cuts.c: where a text file can be divided into pieces that are parsed separately. */
 #include "inputs/text/cuts.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ typedef struct rows {
     size_t wanted, last; /* last: the cut that was found last */
 } rows;
 
-/* Takes the line ends from `from` up to `to`, which stand in no quoted field; 1: the cut is found. */
+/* Takes the line ends from `from` up to `to`, which are in no quoted field; 1: the cut is found. */
 static int take_ends(rows *found, const char *from, const char *to) {
     const char *wanted = found->bytes + found->wanted < to ? found->bytes + found->wanted : to;
     const char *feed = wanted > from ? last_feed(from, wanted) : NULL;
@@ -54,7 +54,7 @@ static int take_ends(rows *found, const char *from, const char *to) {
     return feed != NULL;
 }
 
-/* After the field whose opening quote stands before `at`; NULL: it does not end. */
+/* After the field whose opening quote precedes `at`; NULL: it does not end. */
 static const char *after_quoted(const char *at, const char *end) {
     for (;;) {
         at = memchr(at, '"', (size_t)(end - at));

@@ -1,4 +1,4 @@
-/* cuts.h: where a file of text can be cut into pieces that are parsed by themselves. */
+/* cuts.h: where a text file can be divided into pieces that are parsed separately. */
 #ifndef AT_INPUTS_TEXT_CUTS_H
 #define AT_INPUTS_TEXT_CUTS_H
 
@@ -11,7 +11,7 @@ typedef struct at_cuts {
 } at_cuts;
 
 /* Of bytes that begin where a piece does: the last place at or before `wanted` where they can be cut, or the
- * first one after it; 0: there is none. begins: a byte order mark may stand there. */
+ * first one after it; 0: there is none. begins: a byte order mark may are there. */
 size_t at_cut(const at_cuts *cuts, const char *bytes, size_t count, size_t wanted, int begins);
 
 /* The lines of a piece, the last of which may have no end. */

@@ -26,14 +26,9 @@ static const char *example_name(const description *of) {
 /* ---- for people ---- */
 
 static void put_title(const description *of) {
-    static const char *const formats[] = {"",
-                                          "CoNLL-U",
-                                          "tokens with tags",
-                                          "table (TSV or CSV)",
-                                          "fastText lines",
-                                          "lines of text",
-                                          "pairs",
-                                          "objects of JSON"};
+    static const char *const formats[] = {
+        "",      "CoNLL-U",     "tokens with tags", "table (TSV or CSV)", "fastText lines", "lines of text",
+        "pairs", "JSON objects"};
     if (!of->found.pairs) at_print(of->writer, "%s, ", formats[of->dataset->format]);
     at_put_count(of->writer, of->dataset->examples, example_name(of));
     if (of->tokenized) {
@@ -46,9 +41,10 @@ static void put_title(const description *of) {
 static void put_unlabelled(const description *of) {
     if (!of->options->unlabelled) return;
     if (of->dataset->format == ATTN_FORMAT_LINES && !of->options->task)
-        put(of, "\nno labels: attn train lm learns from it as running text. For other tasks it\n");
+        put(of, "\nno labels: attn train lm can use it as running text. For other tasks it\n");
     else
-        at_print(of->writer, "\nno %s: it can be predicted on, not learned from. As training data it\n",
+        at_print(of->writer,
+                 "\nno %s: it can be used for prediction, not for training. As training data it\n",
                  of->found.pairs ? "targets" : "labels");
     at_put_reason(of->writer, of->options);
 }

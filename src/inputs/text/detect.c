@@ -5,7 +5,7 @@
  *      that is an object of JSON: JSONL. Where the task learns from pairs, all else is PAIRS.
  *   3. A first line that begins with __label__: FASTTEXT.
  *   4. A header: a first line with TABs, commas or semicolons that names a column of texts or of labels, or
- * one that is asked for: TABLE. Between commas and semicolons all must look like names, or both a text and a
+ * one that is requested: TABLE. Between commas and semicolons all must look like names, or both a text and a
  *      label be among them.
  *   5. A first line with a TAB, in a file that is to have labels: blank lines between the others, and fields
  *      without spaces, make it COLUMNS (one of the two is enough where the task wants tokens, both are needed
@@ -51,7 +51,7 @@ typedef struct header_names {
     int tabs;                         /* a TAB stands within one, and not between quotes */
 } header_names;
 
-/* Whether a name stands in a list with commas between. */
+/* Whether a name is in a list with commas between. */
 static int is_listed(const char *list, const char *name, size_t length) {
     while (list && *list) {
         const char *one = list;
@@ -130,7 +130,7 @@ static int looks_like_conllu(at_reader reader) {
     return 0;
 }
 
-/* COLUMNS rather than TABLE, for a file with TABs; `reader` stands at its first line. */
+/* COLUMNS rather than TABLE, for a file with TABs; `reader` is at its first line. */
 static int looks_like_columns(at_reader reader, int per_token) {
     enum { LINES_LOOKED_AT = 1000 };
     at_line line;

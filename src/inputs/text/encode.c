@@ -1,4 +1,4 @@
-/* encode.c: datasets of text as numbers of units: what a view learns of them, and how it encodes them. */
+/* encode.c: datasets of text as numbers of units: the vocabulary of a view, and the encoding. */
 #include <string.h>
 
 #include "base/context.h"
@@ -35,7 +35,39 @@ static attn_status split_example(at_splitter *splitter, const attn_dataset *data
     return status;
 }
 
-/* What there is to learn from, as one list: the examples, then the answers. */
+/* ---- how long an example is ---- */
+
+typedef struct counting {
+    int64_t rows, most;
+} counting;
+
+/* More than `most` are not counted. */
+static attn_status count_unit(void *user, const char *unit, size_t length, int64_t token) {
+    counting *now = user;
+    (void)unit;
+    (void)length;
+    (void)token;
+    return ++now->rows > now->most ? ATTN_OVERFLOW : ATTN_OK;
+}
+
+attn_status at_text_is_longer(const at_input *input, const attn_dataset *dataset, int64_t example,
+                              int64_t most, int *longer) {
+    const at_strings *tokens = &at_texts_of(dataset)->tokens;
+    int64_t first = dataset->offsets[example], end = dataset->offsets[example + 1];
+    counting now = {.most = most};
+    *longer = 0;
+    if (first == end || tokens->offsets[end] - tokens->offsets[first] <= most) return ATTN_OK; /* bytes */
+    at_splitter splitter = at_splitter_of(&at_text_of(input)->symbols, dataset->context, count_unit, &now);
+    splitter.learning = 1; /* words stand for subwords: there are at least as many of those */
+    attn_status status = split_example(&splitter, dataset, example);
+    at_splitter_free(&splitter);
+    *longer = now.rows > most;
+    return *longer ? ATTN_OK : status;
+}
+
+/* ---- learning ---- */
+
+/* What there is to learn from, as one list: the examples, then the predictions. */
 typedef struct reading {
     const attn_dataset *examples;
     const at_strings *answers; /* may be NULL */
@@ -79,7 +111,7 @@ static at_text_list list_of(const reading *from) {
 attn_status at_text_learn_units(at_text_input *input, const at_learning *from) {
     const reading all = {from->examples, from->answers, input->symbols.options.running};
     at_text_list list = list_of(&all);
-    list.numbered = list.count; /* the answers as well, which are asked for next */
+    list.numbered = list.count; /* the predictions as well, which are asked for next */
     at_numbered_free(input->input.context, &input->learned);
     input->learned_from = NULL;
     attn_status status = at_symbols_learn(&input->symbols, &list, &input->learned);
@@ -121,7 +153,7 @@ attn_status at_text_add_row(const at_text_input *input, at_text_encoded *into, c
     return add_row(&work, unit, length, 0);
 }
 
-/* Unit by unit: what a predictor does, which goes on with its lexicon. */
+/* Unit by unit: what a predictor does, which continues with its lexicon. */
 static attn_status encode_rows(encoding *work, const attn_dataset *dataset,
                                const at_encode_options *options) {
     at_encoded *encoded = &work->into->encoded;

@@ -1,8 +1,8 @@
-/* expansion.c: tokens of several words that are not simply written one after another: du is de le.
+/* expansion.c: tokens of several words whose forms are not parts of the token: du is de le.
  *
- * A list has a string "token TAB word word ..." for each token that training has shown, in lower case, by
- * name, with the words that it had most often. A token that is not there takes the words of the one whose
- * ending it shares: what their first words have in common with the tokens stays.
+ * A list has a string "token TAB word word ..." for each such token of the training data, in lower case,
+ * sorted, with its most frequent words. A token that is not in the list uses the entry with the same ending:
+ * the common beginning of the first words and the tokens is kept.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* fasttext.c: fastText's lines: __label__A __label__B the text. Labels stand before the text. */
+/* fasttext.c: fastText's lines: __label__A __label__B the text. Labels precede the text. */
 #include <string.h>
 
 #include "base/context.h"

@@ -5,6 +5,9 @@
  * longer than 40 characters, from the first 20 and the last 20. n-grams of units are a chain of the units'
  * hashes (lower case, where options.lowercase says so), seeded with the length and the row's place in it;
  * beyond the ends of the sequence stands a unit of its own.
+ *
+ * The letters of a word as features of a whole text (wide.c) are n-grams of the same marked form, with a seed
+ * and buckets of their own.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -25,6 +28,8 @@ enum {
     SEED_SHAPE,
     SEED_CLASS,
     SEED_UNIT,
+    SEED_WIDE_LETTERS,
+    SEED_WIDE_UNIT,
     SEED_CONTEXT = 64,
     SEED_NEIGHBOUR = 4096
 };
@@ -41,6 +46,8 @@ typedef struct feature_writer {
     const at_text_values *values;
     uint64_t buckets;
     int64_t first_bucket;
+    int64_t shortest, longest; /* n-grams of characters, and their seed */
+    uint64_t ngram_seed;
     int32_t *ids; /* where the next one goes: there is room */
     char *lower;  /* the unit in lower case, from its second byte on, and two more bytes of room */
     char *shape;
@@ -63,14 +70,14 @@ static void put_ngrams(feature_writer *writer, const char *text, size_t length) 
         if (((unsigned char)text[i] & 0xC0) != 0x80 && characters < LONG_WORD + 2) places[characters++] = i;
     }
     places[characters] = length;
-    int64_t shortest = writer->values->ngram_min, longest = writer->values->ngram_max;
+    int64_t shortest = writer->shortest, longest = writer->longest;
     if (shortest < 1) shortest = 1;
     if (longest > characters) longest = characters;
     for (int64_t n = shortest; n <= longest; n++) {
         for (int64_t i = 0; i + n <= characters; i++) {
             const char *begin = text + places[i];
             if (n == 1 && (*begin == 2 || *begin == 3)) continue;
-            put(writer, at_hash(begin, places[i + n] - places[i], SEED_NGRAM));
+            put(writer, at_hash(begin, places[i + n] - places[i], writer->ngram_seed));
         }
     }
 }
@@ -141,27 +148,42 @@ static void put_unit(feature_writer *writer, const at_entry *entry, size_t lower
     }
 }
 
-/* The most features that a unit has by itself. */
+/* The most n-grams of these lengths that a unit has. */
+static int64_t most_ngrams(int64_t shortest, int64_t longest) {
+    if (shortest < 1) shortest = 1;
+    if (longest > LONG_WORD + 2) longest = LONG_WORD + 2;
+    return longest < shortest ? 0 : (longest - shortest + 1) * (LONG_WORD + 2);
+}
+
+/* The most features that a unit has alone. */
 static int64_t most_of_unit(const at_text_values *values) {
-    int64_t lengths = 0;
-    if (values->ngram_max > 0) {
-        int64_t shortest = values->ngram_min, longest = values->ngram_max;
-        if (shortest < 1) shortest = 1;
-        if (longest > LONG_WORD + 2) longest = LONG_WORD + 2;
-        lengths = longest < shortest ? 0 : longest - shortest + 1;
-    }
-    return lengths * (LONG_WORD + 2) + 3;
+    return most_ngrams(values->ngram_min, values->ngram_max) + 3 +
+           most_ngrams(values->wide_letters_min, values->wide_letters_max);
+}
+
+/* What a unit adds to its text as a whole: the n-grams of its letters, and its hash for n-grams of units. */
+static void put_wide(feature_writer *writer, at_entry *entry, size_t lower_length) {
+    const at_text_values *values = writer->values;
+    const int32_t *first = writer->ids;
+    entry->wide_hash = at_hash(writer->lower + 1, lower_length, SEED_WIDE_UNIT);
+    writer->buckets = (uint64_t)values->wide_buckets;
+    writer->first_bucket = 0;
+    writer->shortest = values->wide_letters_min;
+    writer->longest = values->wide_letters_max;
+    writer->ngram_seed = SEED_WIDE_LETTERS;
+    if (values->unit == AT_UNIT_WORDS && values->wide_letters_max > 0) put_word_ngrams(writer, lower_length);
+    entry->wide_count = (int32_t)(writer->ids - first);
 }
 
 attn_status at_entry_features(attn_context *context, const at_text_input *input, at_entry *entry,
                               at_feature_list *list) {
     const at_text_values *values = &input->values;
-    if (values->buckets == 0) return ATTN_OK;
+    if (values->buckets == 0 && values->wide_buckets == 0) return ATTN_OK;
     if (at_text_features_count(input) > INT32_MAX) {
         return at_fail(context, ATTN_OVERFLOW, "%" PRId64 " units and %" PRId64 " buckets, at most %" PRId32,
                        input->symbols.vocabulary.strings.count, values->buckets, INT32_MAX);
     }
-    /* lower: a mark, 4 bytes a byte, a mark or 0; shape: a byte a byte and 0 */
+    /* lower: a mark, 4 bytes a byte, a mark or 0; shape: a byte per byte and 0 */
     int64_t length = entry->length;
     attn_status status =
         at_grow(context, &list->scratch, &list->scratch_room, 5 * length + 4, 1, "the features of a unit");
@@ -172,6 +194,9 @@ attn_status at_entry_features(attn_context *context, const at_text_input *input,
     feature_writer writer = {.values = values,
                              .buckets = (uint64_t)values->buckets,
                              .first_bucket = input->symbols.vocabulary.strings.count,
+                             .shortest = values->ngram_min,
+                             .longest = values->ngram_max,
+                             .ngram_seed = SEED_NGRAM,
                              .ids = list->ids + list->count,
                              .lower = list->scratch,
                              .shape = list->scratch + 4 * length + 3};
@@ -180,9 +205,10 @@ attn_status at_entry_features(attn_context *context, const at_text_input *input,
         entry->hash = at_hash(writer.lower + 1, lower_length, SEED_UNIT);
     else
         entry->hash = at_hash(entry->text, (size_t)length, SEED_UNIT);
-    put_unit(&writer, entry, lower_length);
+    if (values->buckets) put_unit(&writer, entry, lower_length);
     entry->feature_count = (int32_t)(writer.ids - (list->ids + list->count));
-    list->count += entry->feature_count;
+    if (values->wide_buckets) put_wide(&writer, entry, lower_length);
+    list->count += entry->feature_count + entry->wide_count;
     return ATTN_OK;
 }
 
@@ -200,7 +226,7 @@ static uint64_t hash_at(const sequence *rows, int64_t i) {
 }
 
 /* The neighbours of row i by themselves, each with its distance and side; then n-grams of 2 .. reach units
- * around it, each with i at every place in it. With `backward` only what stands before the row. */
+ * around it, each with i at every place in it. With `backward` only what precedes the row. */
 static int32_t *put_context(const at_text_input *input, const sequence *rows, int64_t i, int32_t *ids) {
     const at_text_values *values = &input->values;
     uint64_t buckets = (uint64_t)values->buckets;

@@ -1,8 +1,8 @@
-/* fill.c: answers as added columns of tables and of tokens, and as added fields of objects; everything else
- * byte for byte as it was.
+/* fill.c: predictions as added columns of tables and of tokens, and as added fields of objects; everything
+ * else is copied byte for byte.
  *
- * An output NAME goes to a column or field predicted_NAME, its probability to probability_NAME; where the
- * data has such a one already, to predicted_NAME_2 and so on.
+ * An output NAME goes to a column or field predicted_NAME, its probability to probability_NAME; if the data
+ * already has such a one, to predicted_NAME_2 and so on.
  */
 #include <jansson.h>
 #include <stdio.h>

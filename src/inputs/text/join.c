@@ -9,7 +9,7 @@
 #include "base/ranges.h"
 #include "inputs/text/texts.h"
 
-/* How much of everything stands before a piece. */
+/* How much of everything precedes a piece. */
 typedef struct place {
     int64_t examples, rows;
     int64_t token_bytes, target_count, target_bytes, id_bytes, source_bytes;

@@ -1,8 +1,8 @@
-/* jsonl.c: an object of JSON a line: a text with its labels, tokens with their tags, or a source with its
+/* jsonl.c: one JSON object per line: a text with its labels, tokens with their tags, or a source with its
  * target.
  *
- * Which fields they are is settled by the first object, as a header settles it for a table: those asked for,
- * else those with a usual name (detect.c). What is null or not there is missing.
+ * The first object determines the fields, as a header does for a table: the requested ones, else those with a
+ * usual name (detect.c). Null and absent fields are missing.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -114,7 +114,7 @@ static int is_list(const json_t *object, const char *name) {
     return name && json_is_array(json_object_get(object, name));
 }
 
-/* The name of a field that was asked for; a number is of a file without names, which a model may have learned
+/* The name of a field that was requested; a number is of a file without names, which a model may have learned
  * from. */
 static const char *asked(const char *name) {
     return name && *name && !at_column_number(name, strlen(name)) ? name : NULL;
@@ -164,7 +164,7 @@ static attn_status choose_targets(jsonl *file, const json_t *object, int tokens)
     if (found) return at_strings_add(reader->context, columns, found, strlen(found));
     if (!labelled && file->pairs) return at_strings_add(reader->context, columns, "target", 6);
     if (!labelled) return ATTN_OK;
-    return fail_no_field(file, object, "cannot tell which field is the ",
+    return fail_no_field(file, object, "ambiguous field: which is the ",
                          file->pairs ? "target: name it"
                          : tokens    ? "list of tags: name it"
                                      : "label: name it");
@@ -182,12 +182,12 @@ static attn_status choose_fields(jsonl *file, const json_t *object) {
     if (!text) {
         const char *name = asked(options->text_column);
         if (name) return fail_no_field(file, object, "has no field ", name);
-        return fail_no_field(file, object, "cannot tell which field is the text: name it", "");
+        return fail_no_field(file, object, "ambiguous field: which is the text: name it", "");
     }
     if (options->labelled && options->per_token == 1 && !tokens)
-        return at_reader_fail(reader, "has texts, and tagging needs lists: tokens, and a tag for each");
+        return at_reader_fail(reader, "has texts, but tagging needs lists: tokens, and a tag for each");
     if (options->per_token == 0 && tokens)
-        return at_reader_fail(reader, "the field %.80s is a list, and this task needs a text", text);
+        return at_reader_fail(reader, "the field %.80s is a list, but this task needs a text", text);
     attn_status status = at_strings_add(context, &file->text, text, strlen(text));
     if (status == ATTN_OK) status = choose_targets(file, object, tokens);
     reader->dataset->per_row = at_texts_of(reader->dataset)->tokenized = tokens;
@@ -205,9 +205,9 @@ static json_t *parse_line(at_reader *reader, const at_line *line, attn_status *s
     json_t *object = json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (object && json_is_object(object)) return object;
     if (object)
-        *status = at_reader_bad(reader, line->number, "a line is an object of JSON: {\"text\": ...}");
+        *status = at_reader_bad(reader, line->number, "a line must be a JSON object: {\"text\": ...}");
     else
-        *status = at_reader_bad(reader, line->number, "no JSON: %s (at byte %d)", error.text, error.column);
+        *status = at_reader_bad(reader, line->number, "not JSON: %s (at byte %d)", error.text, error.column);
     json_decref(object);
     return NULL;
 }
@@ -247,7 +247,7 @@ static attn_status add_text(jsonl *file, const json_t *object, const at_line *li
                      : add_value(reader, value, at_string(columns, i), line->number);
     }
     if (status != ATTN_OK) return status;
-    /* One of several targets may be missing, and an empty list is an answer. */
+    /* One of several targets may be missing, and an empty list is a prediction. */
     if (columns->count == 1 && !several && reader->options.label_separator == 0 &&
         at_reader_unlabelled(reader))
         return at_reader_bad(reader, line->number, "the field %.80s is missing or empty",

@@ -1,4 +1,4 @@
-/* lexicon.c: distinct units, found by their text, with all that depends on them alone. */
+/* lexicon.c: distinct units, found by their text, with everything that depends on them alone. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* lines.c: texts alone, with nothing to learn: one per line, or one per paragraph.
+/* lines.c: texts without targets: one per line, or one per paragraph.
  *
- * In lines an empty one is an empty text, so that answers stand beside their lines. A paragraph ends at a
- * blank line; its lines are one text, with spaces between them.
+ * An empty line is an empty text, so that predictions correspond to lines. A paragraph ends at a blank line;
+ * its lines are one text, joined by spaces.
  */
 #include "base/context.h"
 #include "inputs/text/reader.h"
@@ -40,7 +40,7 @@ attn_status at_read_paragraphs(at_reader *reader) {
     attn_status status = ATTN_OK;
     at_line line;
     int64_t first = 0;
-    int more = 1, broken = 0; /* the rest of a bad paragraph is passed over */
+    int more = 1, broken = 0; /* the rest of a bad paragraph is skipped */
     while (status == ATTN_OK && more) {
         more = at_reader_line(reader, &line);
         if (more && !at_line_is_blank(&line)) {

@@ -1,9 +1,8 @@
-/* pairs.c: a text and the text to be made of it: source TAB target, one pair a line; or two files, line by
- * line.
+/* pairs.c: pairs of texts: source TAB target, one pair per line; or two files, line by line.
  *
- * A pair is an example of one text, the source, with one target, the column `target`. Both are without the
- * white space around them. Where nothing is to be learned (labelled 0) targets may be missing, and empty
- * lines are empty sources, so that answers stand beside their lines.
+ * A pair is an example of one text, the source, with one target, the column `target`. Both are stripped of
+ * white space. Without targets (labelled 0) empty lines are empty sources, so that predictions correspond to
+ * lines.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -53,8 +52,7 @@ static attn_status column_of(at_reader *reader, const char *text, const char *us
     *number = at_column_number(text, strlen(text));
     /* What predicts may have learned from a file that names its columns. */
     if (*number > 0 || !reader->options.labelled) return ATTN_OK;
-    return at_reader_fail(reader,
-                          "there is no column %.*s: columns of pairs are told by their numbers, 1, 2, ...",
+    return at_reader_fail(reader, "there is no column %.*s: columns of pairs have the numbers 1, 2, ...",
                           at_clip(text, strlen(text), 80), text);
 }
 
@@ -100,7 +98,7 @@ static attn_status read_pair(at_reader *reader, const pair_columns *columns, con
         target.length = 0;
     } else if (count > 2 && !columns->chosen) {
         return at_reader_bad(reader, line->number,
-                             labelled ? "%" PRId64 " columns: say which are the source and the target"
+                             labelled ? "%" PRId64 " columns: name those of the source and the target"
                                       : "%" PRId64 " columns: a line is a source, or source TAB target",
                              count);
     } else if (count < needed) {
@@ -161,7 +159,7 @@ attn_status at_fail_uneven(attn_context *context, const char *sources, int64_t s
     const char *target_name = at_name_end(targets, &target_cut);
     return at_fail(context, ATTN_INVALID_ARGUMENT,
                    "%s%s has %" PRId64 " line%s and %s%s %" PRId64
-                   ": line i of one belongs to line i of the other",
+                   ": they must have the same number of lines",
                    source_cut, source_name, source_count, source_count == 1 ? "" : "s", target_cut,
                    target_name, target_count);
 }

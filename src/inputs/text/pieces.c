@@ -22,6 +22,8 @@
 
 enum { PIECE = 1 << 20, PIECES_A_THREAD = 4, LINES_THAT_TELL = 1001 };
 
+static const double PAUSE = 0.2; /* seconds between two calls of progress */
+
 /* A file, and what was read of it and is not yet in a piece. */
 typedef struct side {
     const char *name;
@@ -61,7 +63,7 @@ typedef struct reading {
     int uneven;         /* two files: one has more lines */
     attn_status failed; /* reading of the next round, and why */
     char failure[512];
-    double told_at;
+    double told_at, pause; /* of progress, in seconds */
 } reading;
 
 /* ---- bytes ---- */
@@ -148,7 +150,7 @@ static attn_status fill_round(reading *work, attn_context *context, int64_t most
 static attn_status count_rest(reading *work, side *from) {
     attn_status status = ATTN_OK;
     at_bytes *buffer = &from->buffer;
-    int open = 0; /* the line that was counted last goes on */
+    int open = 0; /* the line that was counted last continues */
     for (;;) {
         const char *bytes = bytes_of(from);
         if (left(from) > 0) {
@@ -306,7 +308,7 @@ static attn_status run_round(reading *work) {
 static void tell(reading *work) {
     const attn_reader_options *options = &work->options;
     double now = at_seconds();
-    if (!options->progress || now - work->told_at < 0.2) return;
+    if (!options->progress || now - work->told_at < work->pause) return;
     work->told_at = now;
     options->progress(options->progress_user, work->side[0]->name, work->now.done,
                       at_file_size(work->side[0]->file));
@@ -452,7 +454,8 @@ attn_status at_read_files(attn_context *context, const at_source *source, attn_d
     reading work = {.context = context,
                     .options = *source->options,
                     .piece = source->piece > 0 ? source->piece : PIECE,
-                    .told_at = at_seconds()};
+                    .told_at = at_seconds(),
+                    .pause = source->pause > 0 ? source->pause : PAUSE};
     side sides[2];
     attn_status status = ATTN_OK;
     for (int i = 0; i < 2 && source->names[i] && status == ATTN_OK; i++) {

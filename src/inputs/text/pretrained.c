@@ -218,7 +218,7 @@ static attn_status read_pieces(vector_reader *reader, gzFile file, char **buffer
     for (;;) {
         if (held > LONGEST_LINE) {
             reader->line++;
-            return fail(reader, "a line of more than 8 MiB: this is no file of vectors");
+            return fail(reader, "a line of more than 8 MiB: this is not a file of vectors");
         }
         attn_status status = at_grow(reader->context, buffer, room, (int64_t)held + PIECE, 1,
                                      "the lines of a file of vectors");

@@ -12,7 +12,7 @@
 #include "data/strings.h"
 
 /* Reads the first `limit` vectors (0: all) and no more of the file than that takes. *words (empty before) are
- * the words in the order of the file, twice where they stand there twice; *numbers is [words->count,
+ * the words in the order of the file, twice where they occur twice; *numbers is [words->count,
  * *columns], to be given to at_release. Errors name file and line: INVALID_ARGUMENT (a wrong number of
  * columns, a number that is not one or is not finite, fewer or more vectors than the first line says, damaged
  * gzip, not UTF-8, no vectors at all), SYSTEM_ERROR, OUT_OF_MEMORY. Results are untouched on failure. */

@@ -1,4 +1,4 @@
-/* raw_side.c: datasets of tokens as what raw_scores.c compares. */
+/* raw_side.c: datasets of tokens as what raw_metrics.h compares. */
 #include "inputs/text/raw_side.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static attn_status add_sentence(const attn_dataset *dataset, const at_surface *s
         if (word.begin == word.end)
             return at_fail(context, ATTN_INVALID_ARGUMENT,
                            "%.200s:%" PRId64 ": word %" PRId64
-                           " has nothing but white space, so it has no place in the text: leave it out",
+                           " has nothing but white space, so it has no position in the text: leave it out",
                            side->name, attn_dataset_line(dataset, example, token->first_word),
                            token->first_word + 1);
         for (int64_t w = 0; w < token->words; w++) side->spans[side->words++] = word;
@@ -95,8 +95,8 @@ static attn_status add_tag(at_raw_metric add, void *user, int column, const at_f
     return status == ATTN_OK ? add(user, column, "tag_accuracy", score->accuracy) : status;
 }
 
-attn_status at_text_raw_scores(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
-                               const at_strings *columns, at_raw_metric add, void *user) {
+attn_status at_text_raw_metrics(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
+                                const at_strings *columns, at_raw_metric add, void *user) {
     static const char *const names[3][3] = {{"sentence_precision", "sentence_recall", "sentence_f1"},
                                             {"token_precision", "token_recall", "token_f1"},
                                             {"word_precision", "word_recall", "word_f1"}};
@@ -106,7 +106,8 @@ attn_status at_text_raw_scores(attn_context *context, const at_raw_tags *gold, c
     if (status == ATTN_OK) status = at_raw_side_read(gold->dataset, gold->tags, &sides[0]);
     if (status == ATTN_OK) status = at_raw_side_read(split->dataset, split->tags, &sides[1]);
     if (status == ATTN_OK)
-        status = at_raw_scores(context, &sides[0], &sides[1], columns, &spans[1], &spans[0], &spans[2], tags);
+        status =
+            at_raw_compare(context, &sides[0], &sides[1], columns, &spans[1], &spans[0], &spans[2], tags);
     for (int i = 0; i < 3 && status == ATTN_OK; i++) status = add_spans(add, user, names[i], &spans[i]);
     if (status == ATTN_OK && columns->count > 1)
         status = add(user, -1, "all_tags_f1", tags[columns->count].f1);

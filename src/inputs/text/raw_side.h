@@ -1,9 +1,9 @@
-/* raw_side.h: a dataset of tokens as one side of what raw_scores.h compares. */
+/* raw_side.h: a dataset of tokens as one side of what raw_metrics.h compares. */
 #ifndef AT_INPUTS_TEXT_RAW_SIDE_H
 #define AT_INPUTS_TEXT_RAW_SIDE_H
 
 #include "inputs/input.h"
-#include "inputs/text/raw_scores.h"
+#include "inputs/text/raw_metrics.h"
 #include "inputs/text/texts.h"
 
 /* *side, which is all 0, points into the dataset and to the tags (string row * columns + column). Tokens are
@@ -14,7 +14,7 @@ void at_raw_side_free(attn_context *context, at_raw_side *side);
 
 /* The kind's interface: see at_input_kind. */
 attn_status at_text_raw(const at_input *input, const attn_dataset *dataset, attn_dataset **raw);
-attn_status at_text_raw_scores(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
-                               const at_strings *columns, at_raw_metric add, void *user);
+attn_status at_text_raw_metrics(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
+                                const at_strings *columns, at_raw_metric add, void *user);
 
 #endif

@@ -112,7 +112,7 @@ static attn_status form_of(const attn_dataset *dataset, const at_surface_token *
                           &form->text, &form->length);
 }
 
-/* Finds `form` in the text from byte *at on; 0 if other characters stand there. */
+/* Finds `form` in the text from byte *at on; 0 if other characters are there. */
 static int find_form(piece text, size_t *at, piece form, at_surface_token *token) {
     size_t i = 0, t = *at, text_bytes, form_bytes;
     int found = 0;
@@ -367,7 +367,7 @@ attn_status at_raw_text(const attn_dataset *dataset, at_spacing spacing, attn_da
     int64_t count = 0;
     if (dataset->kind != &at_texts_kind || !at_texts_of(dataset)->tokenized)
         return at_fail(dataset->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: raw text is made from tokens (CoNLL-U), and this has none",
+                       "%.200s: raw text is made from tokens (CoNLL-U), which this file does not have",
                        at_string(&dataset->name, 0));
     attn_status status =
         at_texts_dataset(dataset->context, at_string(&dataset->name, 0), ATTN_FORMAT_LINES, 0, &made);

@@ -1,8 +1,8 @@
-/* raw_text.h: tokenised sentences as the raw text they were made from, and where each token stands in it.
+/* raw_text.h: tokenised sentences as the raw text they were made from, and the position of each token in it.
  *
  * A token is what the text has: a word, or a range of words that are written as one (CoNLL-U: 2-3 don't). The
- * text of a sentence is its `# text`; without one, or with one that does not have the characters of the
- * tokens, it is put together from the forms and SpaceAfter=No.
+ * text of a sentence is its `# text`; without one, or if its characters differ from those of the tokens, it
+ * is made from the forms and SpaceAfter=No.
  */
 #ifndef AT_INPUTS_TEXT_RAW_TEXT_H
 #define AT_INPUTS_TEXT_RAW_TEXT_H
@@ -50,7 +50,7 @@ attn_status at_surface_read(const attn_dataset *dataset, int64_t example, at_spa
 void at_surface_free(attn_context *context, at_surface *surface);
 
 /* The raw text: a dataset of texts, one a paragraph. `# text` lines are joined by spaces, but for scripts
- * that have none; other sentences as `space` says. *mismatches (NULL: not asked for): how many sentences have
+ * that have none; other sentences as `space` says. *mismatches (NULL: not requested): how many sentences have
  * a `# text` that could not be used. Errors: INVALID_ARGUMENT (not tokens), OUT_OF_MEMORY. */
 attn_status at_raw_text(const attn_dataset *dataset, at_spacing spacing, attn_dataset **raw,
                         int64_t *mismatches);

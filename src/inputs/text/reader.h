@@ -28,7 +28,7 @@ typedef struct at_reader {
     const char *good;               /* NULL, or up to here examples are good, `settled` of them */
     int64_t settled;
     int64_t line;   /* the number of the line at `next` */
-    int bad;        /* the last failure was a bad line: skip_bad may go on */
+    int bad;        /* the last failure was a bad line: skip_bad may continue */
     const char *id; /* of the example that is being read, id_length bytes; NULL: it has none */
     size_t id_length;
     char *normal; /* text in NFC */
@@ -57,7 +57,7 @@ at_reader_fail(at_reader *reader, const char *format, ...);
 /* Fails as above where bytes, which begin in line `line`, are not UTF-8 or have a 0 among them. */
 attn_status at_reader_check(at_reader *reader, const char *text, size_t length, int64_t line);
 
-/* What the status of one example means for the file: OK goes on; a bad one is taken back, counted and noted
+/* What the status of one example means for the file: OK continues; a bad one is taken back, counted and noted
  * where skip_bad says so, which is OK too; other failures stay. */
 attn_status at_reader_settle(at_reader *reader, attn_status status);
 
@@ -102,7 +102,7 @@ typedef struct at_content {
 
 at_reader at_reader_of(attn_context *context, at_content text, int64_t first_line,
                        const attn_reader_options *options);
-/* At the beginning of a file, passes over a byte order mark and looks at whether this is a text at all. */
+/* At the beginning of a file, skips a byte order mark and looks at whether this is a text at all. */
 attn_status at_reader_open(at_reader *reader);
 /* Which format it is, and whether that suits the task. */
 attn_status at_reader_format(at_reader *reader);

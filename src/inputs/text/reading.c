@@ -138,7 +138,7 @@ attn_status at_reader_settle(at_reader *reader, attn_status status) {
     reader->id = NULL;
     if (status == ATTN_OK || !bad || !(stops || reader->options.skip_bad)) return status;
     at_texts_undo(dataset);
-    if (stops) { /* what stands before it is good: the rest is not read */
+    if (stops) { /* what precedes it is good: the rest is not read */
         dataset->stopped = status;
         dataset->consumed = reader->good ? (size_t)(reader->good - reader->begin) : 0;
         reader->next = reader->end;
@@ -171,8 +171,8 @@ attn_status at_reader_add(at_reader *reader, at_strings *list, const char *text,
 attn_status at_reader_one_line(at_reader *reader, const char *text, size_t length, int64_t line) {
     if (!memchr(text, '\n', length) || reader->options.label_separator == '\n') return ATTN_OK;
     return at_reader_bad(reader, line,
-                         "a label with a line break in it: \"%.*s\" (if it parts several labels, say so: the "
-                         "label separator is \\n then)",
+                         "a label with a line break in it: \"%.*s\" (if it separates several labels, set the "
+                         "label separator to \\n)",
                          at_clip(text, length, 60), text);
 }
 
@@ -231,7 +231,7 @@ static attn_status split_wanted(at_reader *reader) {
             if (at_same_name(at_string(&reader->wanted, i), at_string_length(&reader->wanted, i), name,
                              name_length))
                 return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
-                               "reader options: a name stands twice among the columns \"%s\"",
+                               "reader options: a name occurs twice among the columns \"%s\"",
                                reader->options.column);
         }
         attn_status status = at_reader_add(reader, &reader->wanted, name, name_length);
@@ -250,10 +250,9 @@ attn_status at_reader_format(at_reader *reader) {
     attn_reader_options *options = &reader->options;
     if (options->format == ATTN_FORMAT_AUTO) options->format = at_detect_format(reader);
     if (options->format == ATTN_FORMAT_AUTO)
-        return at_reader_fail(reader,
-                              "has a format that its name and first lines do not tell. It may be CoNLL-U, "
-                              "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
-                              "label TAB text or of __label__LABEL text, objects of JSON: say which");
+        return at_reader_fail(reader, "has an unknown format. It may be CoNLL-U, "
+                                      "lines of token TAB tag, a table (TSV or CSV) with a header, lines of "
+                                      "label TAB text or of __label__LABEL text, JSON objects: say which");
     if (!options->labelled) return ATTN_OK;
     int tokens = has_tokens(options->format);
     if (options->format == ATTN_FORMAT_JSONL) return ATTN_OK; /* each object says it */
@@ -263,11 +262,11 @@ attn_status at_reader_format(at_reader *reader) {
                               "with a TAB between");
     if (options->per_token == 1 && !tokens)
         return at_reader_fail(reader,
-                              "has a text a line, and tagging needs a tag for each token: give CoNLL-U, or "
-                              "lines of token TAB tag with blank lines between sentences");
+                              "has one text per line, but tagging needs a tag for each token: give CoNLL-U, "
+                              "or lines of token TAB tag with blank lines between sentences");
     if (options->per_token == 0 && tokens)
         return at_reader_fail(reader,
-                              "has a tag for each token, and this task needs a label for each text: give a "
+                              "has a tag for each token, but this task needs a label for each text: give a "
                               "table (TSV or CSV), lines of label TAB text, or of __label__LABEL text");
     return ATTN_OK;
 }
@@ -382,7 +381,7 @@ typedef struct judged_file {
 } judged_file;
 
 /* What compressed text is expanded to, as it comes: it must not be another thing than text, and have no byte
- * that is 0. Where bad lines are left out, or what stands before them is wanted, only what cannot be a line
+ * that is 0. Where bad lines are left out, or what precedes them is wanted, only what cannot be a line
  * is refused: the rest of it may be good. */
 attn_status at_text_judge(attn_context *context, const char *name, const attn_reader_options *options,
                           const char *bytes, size_t count, size_t judged) {
@@ -443,7 +442,7 @@ attn_status at_text_read(attn_context *context, const at_source *source, attn_da
     attn_status status = ATTN_OK;
     if (count == 2 && !at_text_takes_two(options))
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s and %.200s: one file to learn from, not two (seq2seq takes two: sources and "
+                       "%.200s and %.200s: give one training file, not two (seq2seq takes two: sources and "
                        "targets, line by line)",
                        source->names[0], source->names[1]);
     int files_only = !source->bytes[0] && (count == 1 || !source->bytes[1]);

@@ -1,9 +1,8 @@
-/* split.c: labels of characters: the targets of a splitter, how right its answers are, and the sentences that
- * they make.
+/* split.c: labels of characters: the targets of a splitter, its metrics, and the sentences that its labels
+ * form.
  *
- * Any labels have a meaning: where words begin follows from where they end; a space ends a
- * token unless it is an I after an I or a B; the end
- * of a paragraph ends its last token and sentence.
+ * Every sequence of labels has a meaning: where words begin follows from where they end; a space ends a token
+ * unless it is an I after an I or a B; the end of a paragraph ends its last token and sentence.
  */
 #include "inputs/text/split.h"
 
@@ -27,8 +26,8 @@ attn_status at_split_label(at_text_encoded *text, const attn_dataset *dataset) {
     attn_status status = ATTN_OK;
     if (at_texts_of(dataset)->tokenized)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: text.scheme split is what a tagger's splitter has, which learns beside it "
-                       "(text.splitter auto); leave it away",
+                       "%.200s: text.scheme split is reserved for the splitter of a tagger (text.splitter "
+                       "auto); leave it out",
                        attn_dataset_name(dataset));
     encoded->labels.fixed = at_split_labels;
     encoded->labels.fixed_count = AT_SPLIT_LABELS;
@@ -67,7 +66,7 @@ enum { WORDS, SENTENCES, SPANS };
 
 typedef struct spans {
     int64_t truth, answers, right;
-    int64_t begins[2]; /* of what is under way: in the truth, in the answers */
+    int64_t begins[2]; /* of what is under way: in the truth, in the predictions */
 } spans;
 
 /* What ends after row `row`: bits of WORDS and SENTENCES. */

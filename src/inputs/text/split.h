@@ -1,17 +1,17 @@
-/* split.h: how raw text is split into sentences and words, as labels of its characters (scheme split).
+/* split.h: splitting raw text into sentences and words, as labels of its characters (scheme split).
  *
  * A label says what begins and ends with its character:
  *
- *     B  a word begins                I  a word goes on                   O  a space between tokens
+ *     B  a word begins                I  a word continues                 O  a space between tokens
  *     T  a token ends                 S  a token and the sentence end
  *     U  a token of one character     V  the same at the end of the sentence
- *     W  a word ends; the token, which has several words written one after another (don't: do, n't), goes on
- *     M  a token ends whose words are not simply written one after another (du: de, le)
+ *     W  a word ends, but not its token, which consists of several words (don't: do, n't)
+ *     M  a token ends whose words are not parts of it (du: de, le)
  *     N  the same at the end of the sentence
  *
- * The words of M and N come from a list of expansions that the training data has. Ends are what counts; where
- * words begin follows from them, but networks learn better when they are to say it (Chinese, dev: F1 of words
- * 90.9 without B, U and V, 91.9 with them).
+ * The words of M and N come from a list of expansions in the training data. The ends determine the result,
+ * and where words begin follows from them, but networks learn better if they also predict it (Chinese, dev:
+ * F1 of words 90.9 without B, U and V, 91.9 with them).
  */
 #ifndef AT_INPUTS_TEXT_SPLIT_H
 #define AT_INPUTS_TEXT_SPLIT_H

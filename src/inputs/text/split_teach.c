@@ -204,9 +204,8 @@ static int stands_apart(const attn_dataset *examples, at_spacing spacing) {
     return 1;
 }
 
-static const char between_spaces[] =
-    "every word of the training data stands between spaces, which raw text does not do: the data has neither "
-    "# text nor SpaceAfter=No";
+static const char between_spaces[] = "the training data has neither # text nor SpaceAfter=No, so it does not "
+                                     "show where words are not separated by spaces";
 
 attn_status at_split_teach(const void *values, const attn_dataset *examples, at_set_function set, void *user,
                            attn_dataset **raw, const char **why) {

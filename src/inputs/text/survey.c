@@ -1,4 +1,4 @@
-/* survey.c: what is in a dataset of texts, in numbers. */
+/* survey.c: statistics of a dataset of texts. */
 #include "inputs/text/survey.h"
 
 #include <math.h>
@@ -138,7 +138,7 @@ static int is_empty(const attn_dataset *dataset, int64_t example) {
 attn_status at_survey_texts(const attn_dataset *dataset, at_survey *survey) {
     static const at_likeness likeness = {hash, same, is_empty};
     memset(survey, 0, sizeof *survey);
-    survey->pairs = dataset->pairs || dataset->format == ATTN_FORMAT_PAIRS;
+    survey->pairs = dataset->pairs;
     attn_status status = take_lengths(dataset, survey);
     if (status == ATTN_OK) status = at_find_repeats(dataset, &likeness, &survey->repeats);
     if (status != ATTN_OK || !survey->pairs) return status;

@@ -1,4 +1,4 @@
-/* survey.h: what is in a dataset of texts, in numbers. */
+/* survey.h: statistics of a dataset of texts. */
 #ifndef AT_INPUTS_TEXT_SURVEY_H
 #define AT_INPUTS_TEXT_SURVEY_H
 

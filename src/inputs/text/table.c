@@ -5,7 +5,7 @@
  * may be quoted: "a ""b"", c", with line breaks inside; fields between TABs never are.
  *
  * Header. The first row of a CSV is its header; a TSV has one if a field of its first row is a column asked
- * for, or has a name that columns of texts or labels usually have (detect.c). Columns that are asked for by
+ * for, or has a name that columns of texts or labels usually have (detect.c). Columns that are requested by
  * number ("1") mean a file without a header. Without one a TSV's row is label TAB text, the text up to the
  * end of the line, or, where nothing is to be learned, just the text.
  *
@@ -158,10 +158,10 @@ static attn_status resolve_names(table *file, const char *text_column) {
     }
     if (file->text < 0 && !open) file->text = find_only_other(file);
     if (file->text < 0 && file->rows.width == 1 && !reader->options.labelled) file->text = 0;
-    if (file->text < 0) return fail_no_column(file, "cannot tell which column is the text: name it", "");
+    if (file->text < 0) return fail_no_column(file, "the column of the text is ambiguous: name it", "");
     if (open) label = find_only_other(file);
     if (open && label < 0 && reader->options.labelled)
-        return fail_no_column(file, "cannot tell which column is the label: name it", "");
+        return fail_no_column(file, "the column of the label is ambiguous: name it", "");
     if (open && label >= 0 && status == ATTN_OK) status = add_named_target(file, label);
     return status;
 }
@@ -182,13 +182,13 @@ static attn_status resolve_numbers(table *file, const char *text_column) {
     if (status != ATTN_OK) return status;
     if (file->text < 0) file->text = find_only_other(file);
     if (file->text < 0 || file->text >= file->rows.width)
-        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the text",
+        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: name the one with the text",
                               file->rows.width);
     if (reader->wanted.count > 0) return ATTN_OK;
     int64_t label = find_only_other(file);
     if (label < 0) {
         if (!reader->options.labelled) return ATTN_OK;
-        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: say which is the label",
+        return at_reader_fail(reader, "has %" PRId64 " columns in its first row: name the one with the label",
                               file->rows.width);
     }
     char number[24];
@@ -218,7 +218,7 @@ static int is_number(const table *file, const char *text) {
     return number > 0 && (number <= file->rows.width || find_column(file, text, strlen(text)) < 0);
 }
 
-/* Whether columns are asked for, and all by numbers. */
+/* Whether columns are requested, and all by numbers. */
 static int asked_by_number(const table *file, const char *text_column) {
     const at_strings *wanted = &file->reader->wanted;
     if (wanted->count == 0 && !text_column) return 0;
@@ -307,7 +307,7 @@ static attn_status begin(void *user) {
             if (at_is_id_name(at_string(&file->rows.fields, i), at_string_length(&file->rows.fields, i)))
                 file->id = i;
         layout->header = layout->head;
-        if (!reader->options.head) reader->good = reader->next; /* it stands before whatever is bad */
+        if (!reader->options.head) reader->good = reader->next; /* it precedes whatever is bad */
     } else {
         status = numbers ? resolve_numbers(file, text_column) : resolve_pair(file);
         reader->next = first_row;
@@ -329,7 +329,7 @@ static attn_status add_row(table *file) {
                              "%" PRId64 " column%s, the first row has %" PRId64 "%s", fields->count,
                              fields->count == 1 ? "" : "s", file->rows.width,
                              file->rows.split_limit && !reader->options.labelled
-                                 ? " (if lines are texts as they are, say that the format is lines)"
+                                 ? " (if lines are plain texts, set the format to lines)"
                                  : "");
     int part;
     attn_status status = read_part(file, &part);
@@ -348,7 +348,8 @@ static attn_status add_row(table *file) {
         reader->id = at_string(fields, file->id);
         reader->id_length = at_string_length(fields, file->id);
     }
-    /* One of several targets may be missing, and no label at all is an answer where there may be several. */
+    /* One of several targets may be missing, and no label at all is a prediction where there may be several.
+     */
     if (reader->dataset->columns.count == 1 && reader->options.label_separator == 0 &&
         at_reader_unlabelled(reader)) {
         const char *name = at_string(&reader->dataset->columns, 0);

@@ -1,4 +1,4 @@
-/* text.c: text as a kind of input: what it learns, how it encodes examples, and its layer.
+/* text.c: text as a kind of input: its vocabulary, its encoding of examples, and its layer.
  *
  *     features of a row -> sum of their embeddings (+ a map of the pretrained vector) -> norm
  */
@@ -45,16 +45,18 @@ static attn_status create(attn_context *context, const void *values, const at_in
                                  .options = {.unit = (at_unit)own_values->unit,
                                              .pretokenized = own_values->pretokenized,
                                              .lowercase = own_values->lowercase,
+                                             .decompose = own_values->decompose,
                                              .exact = use->writes_text,
                                              .running = use->running,
                                              .vocabulary = own_values->vocabulary,
                                              .min_count = own_values->min_count,
                                              .subwords = own_values->subwords}};
-    if (own_values->one_hot) { /* the unit and nothing else */
+    if (own_values->one_hot || use->wide_only) { /* the unit and nothing else */
         own_values->ngram_min = own_values->ngram_max = own_values->context = own_values->neighbours = 0;
         own_values->word_features = 0;
-        own_values->buckets = 0;
+        own_values->buckets = own_values->columns = 0;
     }
+    made->input.wide = own_values->wide_buckets > 0;
     *input = &made->input;
     return ATTN_OK;
 }
@@ -95,7 +97,7 @@ static attn_status read_vectors(at_text_input *input, const char *path) {
         int64_t before = pretrained->words.strings.count;
         status = at_vocabulary_add(context, &pretrained->words, at_string(&words, i),
                                    at_string_length(&words, i), 1, &number);
-        if (status == ATTN_OK && number == before) /* of a word that stands there twice the first counts */
+        if (status == ATTN_OK && number == before) /* of a word that occurs twice the first counts */
             memcpy(pretrained->numbers + number * columns, numbers + i * columns,
                    (size_t)columns * sizeof *numbers);
     }
@@ -107,6 +109,9 @@ static attn_status read_vectors(at_text_input *input, const char *path) {
 
 static attn_status learn(at_input *input, const at_learning *from) {
     at_text_input *text = own(input);
+    if (from->vectors && input->use.wide_only)
+        return at_fail(input->context, ATTN_INVALID_ARGUMENT,
+                       "pretrained vectors are for rows, and encoder.kind none has none");
     attn_status status = at_text_learn_units(text, from);
     if (status == ATTN_OK)
         status =
@@ -218,13 +223,14 @@ static void symbols(const at_input *input, const at_encoded *encoded, int64_t fi
 
 typedef struct text_layer {
     attn_parameter *features; /* the table of embeddings */
+    attn_linear *widening;    /* NULL, or from its columns to those of rows */
     attn_linear *vectors_map; /* NULL, or of pretrained vectors to rows */
     attn_norm *norm;
 } text_layer;
 
 /* Rows of a table are summed over features and then normalised, so their size counts only against the
- * optimiser's steps: small numbers, which training soon makes its own. A learning rate of their own is had by
- * storing them so many times larger: steps of Adam do not depend on the size of gradients. */
+ * optimiser's steps: small numbers, which training soon makes its own. Storing them larger by a factor
+ * gives them a learning rate of their own: steps of Adam do not depend on the size of gradients. */
 static attn_parameter *add_table(const at_text_input *input, attn_parameters *set, const char *prefix,
                                  const char *part, int64_t rows, int64_t columns) {
     char name[128];
@@ -256,18 +262,27 @@ static void clear_hashed(const at_text_input *input, attn_parameter *features) {
     at_parameters_did(features->set, at_parameter_fill(features, known, features->count - known, 0.0f));
 }
 
+static int is_narrow(const at_text_input *input, int64_t columns) {
+    return input->values.columns > 0 && input->values.columns < columns;
+}
+
 static void *build(const at_input *input, attn_parameters *set, const char *prefix, int64_t columns) {
     const at_text_input *text = at_text_of(input);
     text_layer *layer = at_parameters_memory(set, sizeof *layer);
     char name[128];
     if (!layer) return NULL;
     memset(layer, 0, sizeof *layer);
-    layer->features = add_table(text, set, prefix, "features", at_text_features_count(text), columns);
+    int64_t width = is_narrow(text, columns) ? text->values.columns : columns;
+    layer->features = add_table(text, set, prefix, "features", at_text_features_count(text), width);
     if (at_parameters_start(set)) clear_hashed(text, layer->features);
     if (text->pretrained.columns) {
         snprintf(name, sizeof name, "%svectors.map", prefix);
         layer->vectors_map =
             attn_linear_create(set, name, text->pretrained.columns, columns, 0, ATTN_IDENTITY);
+    }
+    if (width < columns) {
+        snprintf(name, sizeof name, "%sfeatures.map", prefix);
+        layer->widening = attn_linear_create(set, name, width, columns, 0, ATTN_IDENTITY);
     }
     snprintf(name, sizeof name, "%sinput.norm", prefix);
     layer->norm = attn_norm_create(set, name, ATTN_NORM_LAYER, columns);
@@ -282,6 +297,7 @@ static attn_variable *apply(const at_input *input, const void *built, attn_tape 
     attn_variable *x =
         attn_tape_embedding_bag(tape, layer->features, rows->ids, rows->offsets, batch->rows, ATTN_BAG_SUM);
     if (text->values.embedding_rate != 1) x = attn_tape_scale(tape, x, (float)text->values.embedding_rate);
+    if (layer->widening) x = attn_linear_apply(tape, layer->widening, x);
     if (text->pretrained.columns) {
         attn_variable *vectors =
             attn_tape_embedding(tape, text->pretrained.table, rows->vectors, batch->rows);
@@ -294,7 +310,8 @@ static void offer(const at_input *input, const void *built, at_offer *offered) {
     const at_text_input *text = at_text_of(input);
     offered->symbols = &text->symbols;
     offered->rate = text->values.embedding_rate;
-    int whole = built && text->values.buckets == 0; /* the table has a row for each symbol and no others */
+    /* The table has a row for each symbol and no others, as wide as the network's. */
+    int whole = built && text->values.buckets == 0 && !((const text_layer *)built)->widening;
     offered->table = whole ? ((const text_layer *)built)->features : NULL;
 }
 
@@ -340,9 +357,8 @@ static int is_raw(const at_input *input, const attn_dataset *dataset, const void
 
 static const char *rule(const at_input *input) {
     (void)input;
-    return "each line is taken for one sentence, and words are found by general rules (letters and digits "
-           "together, each punctuation mark alone): the model has not learned how its training data splits "
-           "text";
+    return "each line is read as one sentence, and words are found by general rules (letters and digits "
+           "together, each punctuation mark alone): the model has no splitter";
 }
 
 const at_input_kind at_text_kind = {
@@ -364,6 +380,8 @@ const at_input_kind at_text_kind = {
     .judge = at_text_judge,
     .takes_two = at_text_takes_two,
     .describe = at_text_describe,
+    .tells_conflicts = 1,
+    .units = at_text_units,
     .fill_in = at_text_fill_in,
     .check = at_text_check,
     .unit = unit,
@@ -371,6 +389,7 @@ const at_input_kind at_text_kind = {
     .create = create,
     .destroy = destroy,
     .learn = learn,
+    .is_longer = at_text_is_longer,
     .fingerprint = fingerprint,
     .store = store,
     .load = load,
@@ -390,6 +409,8 @@ const at_input_kind at_text_kind = {
     .build_shared = build_shared,
     .build = build,
     .apply = apply,
+    .build_wide = at_text_build_wide,
+    .apply_wide = at_text_apply_wide,
     .offer = offer,
     .metric = metric,
     .check_labels = check_labels,
@@ -401,5 +422,5 @@ const at_input_kind at_text_kind = {
     .rule = rule,
     .split = at_split_apply,
     .raw = at_text_raw,
-    .raw_scores = at_text_raw_scores,
+    .raw_scores = at_text_raw_metrics,
 };

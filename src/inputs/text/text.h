@@ -1,4 +1,4 @@
-/* text.h: text as rows: units, their features, and the table that embeds them.
+/* text.h: text as rows: units, their features, and their embedding table.
  *
  * A row is the sum of the embeddings of its features: the unit itself, and hashed ones: character n-grams of
  * a word with its ends marked, its lower-case form, its shape ("Xxx", "dd"), and n-grams of neighbouring
@@ -7,9 +7,12 @@
  * Feature ids: unit u of the vocabulary is id u (0 is the unknown unit); hashed features are ids vocabulary
  * .. vocabulary + buckets - 1 of the same table.
  *
- * Everything that depends on the unit alone is computed once for each distinct unit (the lexicon); a row is
- * then the number of its unit there. What depends on neighbours is combined when a batch is made, segment by
+ * Everything that depends only on the unit is computed once for each distinct unit (the lexicon); a row is
+ * then the number of its unit there. What depends on neighbours is computed when a batch is made, segment by
  * segment.
+ *
+ * A whole text has features, too (wide.c): a bag of hashed n-grams of its units and their letters, for tasks
+ * with one prediction per text.
  */
 #ifndef AT_INPUTS_TEXT_TEXT_H
 #define AT_INPUTS_TEXT_TEXT_H
@@ -23,11 +26,14 @@ typedef enum at_splitter_choice { AT_SPLITTER_AUTO, AT_SPLITTER_NONE } at_splitt
 
 /* Its part of a configuration (fields.c). */
 typedef struct at_text_values {
-    int unit, scheme, pretokenized, lowercase, word_features, one_hot;
+    int unit, scheme, pretokenized, lowercase, decompose, word_features, one_hot;
     int splitter, spaces; /* at_splitter_choice, at_spacing */
     int64_t vocabulary, min_count, subwords, ngram_min, ngram_max, context, neighbours, buckets, longest,
-        stem;
+        stem, columns;
     double unit_dropout, feature_dropout, embedding_rate;
+    /* Features of whole texts; wide_buckets 0: there are none. */
+    int64_t wide_buckets, wide_units, wide_letters_min, wide_letters_max;
+    double wide_rate, wide_dropout;
 } at_text_values;
 
 typedef struct at_text_settings {
@@ -36,10 +42,10 @@ typedef struct at_text_settings {
 } at_text_settings;
 
 enum {
-    AT_TEXT_FIELDS = 21,
+    AT_TEXT_FIELDS = 29,
     AT_TEXT_SETTINGS = 2,
-    AT_TEXT_DEFAULTS = 80,
-    AT_TEXT_FLAGS = 8
+    AT_TEXT_DEFAULTS = 111,
+    AT_TEXT_FLAGS = 9
 }; /* checked against the tables */
 extern const at_field at_text_fields[AT_TEXT_FIELDS], at_text_setting_fields[AT_TEXT_SETTINGS];
 extern const at_flag at_text_flags[AT_TEXT_FLAGS];
@@ -81,8 +87,10 @@ typedef struct at_entry {
     int32_t symbol;        /* its number in the vocabulary, -1: unknown */
     int32_t vector;        /* of the pretrained ones; 0: none */
     int32_t feature_count; /* hashed ones of its own */
+    int32_t wide_count;    /* features of whole texts: the n-grams of its letters, after the others */
     int64_t features;      /* where they begin */
     uint64_t hash;         /* for n-grams of neighbouring units */
+    uint64_t wide_hash;    /* the same for features of whole texts: always of the lower-case form */
 } at_entry;
 
 /* Features that are being made. */
@@ -94,7 +102,7 @@ typedef struct at_feature_list {
 } at_feature_list;
 
 /* Distinct units with all that depends on them alone. Counted references: encoded examples hold it, and a
- * predictor may go on with it. */
+ * predictor may continue with it. */
 typedef struct at_lexicon {
     attn_context *context;
     int64_t references;
@@ -131,6 +139,14 @@ typedef struct at_text_encoded {
     int64_t *lines;
 } at_text_encoded;
 
+/* The features of whole texts of a batch, with their weights. */
+typedef struct at_text_wide {
+    int32_t *ids;
+    float *weights;
+    int64_t used, id_room, weight_room;
+    int64_t *offsets, offset_room; /* [sequences + 1] */
+} at_text_wide;
+
 typedef struct at_text_batch {
     at_batch batch;
     int32_t *ids; /* features of all rows */
@@ -138,10 +154,14 @@ typedef struct at_text_batch {
     int64_t *offsets, offset_room; /* [rows + 1] */
     int32_t *vectors;              /* [rows] the pretrained vector of each, if there are any */
     int64_t vector_room;
+    at_text_wide wide;
 } at_text_batch;
 
 /* encode.c: what a view learns of units, and datasets as their numbers. */
 attn_status at_text_learn_units(at_text_input *input, const at_learning *from);
+/* Whether an example has more than `most` units: of subwords, which are yet to be learned, words count. */
+attn_status at_text_is_longer(const at_input *input, const attn_dataset *dataset, int64_t example,
+                              int64_t most, int *longer);
 attn_status at_text_encode(const at_input *input, attn_context *context, void **memo,
                            const attn_dataset *dataset, const at_encode_options *options,
                            at_encoded **encoded);
@@ -161,6 +181,15 @@ void at_text_free_batch(at_batch *batch);
 attn_status at_text_put_vectors(const at_text_encoded *encoded, const at_segments *segments,
                                 const int64_t *order, int64_t count, at_text_batch *batch);
 
+/* wide.c: the features of a text as a whole, all of it however long, appended to the batch; then what
+ * training hides of them. Its layer, which maps them to the scores of a head. */
+attn_status at_text_put_wide(const at_text_input *input, const at_text_encoded *encoded, int64_t first,
+                             int64_t count, at_text_batch *batch);
+void at_text_hide_wide(const at_text_values *values, uint64_t seed, int64_t texts, at_text_wide *wide);
+void *at_text_build_wide(const at_input *input, attn_parameters *set, const char *name, int64_t columns);
+attn_variable *at_text_apply_wide(const at_input *input, const void *layer, attn_tape *tape,
+                                  const at_batch *batch);
+
 /* reading.c: files to datasets; describe.c: what is in one. */
 int at_text_knows(const char *path);
 attn_status at_text_read(attn_context *context, const at_source *source, attn_dataset **dataset);
@@ -172,6 +201,10 @@ attn_status at_text_judge(attn_context *context, const char *name, const attn_re
 int at_text_takes_two(const attn_reader_options *options);
 attn_status at_text_describe(const attn_dataset *dataset, const attn_describe_options *options,
                              at_writer *writer);
+
+/* units.c: the words of an example as hashes. */
+attn_status at_text_units(const attn_dataset *dataset, attn_context *context, int64_t example,
+                          at_unit_hashes *units);
 
 /* fill.c, conllu_fill.c: answers in the format of the data. */
 attn_status at_text_fill_in(const attn_dataset *dataset, const void *settings, const char *lines,

@@ -1,4 +1,4 @@
-/* texts.c: the texts of a dataset in memory: how readers and programs add them, and how they are asked for.
+/* texts.c: the texts of a dataset in memory: how readers and programs add them, and how they are requested.
  */
 #include "inputs/text/texts.h"
 
@@ -101,7 +101,7 @@ static void text(const void *content, int64_t example, int64_t first, int64_t en
     }
 }
 
-const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name, text, 0};
+const at_content_kind at_texts_kind = {"text", destroy, create, append, hash, row_name, text, 0, 1};
 
 attn_status at_texts_dataset(attn_context *context, const char *name, attn_format format, int tokenized,
                              attn_dataset **dataset) {
@@ -112,6 +112,7 @@ attn_status at_texts_dataset(attn_context *context, const char *name, attn_forma
     if (status != ATTN_OK) return status;
     made->format = format;
     made->per_row = tokenized;
+    made->pairs = format == ATTN_FORMAT_PAIRS;
     at_texts_of(made)->tokenized = tokenized;
     *dataset = made;
     return ATTN_OK;
@@ -188,8 +189,9 @@ attn_status attn_dataset_from_texts(attn_context *context, const char *const *te
         int64_t first = offsets ? offsets[e] : e, end = offsets ? offsets[e + 1] : e + 1;
         if (first > end || (offsets && e == 0 && first != 0))
             status = at_fail(context, ATTN_INVALID_ARGUMENT,
-                             "offsets rise from 0: offsets[%" PRId64 "] is %" PRId64 ", the next %" PRId64, e,
-                             first, end);
+                             "offsets must not decrease from 0: offsets[%" PRId64 "] is %" PRId64
+                             ", the next %" PRId64,
+                             e, first, end);
         for (int64_t t = first; t < end && status == ATTN_OK; t++)
             status = add_normal(made, texts[t], t, &buffer, &room);
         if (status == ATTN_OK) status = at_texts_end(made, "", 0);

@@ -5,7 +5,7 @@
 #include "data/dataset.h"
 
 typedef struct at_texts {
-    at_strings tokens; /* one a row */
+    at_strings tokens; /* one per row */
     int tokenized;     /* examples are sequences of tokens; else each is one text */
 
     /* CONLLU: glued[t] is 1 where no space follows token t (SpaceAfter=No). any_glued 0: the file does not

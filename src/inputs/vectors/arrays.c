@@ -5,7 +5,7 @@
  * without them, all rows are one sequence where the task labels rows (per_token 1), and each row is a
  * sequence of its own otherwise: then a prediction cuts them as training did.
  *
- * Targets: the other arrays of an .npz, or those of them that are asked for, or a second file: an .npy, or
+ * Targets: the other arrays of an .npz, or those of them that are requested, or a second file: an .npy, or
  * lines of text. As many entries as rows stand with rows, as many as sequences with sequences; where that is
  * the same number the task decides.
  */
@@ -45,7 +45,7 @@ typedef struct arrays {
 
 static attn_status check_rows(at_vectors_reader *reader, const char *name, const at_npy *array) {
     if (array->type == AT_NPY_BYTES || array->type == AT_NPY_UNICODE)
-        return at_vectors_fail(reader, name, 0, "holds strings: rows are numbers");
+        return at_vectors_fail(reader, name, 0, "has strings: rows must be numbers");
     if (array->rank < 2)
         return at_vectors_fail(
             reader, name, 0,
@@ -106,9 +106,8 @@ static attn_status split_evenly(arrays *file) {
 static attn_status split_at(arrays *file, const at_npy *offsets) {
     at_vectors_reader *reader = file->reader;
     if (file->steps)
-        return at_vectors_fail(
-            reader, "offsets", 0,
-            "does not go with rows of three dimensions, which say themselves where sequences end");
+        return at_vectors_fail(reader, "offsets", 0,
+                               "cannot be used with rows of three dimensions, which already are sequences");
     if (offsets->rank != 1 || offsets->count < 2 ||
         (offsets->type != AT_NPY_SIGNED && offsets->type != AT_NPY_UNSIGNED))
         return at_vectors_fail(
@@ -118,10 +117,10 @@ static attn_status split_at(arrays *file, const at_npy *offsets) {
     attn_status status = ATTN_OK;
     for (int64_t i = 0; i < offsets->count && status == ATTN_OK; i++, before = next) {
         if (!at_npy_integer(offsets, i, &next) || (i == 0 && next != 0) || next < before || next > file->rows)
-            return at_vectors_fail(reader, "offsets", 0,
-                                   "entry %" PRId64
-                                   " is out of order: they rise from 0 to the number of rows, %" PRId64,
-                                   i, file->rows);
+            return at_vectors_fail(
+                reader, "offsets", 0,
+                "entry %" PRId64 " is out of order: offsets increase from 0 to the number of rows, %" PRId64,
+                i, file->rows);
         if (i > 0) status = add_sequence(file, before, next);
     }
     if (status == ATTN_OK && before != file->rows)
@@ -158,7 +157,7 @@ static attn_status fail_to_fit(const arrays *file, const char *name, int64_t ent
                            "has %" PRId64 " entries; there are %" PRId64 " rows in %" PRId64 " sequences%s",
                            entries, file->rows, file->sequences,
                            at_vectors_of(file->reader->dataset)->unsplit
-                               ? " (each row is one, as nothing says where sequences end)"
+                               ? " (each row is one, as there are no sequence boundaries)"
                                : "");
 }
 
@@ -181,7 +180,7 @@ static attn_status take_target(arrays *file, const char *name, const at_npy *arr
     int where = is_grid(file, array) ? FITS_ROWS : array->rank == 1 ? fits(file, array->count) : 0;
     if (where == 0 && array->rank != 1)
         return at_vectors_fail(file->reader, name, 0,
-                               "has %d dimensions: targets are lists, one entry a row or a sequence%s",
+                               "has %d dimensions: targets are lists, one entry per row or sequence%s",
                                array->rank, file->steps ? ", or sequences x rows" : "");
     if (where == 0) return fail_to_fit(file, name, array->count);
     attn_status status = add_column(file, name, where);
@@ -221,7 +220,7 @@ static attn_status take_target_lines(arrays *file, const at_vectors_file *lines)
         if (length > 0 && at[length - 1] == '\r') length--;
         if (at_unicode_check(at, length) != length)
             return at_vectors_fail(reader, NULL, line,
-                                   "is not UTF-8: targets are an .npy array, or one a line of text");
+                                   "is not UTF-8: targets must be an .npy array, or text with one per line");
         status = at_vectors_target(reader, &file->columns[0].values, at, length);
         at = feed ? feed + 1 : end;
     }
@@ -261,19 +260,18 @@ static attn_status decide_place(arrays *file, int *per_row) {
         any_sequences |= file->columns[c].fits == FITS_SEQUENCES;
     }
     if (any_rows && any_sequences)
-        return at_vectors_fail(
-            file->reader, NULL, 0,
-            "has targets of rows and targets of sequences: name those that are to be learned (column)");
+        return at_vectors_fail(file->reader, NULL, 0,
+                               "has targets of rows and targets of sequences: name those to learn (column)");
     if (file->count && !any_rows && !any_sequences && !file->single)
         return at_vectors_fail(file->reader, NULL, 0,
                                "has as many sequences as rows, %" PRId64
-                               ": say whether targets stand with rows (per_token 1, task tag) or sequences",
+                               ": state whether targets are of rows (per_token 1, task tag) or of sequences",
                                file->rows);
     *per_row = any_rows;
     return ATTN_OK;
 }
 
-/* Leaves out what stands elsewhere, unless it was asked for. */
+/* Leaves out what stands elsewhere, unless it was requested. */
 static attn_status keep_fitting(arrays *file, int per_row) {
     at_vectors_reader *reader = file->reader;
     int64_t kept = 0;
@@ -285,8 +283,8 @@ static attn_status keep_fitting(arrays *file, int per_row) {
             if (kept - 1 != c) *now = other;
         } else if (reader->options->labelled && (reader->wanted.count || file->count == 1)) {
             return at_vectors_fail(reader, now->name, 0,
-                                   per_row ? "has an entry a sequence, and this task needs one a row"
-                                           : "has an entry a row, and this task needs one a sequence");
+                                   per_row ? "has an entry per sequence, but this task needs one per row"
+                                           : "has an entry per row, but this task needs one per sequence");
         }
     }
     for (int64_t c = kept; c < file->count; c++) at_strings_free(reader->context, &file->columns[c].values);
@@ -306,11 +304,11 @@ static attn_status check_targets(arrays *file) {
     }
     if (options->labelled && file->count == 0)
         return at_vectors_fail(
-            reader, NULL, 0,
-            "has nothing to learn: give targets as a second file, or rows and targets in an .npz");
+            reader, NULL, 0, "has no targets: give targets as a second file, or rows and targets in an .npz");
     if (options->pairs == 1 && file->count > 1)
-        return at_vectors_fail(
-            reader, NULL, 0, "has %" PRId64 " targets, this task learns one: name it (column)", file->count);
+        return at_vectors_fail(reader, NULL, 0,
+                               "has %" PRId64 " targets, but this task learns one: name it (column)",
+                               file->count);
     return ATTN_OK;
 }
 
@@ -368,7 +366,7 @@ static attn_status find_rows(arrays *file, const at_zip *archive, at_bytes *expa
         if (*rows)
             return at_vectors_fail(
                 reader, NULL, 0,
-                "has several arrays of two dimensions and more: call that of the rows `rows`");
+                "has several arrays of two or more dimensions: name the one with the rows `rows`");
         *rows = &archive->members[i];
     }
     if (!*rows)

@@ -73,8 +73,7 @@ static void put_columns(at_writer *writer, const at_vectors *vectors) {
     if (constant == 0) return;
     put(writer, "\n");
     at_put_count(writer, constant, "column");
-    put(writer, constant == 1 ? " is the same in all rows and says nothing\n"
-                              : " are the same in all rows and say nothing\n");
+    put(writer, constant == 1 ? " is constant\n" : " are constant\n");
 }
 
 static void put_columns_json(at_writer *writer, const at_vectors *vectors) {
@@ -120,9 +119,9 @@ attn_status at_vectors_describe(const attn_dataset *dataset, const attn_describe
     at_put_count(writer, dataset->rows, "row");
     at_print(writer, " of %s number%s\n", at_grouped(vectors->columns).text,
              vectors->columns == 1 ? "" : "s");
-    if (vectors->unsplit) put(writer, "\nnothing says where sequences end: each row is one\n");
+    if (vectors->unsplit) put(writer, "\nno sequence boundaries: each row is one sequence\n");
     if (options->unlabelled) {
-        put(writer, "\nno targets: it can be predicted on, not learned from. As training data it\n");
+        put(writer, "\nno targets: it can be used for prediction, not for training. As training data it\n");
         at_put_reason(writer, options);
     }
     at_put_lengths_heading(writer);

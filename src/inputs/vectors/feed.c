@@ -1,4 +1,5 @@
-/* feed.c: a sequence of vectors that comes in pieces: its last rows, and its answers a line a row. */
+/* feed.c: a sequence of vectors that arrives in pieces: its last rows, and its predictions, one line per row.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static attn_status push(at_feed *given, const float *numbers, int64_t count, int
     int64_t columns = into->input->columns, used = into->kept * columns;
     if (count % columns)
         return at_fail(into->context, ATTN_INVALID_ARGUMENT,
-                       "%" PRId64 " numbers are no whole rows of %" PRId64 " columns", count, columns);
+                       "%" PRId64 " numbers are not whole rows of %" PRId64 " columns", count, columns);
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(numbers[i]))
             return at_fail(into->context, ATTN_NOT_FINITE,
@@ -99,7 +100,7 @@ static attn_status view(at_feed *given, int64_t first, int64_t end) {
     return ATTN_OK;
 }
 
-/* Its number in the sequence, made when it is asked for. */
+/* Its number in the sequence, made when it is requested. */
 static const char *row_name(const at_encoded *encoded, int64_t row) {
     at_vectors_encoded *made = (at_vectors_encoded *)(uintptr_t)encoded;
     const feed *from = (const feed *)(const void *)((const char *)made - offsetof(feed, encoded));

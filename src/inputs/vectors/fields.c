@@ -1,17 +1,16 @@
-/* fields.c: what can be configured of vectors, what of it depends on the task, and values that do not go
- * together. */
+/* fields.c: the configuration of vectors, its defaults by task, and values that exclude each other. */
 #include "base/context.h"
 #include "inputs/vectors/vectors.h"
 
 const at_field at_vectors_fields[] = {
     AT_INTEGER("vectors.longest", at_vectors_values, longest, 1, 1e9, "2000",
-               "rows: longer sequences are cut there, or go in pieces where rows have targets"),
+               "rows: longer sequences are processed in pieces; those of seq2seq are truncated"),
     AT_INTEGER("vectors.stem", at_vectors_values, stem, 0, 63, "0",
-               "rows that a convolution before the encoder sees; 0: there is none"),
+               "rows seen by a convolution before the encoder; 0: no convolution"),
     AT_NUMBER("vectors.dropout", at_vectors_values, dropout, 0, 0.99, "0",
-              "how often training hides a number of a row"),
+              "probability that training hides a number of a row"),
     AT_SWITCH("vectors.normalize", at_vectors_values, normalize, "true",
-              "columns get the mean 0 and the deviation 1 that they have in the training data"),
+              "columns are normalised by their mean and deviation in the training data"),
     AT_SWITCH("vectors.single", at_vectors_values, single, "false",
               "every sequence of the training data is one row; found from the data"),
 };
@@ -19,7 +18,7 @@ _Static_assert(sizeof at_vectors_fields / sizeof at_vectors_fields[0] == AT_VECT
                "AT_VECTORS_FIELDS");
 
 const at_flag at_vectors_flags[] = {
-    {"hide", "*.dropout", "P", "how often training hides a feature of a node or a number of a row"},
+    {"hide", "*.dropout", "P", "probability that training hides a feature of a node or a number of a row"},
 };
 _Static_assert(sizeof at_vectors_flags / sizeof at_vectors_flags[0] == AT_VECTORS_FLAGS, "AT_VECTORS_FLAGS");
 

@@ -32,7 +32,7 @@ at_vectors_fail(at_vectors_reader *reader, const char *array, int64_t line, cons
 /* The value of a target, without spaces around it, taken apart at the separator of labels, in NFC. It is
  * UTF-8. */
 attn_status at_vectors_target(at_vectors_reader *reader, at_strings *list, const char *text, size_t length);
-/* Whether a name is asked for; with none asked for, 0. */
+/* Whether a name is requested; with none asked for, 0. */
 int at_vectors_wanted(const at_vectors_reader *reader, const char *name, size_t length);
 
 /* A file, as its reader gets it. */

@@ -79,7 +79,7 @@ static attn_status split_wanted(at_vectors_reader *reader) {
                            "reader options: an empty name among the columns, or one that is not UTF-8");
         if (at_vectors_wanted(reader, name, kept))
             return at_fail(reader->context, ATTN_INVALID_ARGUMENT,
-                           "reader options: a name stands twice among the columns \"%.200s\"",
+                           "reader options: a name occurs twice among the columns \"%.200s\"",
                            reader->options->column);
         attn_status status = add_normal(reader, &reader->wanted, name, kept);
         if (status != ATTN_OK || text[length] == 0) return status;
@@ -125,9 +125,9 @@ static attn_status choose_format(at_vectors_reader *reader, const at_vectors_fil
     if (*format == AT_VECTORS_AUTO) *format = found;
     if (*format == AT_VECTORS_AUTO)
         return at_vectors_fail(reader, NULL, 0,
-                               "is named like an array of NumPy and is none: was it saved with numpy.save?");
+                               "is named like a NumPy array but is not one: save it with numpy.save");
     if (*format == found || (*format == AT_VECTORS_CSV && found == AT_VECTORS_AUTO)) return ATTN_OK;
-    return at_vectors_fail(reader, NULL, 0, "is no %s: it begins like %s", at_vectors_formats[*format],
+    return at_vectors_fail(reader, NULL, 0, "is not a %s: it begins like %s", at_vectors_formats[*format],
                            found == AT_VECTORS_CSV || found == AT_VECTORS_AUTO ? "text"
                                                                                : at_vectors_formats[found]);
 }
@@ -154,7 +154,7 @@ static attn_status judge(void *user, const char *bytes, size_t count, size_t jud
     attn_status status = choose_format(reader, &file, &format);
     if (status != ATTN_OK || format != AT_VECTORS_CSV) return status;
     const char *zero = memchr(bytes + judged, 0, count - judged);
-    return zero ? at_vectors_fail(reader, NULL, 0, "byte %zu is 0: this is no table",
+    return zero ? at_vectors_fail(reader, NULL, 0, "byte %zu is 0: this is not a table",
                                   (size_t)(zero - bytes) + 1)
                 : ATTN_OK;
 }

@@ -52,7 +52,7 @@ static attn_status append(attn_context *context, void *content, const void *from
     (void)example;
     if (to->columns != source->columns)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "rows of %" PRId64 " numbers do not go on with rows of %" PRId64, to->columns,
+                       "rows of %" PRId64 " numbers cannot be appended to rows of %" PRId64, to->columns,
                        source->columns);
     attn_status status = grow(context, to, end - first);
     if (status != ATTN_OK) return status;
@@ -70,7 +70,7 @@ static uint64_t hash(const void *content, int64_t first, int64_t end, uint64_t s
                    (size_t)((end - first) * vectors->columns) * sizeof *vectors->numbers, seed);
 }
 
-const at_content_kind at_vectors_content = {"vectors", destroy, create, append, hash, NULL, NULL, 0};
+const at_content_kind at_vectors_content = {"vectors", destroy, create, append, hash, NULL, NULL, 0, 0};
 
 attn_status at_vectors_dataset(attn_context *context, const char *name, int format, int64_t columns,
                                attn_dataset **dataset) {
@@ -109,8 +109,9 @@ static attn_status check_offsets(attn_context *context, const int64_t *offsets, 
     for (int64_t e = 0; offsets && e < examples; e++) {
         if ((e == 0 && offsets[0] != 0) || offsets[e] > offsets[e + 1])
             return at_fail(context, ATTN_INVALID_ARGUMENT,
-                           "offsets rise from 0: offsets[%" PRId64 "] is %" PRId64 ", the next %" PRId64, e,
-                           offsets[e], offsets[e + 1]);
+                           "offsets must not decrease from 0: offsets[%" PRId64 "] is %" PRId64
+                           ", the next %" PRId64,
+                           e, offsets[e], offsets[e + 1]);
     }
     return ATTN_OK;
 }

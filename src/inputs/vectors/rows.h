@@ -25,7 +25,7 @@ attn_status at_vectors_dataset(attn_context *context, const char *name, int form
                                attn_dataset **dataset);
 /* Room for `rows` more rows, which the caller fills before at_vectors_add. NULL without memory. */
 float *at_vectors_room(attn_dataset *dataset, int64_t rows);
-/* Rows that were filled in become part of the example that is being read; the first stands in line `line`,
+/* Rows that were filled in become part of the example that is being read; the first is in line `line`,
  * the next ones in the lines after it. */
 attn_status at_vectors_add(attn_dataset *dataset, int64_t rows, int64_t line);
 /* Takes back the rows since the last at_dataset_end. */

@@ -10,7 +10,7 @@
  * that of the target the first with a usual name (label, class, target, ...). All others are numbers: the
  * vector.
  *
- * Lines with the same sequence stand one after another; without such a column every line is a sequence of one
+ * Lines with the same sequence follow one another; without such a column every line is a sequence of one
  * row. A target stands with rows (per_token 1), or with sequences (0): then the lines of a sequence do not
  * contradict each other, and it may be left out on some. With per_token -1 it stands with rows if some
  * contradict each other. An empty target is missing. A field in quotes ("a ""b"", c") ends on its line.
@@ -105,7 +105,7 @@ static attn_status split(table *file, const char *at, size_t length) {
             at++;
             status = take_quoted(file, &at, end);
             if (status == ATTN_OK && at < end && *at != file->delimiter)
-                return BAD(file, "something stands between a quoted field and the next column");
+                return BAD(file, "there is text between a quoted field and the next column");
             if (status == ATTN_OK)
                 status =
                     add_field(file, file->field.count ? file->field.data : "", (size_t)file->field.count);
@@ -175,7 +175,7 @@ static attn_status find_targets(table *file, at_strings *targets) {
     int64_t column = find_usual(file, usual);
     if (column >= 0) return add_target(file, targets, column);
     return reader->options->labelled
-               ? fail_columns(file, "cannot tell which column is the target: name it", "")
+               ? fail_columns(file, "the column of the target is ambiguous: name it", "")
                : ATTN_OK;
 }
 
@@ -267,9 +267,9 @@ static attn_status turn_to_sequence(table *file) {
     file->open = 1;
     file->current = number;
     if (number >= 0) {
-        return BAD(
-            file, "sequence %.60s began in line %" PRId64 " and had ended: its lines stand one after another",
-            name, file->begins[number]);
+        return BAD(file,
+                   "sequence %.60s began in line %" PRId64 " and had ended: its lines must be consecutive",
+                   name, file->begins[number]);
     }
     status = at_vocabulary_add(context, &file->sequences, name, length, 1, &number);
     if (status == ATTN_OK)
@@ -385,7 +385,7 @@ static attn_status decide_place(table *file, int *per_row) {
             if (wanted < 0) return ATTN_OK;
             return at_vectors_fail(file->reader, NULL, dataset->lines[other],
                                    "column %.60s is not the same as in line %" PRId64
-                                   ", and this task needs one target a sequence",
+                                   ", but this task needs one target per sequence",
                                    at_string(&dataset->columns, target), dataset->lines[row]);
         }
     }

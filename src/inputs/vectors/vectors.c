@@ -1,5 +1,5 @@
-/* vectors.c: vectors as a kind of input: what it learns of the columns, how it encodes examples, and its
- * layer. */
+/* vectors.c: vectors as a kind of input: the statistics of columns, the encoding of examples, and its layer.
+ */
 #include "inputs/vectors/vectors.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ static attn_status learn(at_input *input, const at_learning *from) {
     const at_vectors *rows = at_vectors_of(from->examples);
     if (from->vectors)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: pretrained vectors are of words, and there are no words in input vectors",
+                       "%.200s: pretrained vectors are for words, and input vectors has no words",
                        from->vectors);
     if (rows->rows == 0)
         return at_fail(input->context, ATTN_INVALID_ARGUMENT, "%.200s: has no rows to learn from",
@@ -112,7 +112,7 @@ static attn_status load(at_input *input, const char *prefix, const at_safetensor
     memcpy(vectors->deviation, deviation->data, (size_t)mean->count * sizeof(float));
     for (int64_t c = 0; c < mean->count; c++) {
         if (!isfinite(vectors->mean[c]) || !isfinite(vectors->deviation[c]) || !(vectors->deviation[c] > 0))
-            return at_damaged(context, file, "vectors.mean or vectors.deviation has a number that cannot be",
+            return at_damaged(context, file, "vectors.mean or vectors.deviation has an impossible number",
                               "");
     }
     status = at_load_strings(context, file, prefix, "vectors.columns", &vectors->names);
@@ -138,7 +138,7 @@ static attn_status check_columns(const at_vectors_input *input, attn_context *co
     const at_strings *known = &input->names, *given = &rows->names;
     if (rows->columns != input->columns)
         return at_fail(context, ATTN_INVALID_ARGUMENT,
-                       "%.200s: has rows of %" PRId64 " numbers, the model learned from rows of %" PRId64,
+                       "%.200s: has rows of %" PRId64 " numbers, the model was trained on rows of %" PRId64,
                        attn_dataset_name(dataset), rows->columns, input->columns);
     for (int64_t c = 0; known->count && given->count && c < input->columns; c++) {
         if (strcmp(at_string(known, c), at_string(given, c)) != 0)
@@ -149,8 +149,8 @@ static attn_status check_columns(const at_vectors_input *input, attn_context *co
     if (rows->unsplit && !input->values.single)
         return at_fail(
             context, ATTN_INVALID_ARGUMENT,
-            "%.200s: does not say where sequences end, and the model learned from sequences of several "
-            "rows: give an array of three dimensions (one sequence: x[numpy.newaxis]), or an .npz with "
+            "%.200s: has no sequence boundaries, but the model was trained on sequences of several rows: "
+            "give an array of three dimensions (one sequence: x[numpy.newaxis]), or an .npz with "
             "offsets",
             attn_dataset_name(dataset));
     return ATTN_OK;

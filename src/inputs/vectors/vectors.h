@@ -1,4 +1,4 @@
-/* vectors.h: plain vectors as rows: numbers of a file or of a program, brought to mean 0 and deviation 1.
+/* vectors.h: plain vectors as rows: numbers of a file or of a program, normalised to mean 0 and deviation 1.
  *
  *     row -> (row - mean) / deviation, column by column -> linear map -> norm
  *

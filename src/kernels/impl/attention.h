@@ -10,7 +10,8 @@
 enum {
     COLUMN_LANES = ATTENTION_COLUMNS * VEC_WIDTH, /* queries that are worked on at once, forward */
     NARROW_LANES = COLUMN_LANES < ATTENTION_NARROW ? COLUMN_LANES : ATTENTION_NARROW, /* in a narrow window */
-    KEY_TILE = 128,      /* keys of a tile, forward and backward: flat around this */
+    STEP_LANES = ATTENTION_STEP * VEC_WIDTH, /* and by which they become fewer where the reach ends */
+    KEY_TILE = 128,                          /* keys of a tile, forward and backward: flat around this */
     LONG_KEY_TILE = 176, /* the most of a last tile, forward: a short rest is not worth one of its own */
     EDGE_LANES = ATTENTION_EDGE * VEC_WIDTH, /* keys of a strip where the reach ends, backward */
     BLOCK_NUMBERS = ATTENTION_BLOCK,

@@ -302,6 +302,77 @@ static score_tile forward_score_tile(const at_attention *call, const at_sequence
     return t;
 }
 
+/* The lanes from *lane to *end, in whole steps, that the reach lets see some row of [row, row_end). */
+static void seeing_lanes(const score_tile *t, int row, int row_end, int *lane, int *end) {
+    const int64_t base = t->first_key - t->first_query - t->sequence->shift;
+    const int64_t first = min64(max64(row + base - t->call->right, 0), t->lanes);
+    const int64_t last = min64(max64(row_end + base + t->call->left, first), t->lanes);
+    *lane = (int)first / STEP_LANES * STEP_LANES;
+    *end = (int)min64(round_up((int)last, STEP_LANES), t->lanes);
+}
+
+/* The scores of rows [row, row_end) for the lanes that see some of them; -inf for the others. scores: of the
+ * whole tile. */
+static void score_step(const score_tile *t, const product_operands *scores, int row, int row_end) {
+    int lane, end;
+    seeing_lanes(t, row, row_end, &lane, &end);
+    product_operands p = *scores;
+    p.a += row * p.a_row;
+    p.b += lane;
+    p.c += row * p.c_row + lane;
+    product(row_end - row, end - lane, &p);
+    for (int r = row; r < row_end; r++) {
+        for (int l = 0; l < t->lanes; l += VEC_WIDTH) {
+            if (l < lane || l >= end) vec_store(t->scores + r * t->stride + l, vec_set(-INFINITY));
+        }
+    }
+}
+
+/* The scores of a tile. Where the reach ends inside of it, later keys are for later queries only: rows go in
+ * steps, each with fewer lanes. */
+static void score_product(const score_tile *t, product_operands *scores) {
+    int from, to;
+    covered_rows(t, &from, &to);
+    from = from > STEP_LANES ? from - STEP_LANES : 0; /* a step further all lanes see something */
+    to = (int)min64(to + STEP_LANES, t->rows);
+    if (to - from == t->rows) {
+        product(t->rows, t->lanes, scores);
+        return;
+    }
+    for (int end = from, row; end > 0; end = row) {
+        row = end > STEP_LANES ? end - STEP_LANES : 0;
+        score_step(t, scores, row, end);
+    }
+    product_operands p = *scores;
+    p.a += from * p.a_row;
+    p.c += from * p.c_row;
+    product(to - from, t->lanes, &p);
+    for (int row = to, end; row < t->rows; row = end) {
+        end = (int)min64(row + STEP_LANES, t->rows);
+        score_step(t, scores, row, end);
+    }
+}
+
+/* The sums over the values of a tile: in the same way, the last keys are for the last lanes only. */
+static void value_product(const score_tile *t, product_operands *sums) {
+    int from, to;
+    covered_rows(t, &from, &to);
+    to = (int)min64(to + STEP_LANES, t->rows);
+    const float *const a = sums->a, *const b = sums->b;
+    float *const c = sums->c;
+    sums->depth = to;
+    product(t->call->d_v, t->lanes, sums);
+    sums->start = PRODUCT_ADD;
+    for (int row = to, lane, end; row < t->rows; row += sums->depth) {
+        sums->depth = (int)min64(STEP_LANES, t->rows - row);
+        seeing_lanes(t, row, row + sums->depth, &lane, &end);
+        sums->a = a + row * sums->a_step;
+        sums->b = b + row * sums->b_step + lane;
+        sums->c = c + lane;
+        product(t->call->d_v, t->lanes - lane, sums);
+    }
+}
+
 /* The weights of a tile of keys for one column, in f->scores; key: the row of the first one. Returns whether
  * some pair may be unseen. */
 static int forward_weights(const at_attention *call, const forward_column *column, const float *key,
@@ -316,7 +387,7 @@ static int forward_weights(const at_attention *call, const forward_column *colum
                                .depth = call->score == ATTN_SCORE_NONE ? 0 : call->d_k,
                                .start = PRODUCT_SET,
                                .ahead = f->ahead};
-    product(t->rows, column->lanes, &scores);
+    score_product(t, &scores);
     int partly = 0;
     if (call->weighting != ATTN_WEIGHTS_SOFTMAX) {
         partly = adjust_scores(t);
@@ -363,7 +434,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
                              .per_lane = f->rescale,
                              .ahead = f->ahead};
     if (!partly || unseen_values_are_finite(&t, value, value_row)) {
-        product(call->d_v, column->lanes, &sums);
+        value_product(&t, &sums);
         return;
     }
     unsigned char bad[LONG_KEY_TILE];
@@ -371,7 +442,7 @@ static void forward_tile(const at_attention *call, const at_sequence *s, int64_t
     copy_finite_values(call, &t, value, value_row, f->finite_values, bad);
     sums.a = f->finite_values;
     sums.a_step = call->d_v;
-    product(call->d_v, column->lanes, &sums);
+    value_product(&t, &sums);
     add_bad_values(call, &t, value, value_row, bad, &to);
 }
 
@@ -451,20 +522,6 @@ static void forward_in_place(const at_attention *call, const at_sequence *s, int
     add_bad_values(call, &t, value, value_row, bad, &to);
 }
 
-/* Asks for rows that will be needed soon: read, or written (in the L2 cache).
- * Inlined, as gcc takes a function that only prefetches for one without effect. */
-VEC_INLINE void prefetch_rows(const float *row, int64_t stride, int64_t rows, int channels, int for_writing) {
-    for (int64_t r = 0; r < rows; r++, row += stride) {
-        for (int c = 0; c < channels; c += 16) {
-            if (for_writing) {
-                __builtin_prefetch(row + c, 1, 2);
-            } else {
-                __builtin_prefetch(row + c, 0, 2);
-            }
-        }
-    }
-}
-
 /* Which part of which head a task is. */
 typedef struct forward_part {
     const at_sequence *sequence;
@@ -482,19 +539,24 @@ static forward_part forward_part_of(const at_attention *call, int64_t task) {
     return part;
 }
 
-/* While one column of a narrow window is worked on: where its result goes, and
- * the rows that the next one sees first. */
-VEC_INLINE void prefetch_next_column(const at_attention *call, const forward_part *column) {
+enum { AHEAD_OF_TASK = 4 };
+
+/* While one column of a narrow window is worked on: the rows that the next one sees first, and where the
+ * result goes. */
+static product_ahead *ahead_of_column(const at_attention *call, const forward_part *column,
+                                      product_ahead ahead[AHEAD_OF_TASK]) {
     const at_sequence *s = column->sequence;
     int64_t next_end = min64(column->i_end + NARROW_LANES, s->queries), kv = column->head / call->group;
-    prefetch_rows(query_rows(&call->output, s, column->i, column->head), call->output.row,
-                  column->i_end - column->i, call->d_v, 1);
-    if (column->i_end >= next_end) return;
-    prefetch_rows(query_rows(&call->query, s, column->i_end, column->head), call->query.row,
-                  next_end - column->i_end, call->d_k, 0);
-    int64_t j = end_of_seen_keys(call, s, column->i_end - 1), j_end = end_of_seen_keys(call, s, next_end - 1);
-    prefetch_rows(key_rows(&call->key, s, j, kv), call->key.row, j_end - j, call->d_k, 0);
-    prefetch_rows(key_rows(&call->value, s, j, kv), call->value.row, j_end - j, call->d_v, 0);
+    ahead[3] = ahead_of(query_rows(&call->output, s, column->i, column->head), call->output.row,
+                        column->i_end - column->i, call->d_v, NULL);
+    if (column->i_end >= next_end) return ahead + 3;
+    int64_t j = end_of_seen_keys(call, s, column->i_end - 1);
+    int64_t keys = end_of_seen_keys(call, s, next_end - 1) - j;
+    ahead[2] = ahead_of(key_rows(&call->value, s, j, kv), call->value.row, keys, call->d_v, ahead + 3);
+    ahead[1] = ahead_of(key_rows(&call->key, s, j, kv), call->key.row, keys, call->d_k, ahead + 2);
+    ahead[0] = ahead_of(query_rows(&call->query, s, column->i_end, column->head), call->query.row,
+                        next_end - column->i_end, call->d_k, ahead + 1);
+    return ahead;
 }
 
 /* Keys and values from key j on. */
@@ -580,8 +642,6 @@ static void forward_queries(const at_attention *call, const forward_part *part, 
 
 static int64_t attention_split_keys(const at_attention *call, int64_t queries, int64_t keys);
 
-enum { AHEAD_OF_TASK = 4 };
-
 /* What a task reads first, and where its output goes; NULL if there is no such task. */
 static product_ahead *ahead_of_block(const at_attention *call, int64_t task,
                                      product_ahead ahead[AHEAD_OF_TASK]) {
@@ -604,16 +664,17 @@ static product_ahead *ahead_of_block(const at_attention *call, int64_t task,
 
 static void forward_block(const at_attention *call, int64_t task, const forward_scratch *f) {
     forward_part part = forward_part_of(call, task);
+    product_ahead ahead[AHEAD_OF_TASK];
+    forward_scratch own = *f;
     if (!window_is_narrow(call)) {
-        product_ahead ahead[AHEAD_OF_TASK];
-        forward_scratch own = *f;
         if (VEC_AHEAD) own.ahead = ahead_of_block(call, task + call->threads, ahead);
         forward_queries(call, &part, &own);
         return;
     }
     for (int64_t i = part.i; i < part.i_end; i += NARROW_LANES) {
         forward_part column = {part.sequence, part.head, i, min64(i + NARROW_LANES, part.i_end)};
-        prefetch_next_column(call, &column);
-        forward_queries(call, &column, f);
+        own.ahead = ahead_of_column(call, &column, ahead);
+        while (!VEC_AHEAD && own.ahead) ask_for_line(&own.ahead);
+        forward_queries(call, &column, &own);
     }
 }

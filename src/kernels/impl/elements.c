@@ -42,6 +42,26 @@ static void add_rows(int64_t count, int64_t columns, const int64_t *from, const 
     }
 }
 
+/* Rows that stand anywhere, too. What is read is cleared at once, while it is in the cache. */
+static void take_rows(int64_t count, int64_t columns, const int64_t *rows, float *x, float *y) {
+    enum { AHEAD = 8, LINE = 16 };
+    const vec zero = vec_set(0.0f);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t soon = i + AHEAD < count ? rows[i + AHEAD] * columns : -1;
+        for (int64_t c = 0; soon >= 0 && c < columns; c += LINE) {
+            __builtin_prefetch(x + soon + c, 1);
+            __builtin_prefetch(y + soon + c, 1);
+        }
+        float *from = x + rows[i] * columns, *to = y + rows[i] * columns;
+        for (int64_t c = 0; c < columns; c += VEC_WIDTH) {
+            int64_t left = columns - c;
+            vec_store_up_to(to + c, vec_add(vec_load_up_to(to + c, left), vec_load_up_to(from + c, left)),
+                            left);
+            vec_store_up_to(from + c, zero, left);
+        }
+    }
+}
+
 /* Columns of a bag that are summed at once, in registers. The rows are anywhere: those that come soon, also
  * of bags behind this one, are fetched ahead in the first block, with all their columns. */
 enum { BAG_VECTORS = 8 };
@@ -81,6 +101,9 @@ static void bag(int64_t count, int64_t listed, int64_t columns, const int64_t *r
                       y + c);
         } else if (left >= most) {
             bag_block(count, BAG_VECTORS * VEC_WIDTH, rows, NULL, table + c, stride, fetched, columns, y + c);
+        } else if (left == most / 2 && !weights) {
+            bag_block(count, BAG_VECTORS / 2 * VEC_WIDTH, rows, NULL, table + c, stride, fetched, columns,
+                      y + c);
         } else {
             bag_block(count, left, rows, weights, table + c, stride, fetched, columns, y + c);
         }

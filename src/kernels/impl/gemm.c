@@ -12,7 +12,8 @@
 #include "kernels/impl/activation.h"
 #include "kernels/table.h"
 
-/* A call of product() computes up to GEMM_ROWS rows: what it costs to begin is a tenth of a tile of depth 64. */
+/* A call of product() computes up to GEMM_ROWS rows: what it costs to begin is a tenth of a tile of depth 64.
+ */
 enum { PANEL = VEC_COLUMNS * VEC_WIDTH, GEMM_ROWS = GEMM_TILES * VEC_ROWS };
 
 static void gemm_pack(int64_t depth, int64_t columns, const float *b, int64_t b_row, int64_t b_step,
@@ -79,7 +80,8 @@ static void finish_tile(const at_gemm *call, int64_t row, int rows, int64_t firs
     FOR_ACTIVATION(call->activation, finish_with, call, row, rows, first, used, sums);
 }
 
-/* The rows of the next call of product(), of so many that are left: what is left for the last is no small tile. */
+/* The rows of the next call of product(), of so many that are left: what is left for the last is no small
+ * tile. */
 static inline int rows_of_call(int64_t left) {
     if (GEMM_TILES == 1) return tile_rows(left);
     if (left <= GEMM_ROWS) return (int)left;
@@ -137,14 +139,16 @@ static void gemm(const at_gemm *call, int64_t row, int64_t row_end, int64_t pane
                                            : bias  ? PRODUCT_BIAS
                                                    : PRODUCT_SET,
                                   .per_lane = bias,
-                                  .ahead = LONG_AHEAD ? &c_lines : NULL};
+                                  .ahead = GEMM_AHEAD ? &c_lines : NULL};
             if (!in_place && goes_on) pack_rows(rows, used, c, call->c_row, edge, PANEL);
-            if (!LONG_AHEAD) {
-                p.written[0] = (product_written){c, call->c_row, used};
+            product_written written[2] = {{.rows = NULL}, {.rows = NULL}};
+            if (!GEMM_AHEAD) {
+                written[0] = (product_written){c, call->c_row, used};
                 if (call->pre_activation)
-                    p.written[1] =
+                    written[1] =
                         (product_written){call->pre_activation + i * call->pre_activation_row + first,
                                           call->pre_activation_row, used};
+                p.written = written;
             }
             product(rows, lanes, &p);
             if (finish && k + depth == call->depth) {
@@ -176,8 +180,10 @@ static inline int strip_row(int tile, int rows) {
 /* How many tiles a call of product() computes from this one on: only whole ones lie at equal distances, and
  * only those that are written in their place need no room. */
 static inline int tiles_of_call(int tile, int rows, int in_place) {
-    int whole = rows / VEC_ROWS - tile;
-    return GEMM_TILES == 1 || !in_place || whole < 1 ? 1 : whole;
+    int tiles = (rows + VEC_ROWS - 1) / VEC_ROWS;
+    int whole =
+        VEC_EVEN_ROWS ? rows - tiles * (VEC_ROWS - 1) : rows / VEC_ROWS; /* of VEC_ROWS rows, the first */
+    return GEMM_TILES == 1 || !in_place || whole <= tile ? 1 : whole - tile;
 }
 
 typedef struct gemm_strip_memory {
@@ -185,9 +191,8 @@ typedef struct gemm_strip_memory {
     float tiles[STRIP_ROWS / VEC_ROWS * STRIP_TILE]; /* [tile][depth][VEC_ROWS] */
 } gemm_strip_memory;
 
-/* The rows of a strip, tile by tile, and their sums over depth. */
-static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, float *sums,
-                       float *tiles) {
+/* The rows of a strip, tile by tile. */
+static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, float *tiles) {
     const int whole = call->a_row == 1 ? rows / VEC_ROWS : 0;
     for (int d = 0; d < depth; d++) {
         const float *a = call->a + row * call->a_row + (k + d) * call->a_step;
@@ -200,11 +205,40 @@ static void pack_strip(const at_gemm *call, int64_t row, int rows, int64_t k, in
                 tiles[t * STRIP_TILE + d * VEC_ROWS + r] = a[(first + r) * call->a_row];
             }
         }
-        if (sums && call->a_row == 1) {
+    }
+}
+
+static void add_strip_sums(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, float *sums) {
+    for (int d = 0; d < depth; d++) {
+        const float *a = call->a + row * call->a_row + (k + d) * call->a_step;
+        if (call->a_row == 1) {
             for (int r = 0; r < rows; r++) sums[r] += a[r];
-        } else if (sums) {
+        } else {
             for (int r = 0; r < rows; r++) sums[r] += a[r * call->a_row];
         }
+    }
+}
+
+/* Whether the rows of A are read where they stand. Rows further apart compete for the same cache sets. */
+static inline int strip_stays(const at_gemm *call) {
+    return call->a_row == 1 && call->a_step <= GEMM_STRIP_STEP && call->columns % VEC_WIDTH == 0;
+}
+
+/* Its product with a block of B, panel by panel. */
+static void multiply_strip(const at_gemm *call, int64_t row, int rows, int64_t k, int depth, int goes_on) {
+    for (int64_t first = 0; first < call->columns; first += PANEL) {
+        const float *b =
+            call->packed ? call->packed + first * call->depth + k * PANEL : call->b + k * call->b_row + first;
+        product_operands p = {.a = call->a + row * call->a_row + k * call->a_step,
+                              .a_row = call->a_row,
+                              .a_step = call->a_step,
+                              .b = b,
+                              .b_step = call->packed ? PANEL : call->b_row,
+                              .c = call->c + row * call->c_row + first,
+                              .c_row = call->c_row,
+                              .depth = depth,
+                              .start = goes_on ? PRODUCT_ADD : PRODUCT_SET};
+        product(rows, (int)min64(call->columns - first, PANEL), &p);
     }
 }
 
@@ -217,7 +251,12 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
     const int64_t block = blocks ? (call->depth + blocks - 1) / blocks : 0;
     for (int64_t k = 0; k < call->depth; k += block) {
         int depth = (int)min64(block, call->depth - k), goes_on = k || call->adds;
-        pack_strip(call, row, rows, k, depth, a_sums ? a_sums + row : NULL, m->tiles);
+        if (a_sums) add_strip_sums(call, row, rows, k, depth, a_sums + row);
+        if (strip_stays(call)) {
+            multiply_strip(call, row, rows, k, depth, goes_on);
+            continue;
+        }
+        pack_strip(call, row, rows, k, depth, m->tiles);
         for (int64_t first = 0; first < call->columns; first += PANEL) {
             int used = (int)min64(PANEL, call->columns - first), lanes = round_up(used, VEC_WIDTH);
             const float *b = call->packed ? call->packed + first * call->depth + k * PANEL
@@ -237,8 +276,9 @@ static void gemm_strip(const at_gemm *call, int64_t row, int64_t row_end, float 
                                       .c_row = lanes == used ? call->c_row : PANEL,
                                       .depth = depth,
                                       .start = goes_on ? PRODUCT_ADD : PRODUCT_SET,
-                                      .ahead = LONG_AHEAD ? &c_lines : NULL};
-                if (!LONG_AHEAD) p.written[0] = (product_written){c, call->c_row, used};
+                                      .ahead = GEMM_AHEAD ? &c_lines : NULL};
+                product_written written[2] = {{c, call->c_row, used}, {.rows = NULL}};
+                if (!GEMM_AHEAD) p.written = written;
                 if (lanes != used && goes_on) pack_rows(used_rows, used, c, call->c_row, m->edge, PANEL);
                 product(used_rows, lanes, &p);
                 for (int i = 0; lanes != used && i < used_rows; i++) {

@@ -251,8 +251,28 @@ static void dropout_all(int64_t columns, at_row_key key, uint32_t threshold, flo
 
 /* ---- rotary positions ---- */
 
+/* Heads so narrow that a vector holds one or more of them, with all their channels. */
+static void rotary_narrow(int64_t heads, int64_t half, const float *cosine, const float *sine, float sign,
+                          const float *x, float *y) {
+    const veci lanes = veci_lanes(), width = veci_set((uint32_t)half);
+    const veci halves = veci_shift_right(lanes, __builtin_ctzll((uint64_t)half)); /* a power of two */
+    const veci channel = veci_xor(lanes, veci_mul(halves, width)), other = veci_xor(lanes, width);
+    const vec c = vec_pick(vec_load_part(cosine, (int)half), channel);
+    const vec along = vec_mul(vec_set(sign), vec_pick(vec_load_part(sine, (int)half), channel));
+    const vec s = vec_select(veci_bit0(halves), along, vec_sub(vec_set(-0.0f), along));
+    for (int64_t i = 0; i < 2 * half * heads; i += VEC_WIDTH) {
+        int64_t left = 2 * half * heads - i;
+        vec a = vec_load_up_to(x + i, left);
+        vec_store_up_to(y + i, vec_add(vec_mul(a, c), vec_mul(vec_pick(a, other), s)), left);
+    }
+}
+
 static void rotary_all(int64_t heads, int64_t half, const float *cosine, const float *sine, float sign,
                        const float *x, float *y) {
+    if (half < VEC_WIDTH && VEC_WIDTH % (2 * half) == 0) {
+        rotary_narrow(heads, half, cosine, sine, sign, x, y);
+        return;
+    }
     const vec s = vec_set(sign);
     for (int64_t h = 0; h < heads; h++, x += 2 * half, y += 2 * half) {
         for (int64_t c = 0; c < half; c += VEC_WIDTH) {

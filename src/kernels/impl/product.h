@@ -74,9 +74,9 @@ typedef struct product_operands {
     ptrdiff_t c_row;
     int depth;
     product_start start;
-    const float *per_lane; /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
-    product_ahead *ahead;  /* NULL: nothing is asked for */
-    product_written written[2];
+    const float *per_lane;    /* [lanes]: the bias of PRODUCT_BIAS, the factors of PRODUCT_RESCALE */
+    product_ahead *ahead;     /* NULL: nothing is asked for */
+    product_written *written; /* two of them; NULL: none */
 } product_operands;
 
 /* Where the rows of A are at one step: a pointer for every four rows, and once
@@ -141,7 +141,7 @@ VEC_INLINE void product_tiles(const int rows, const int columns, const product_o
     const product_start start = p->start;
     product_ahead *ahead = p->ahead;
     for (int tile = 0; tile < tiles; tile++) {
-        if (p->written[0].rows) ask_for_written(p->written, tile * rows, rows);
+        if (p->written) ask_for_written(p->written, tile * rows, rows);
         product_rows a = product_rows_at(rows, a_tile, a_row);
         const float *b = p->b;
         vec sum[VEC_ROWS][VEC_COLUMNS];
@@ -232,41 +232,46 @@ static inline int tile_rows(int64_t left) {
     return (int)(left + 1) / 2;
 }
 
-static inline void pass_written(product_operands *p, int rows) {
-    for (int i = 0; i < 2 && p->written[i].rows; i++) p->written[i].rows += rows * p->written[i].row;
+static inline void pass_written(product_written *written, int rows) {
+    for (int i = 0; written && i < 2 && written[i].rows; i++) written[i].rows += rows * written[i].row;
 }
 
 /* The whole product: `rows` x `lanes`, lanes a multiple of VEC_WIDTH. A strip
- * of B as wide as a tile stays in the cache while the rows pass by it. */
-static void product(int rows, int lanes, const product_operands *operands) {
-    product_operands p = *operands;
+ * of B as wide as a tile stays in the cache while the rows pass by it. The operands are as before afterwards:
+ * a copy of them, read by whole vectors, would wait for the narrow stores that the caller has just made. */
+static void product(int rows, int lanes, product_operands *p) {
+    const float *const a = p->a, *const b = p->b, *const per_lane = p->per_lane;
+    float *const c = p->c;
+    int whole = rows / VEC_ROWS;
+    if (VEC_EVEN_ROWS && rows % VEC_ROWS) { /* so many tiles of VEC_ROWS, the others have a row less */
+        whole = rows - (whole + 1) * (VEC_ROWS - 1);
+        if (whole < 0) whole = 0; /* too few rows for that */
+    } else if (whole && rows % VEC_ROWS && rows % VEC_ROWS < VEC_LEAST_ROWS) {
+        whole--;
+    }
     for (int l = 0; l < lanes; l += VEC_COLUMNS * VEC_WIDTH) {
         int columns = (lanes - l) / VEC_WIDTH;
         if (columns > VEC_COLUMNS) columns = VEC_COLUMNS;
-        p.b = operands->b + l;
-        p.per_lane = operands->per_lane ? operands->per_lane + l : NULL;
-        p.a = operands->a;
-        p.c = operands->c + l;
-        memcpy(p.written, operands->written, sizeof p.written);
-        int whole = rows / VEC_ROWS;
-        if (VEC_EVEN_ROWS && rows % VEC_ROWS) { /* so many tiles of VEC_ROWS, the others have a row less */
-            whole = rows - (whole + 1) * (VEC_ROWS - 1);
-            if (whole < 0) whole = 0; /* too few rows for that */
-        } else if (whole && rows % VEC_ROWS && rows % VEC_ROWS < VEC_LEAST_ROWS) {
-            whole--;
-        }
-        if (whole) product_functions[columns - 1][VEC_ROWS - 1](&p, whole);
-        p.a += whole * (p.a_tile ? p.a_tile : VEC_ROWS * p.a_row);
-        p.c += (ptrdiff_t)whole * VEC_ROWS * operands->c_row;
-        pass_written(&p, whole * VEC_ROWS);
+        p->b = b + l;
+        p->per_lane = per_lane ? per_lane + l : NULL;
+        p->c = c + l;
+        if (whole) product_functions[columns - 1][VEC_ROWS - 1](p, whole);
+        p->a = a + whole * (p->a_tile ? p->a_tile : VEC_ROWS * p->a_row);
+        p->c += (ptrdiff_t)whole * VEC_ROWS * p->c_row;
+        pass_written(p->written, whole * VEC_ROWS);
         for (int left = rows - whole * VEC_ROWS, tile; left > 0; left -= tile) {
             tile = tile_rows(left);
-            product_functions[columns - 1][tile - 1](&p, 1);
-            p.a += tile * operands->a_row;
-            p.c += tile * operands->c_row;
-            pass_written(&p, tile);
+            product_functions[columns - 1][tile - 1](p, 1);
+            p->a += tile * p->a_row;
+            p->c += tile * p->c_row;
+            pass_written(p->written, tile);
         }
+        p->a = a;
+        pass_written(p->written, -rows);
     }
+    p->b = b;
+    p->per_lane = per_lane;
+    p->c = c;
 }
 
 /* Of the steps of a product, row r needs those from r - before to r + after. */
@@ -276,28 +281,34 @@ typedef struct product_band {
 
 /* The same for a matrix A that is 0 outside of a band: a tile goes through the steps that some row of it
  * needs. A is read VEC_ROWS - 1 rows above and below the band, where it has to hold its 0. */
-static void product_in_band(int rows, int lanes, const product_operands *operands, product_band band) {
-    if (band.before >= rows - 1 && band.after >= operands->depth - 1) {
-        product(rows, lanes, operands);
+static void product_in_band(int rows, int lanes, product_operands *p, product_band band) {
+    if (band.before >= rows - 1 && band.after >= p->depth - 1) {
+        product(rows, lanes, p);
         return;
     }
-    product_operands p = *operands;
+    const float *const a = p->a, *const b = p->b;
+    float *const c = p->c;
+    const int depth = p->depth;
     for (int l = 0; l < lanes; l += VEC_COLUMNS * VEC_WIDTH) {
         int columns = (lanes - l) / VEC_WIDTH;
         if (columns > VEC_COLUMNS) columns = VEC_COLUMNS;
-        p.c = operands->c + l;
+        p->c = c + l;
         for (int r = 0, tile; r < rows; r += tile) {
             tile = tile_rows(rows - r);
             int64_t from = r - band.before, to = r + tile + band.after;
             if (from < 0) from = 0;
-            if (to > operands->depth) to = operands->depth;
-            p.depth = to > from ? (int)(to - from) : 0;
-            p.a = operands->a + r * operands->a_row + from * operands->a_step;
-            p.b = operands->b + from * operands->b_step + l;
-            product_functions[columns - 1][tile - 1](&p, 1);
-            p.c += tile * operands->c_row;
+            if (to > depth) to = depth;
+            p->depth = to > from ? (int)(to - from) : 0;
+            p->a = a + r * p->a_row + from * p->a_step;
+            p->b = b + from * p->b_step + l;
+            product_functions[columns - 1][tile - 1](p, 1);
+            p->c += tile * p->c_row;
         }
     }
+    p->a = a;
+    p->b = b;
+    p->c = c;
+    p->depth = depth;
 }
 
 #endif

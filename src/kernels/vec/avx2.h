@@ -18,6 +18,7 @@
 #define ATTENTION_NARROW_ROWS 32
 #define VEC_AHEAD 3
 #define GEMM_TILES 8
+#define LONG_AHEAD 1
 #define VEC_PART 4
 
 typedef __m256 vec;

@@ -14,7 +14,8 @@
  *     VEC_LEAST_ROWS           a tile at the end with fewer rows wastes time: two tiles share the rest
  *     VEC_EVEN_ROWS            1: rather, all tiles share the rows, and differ by one at most
  *     VEC_AHEAD                cache lines of what comes next that a product asks for every four steps
- *     LONG_AHEAD               1: also from tile to tile of long sequences, and in linear layers
+ *     LONG_AHEAD               1: also from tile to tile of long sequences
+ *     GEMM_AHEAD               1: also in linear layers
  *     ATTENTION_COLUMNS        vectors of queries that the attention kernel works on at once: fewer waste
  *                              less at the edge of a causal or windowed reach
  *     ATTENTION_UNCOPIED       columns of queries that read keys and values in their place, however
@@ -22,14 +23,19 @@
  *     ATTENTION_IN_PLACE       up to so many keys, channels stand on the lanes where weights and values
  *                              meet: results are written in their place, and no lane is wasted. Above,
  *                              rows of values compete for the same cache sets
- *     ATTENTION_EDGE           vectors of keys that the backward pass works on at once where the reach ends: one
- *                              tile of the product at full speed, as fewer waste less
+ *     ATTENTION_STEP           vectors by which a column of queries gets narrower, forward, where the
+ *                              reach ends; all of them where a narrower tile of the product is no faster
+ *     ATTENTION_EDGE           vectors of keys that the backward pass works on at once where the reach
+ *                              ends: one tile of the product at full speed, as fewer waste less
  *     ATTENTION_NARROW_ROWS    queries of a tile, backward, under a narrow window: fewer waste less
  *     ATTENTION_NARROW         queries that the attention kernel works on at once under a narrow window
  *     ATTENTION_BLOCK          queries x channels of a forward task: its accumulators fit the L2 cache
  *     SOFTMAX_COLUMNS          vectors of a row of scores that the softmax takes side by side
  *     GEMM_DEPTH               of a block of the linear layers' product
  *     GEMM_TILES               of it that one call computes
+ *     GEMM_LEAST_ROWS          of a block of a product, while threads can divide its columns instead
+ *     GEMM_STRIP_STEP          the gradient of a weight reads rows of g up to this length in place, and
+ *                              packs longer ones
  *
  *     VEC_SCALE2_SATURATES     vec_scale2 takes any n, not only -127 .. 128
  *     VEC_POWER_OF_ZERO        a whole n for which vec_scale2(a, n) is exactly 0
@@ -80,6 +86,9 @@
 #ifndef ATTENTION_IN_PLACE
 #define ATTENTION_IN_PLACE 0
 #endif
+#ifndef ATTENTION_STEP
+#define ATTENTION_STEP ATTENTION_COLUMNS
+#endif
 #ifndef ATTENTION_EDGE
 #define ATTENTION_EDGE VEC_COLUMNS
 #endif
@@ -89,6 +98,12 @@
 #ifndef LONG_AHEAD
 #define LONG_AHEAD 0
 #endif
+#ifndef GEMM_LEAST_ROWS
+#define GEMM_LEAST_ROWS 16
+#endif
+#ifndef GEMM_AHEAD
+#define GEMM_AHEAD 0
+#endif
 #ifndef ATTENTION_NARROW
 #define ATTENTION_NARROW 16
 #endif
@@ -97,6 +112,9 @@
 #endif
 #ifndef GEMM_TILES
 #define GEMM_TILES 1
+#endif
+#ifndef GEMM_STRIP_STEP
+#define GEMM_STRIP_STEP 0
 #endif
 #ifndef GEMM_DEPTH
 #define GEMM_DEPTH AT_GEMM_DEPTH

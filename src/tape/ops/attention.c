@@ -1,12 +1,13 @@
 /* attention.c: the attention operator (attn/attention.h) on variables.
  *
  * A row holds its heads side by side, so the variables are seen as rows x heads
- * x channels without a copy, slices too. For the walk back the log-sum-exp of
+ * x channels without a copy, slices too. For the backward pass the log-sum-exp of
  * each (row, head) is kept, and a copy of pattern and options.
  *
- * An activation of the result that can be undone is applied in place: the walk back
+ * An activation of the result that can be undone is applied in place: the backward pass
  * makes of it, and of the gradient that arrives, what the operator gave and wants.
  */
+#include "base/options.h"
 #include "tape/ops/checks.h"
 
 #include <inttypes.h>
@@ -30,11 +31,10 @@ typedef struct attention_state {
     attn_activation activation; /* in place; IDENTITY: none */
 } attention_state;
 
-void attn_attention_inputs_init(attn_attention_inputs *inputs) {
-    if (!inputs) return;
-    memset(inputs, 0, sizeof *inputs);
-    inputs->size = sizeof *inputs;
-    inputs->heads = inputs->kv_heads = 1;
+void attn_attention_inputs_init_sized(attn_attention_inputs *inputs, size_t size) {
+    attn_attention_inputs own = {.size = sizeof own};
+    own.heads = own.kv_heads = 1;
+    at_options_give(inputs, size, &own, sizeof own);
 }
 
 /* rows x (heads * channels) as rows x heads x channels. */

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "ops/check.h"
 #include "tape/ops/checks.h"
 #include "tape/product.h"
@@ -63,13 +64,12 @@ static void convolution_backward(attn_tape *tape, at_node *node) {
 
 /* ---- forward ---- */
 
-void attn_convolution_options_init(attn_convolution_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->width = 3;
-    options->dilation = 1;
-    options->activation = ATTN_IDENTITY;
+void attn_convolution_options_init_sized(attn_convolution_options *options, size_t size) {
+    attn_convolution_options own = {.size = sizeof own};
+    own.width = 3;
+    own.dilation = 1;
+    own.activation = ATTN_IDENTITY;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 /* The caller's options, checked. 0 with the error set. */
@@ -91,7 +91,7 @@ static int take_options(attn_tape *tape, const attn_convolution_options *given,
                      options->width, options->dilation, most);
     } else if ((int)options->activation < ATTN_IDENTITY || (int)options->activation > ATTN_ELU) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                     "convolution: activation is %d, which is none of attn_activation",
+                     "convolution: activation is %d, which is not a value of attn_activation",
                      (int)options->activation);
     }
     return at_tape_ready(tape);

@@ -7,17 +7,17 @@
  *
  * Of a row only its maximum and the sum of exp(x - maximum) are kept.
  */
+#include "base/options.h"
 #include "tape/tape.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-void attn_cross_entropy_options_init(attn_cross_entropy_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->ignored = -1;
+void attn_cross_entropy_options_init_sized(attn_cross_entropy_options *options, size_t size) {
+    attn_cross_entropy_options own = {.size = sizeof own};
+    own.ignored = -1;
+    at_options_give(options, size, &own, sizeof own);
 }
 
 static double weight_of(const at_cross_entropy_call *s, int64_t c) {

@@ -3,7 +3,7 @@
  *
  *     loss = 1 / rows  sum over sequences of -log sum over all paths that mean the target of p(path)
  *
- * Its gradient is softmax(scores) less what the target expects of every row (forward-backward). Kept for the
+ * Its gradient is softmax(logits) less what the target expects of every row (forward-backward). Kept for the
  * walk back: the forward recursion. A sequence that cannot be its target adds nothing.
  */
 #include "tape/tape.h"
@@ -27,7 +27,7 @@ static int has_targets(attn_tape *tape, const attn_ragged *batch, const int32_t 
                        int32_t blank) {
     const int64_t count = batch->offsets[batch->sequences];
     if (blank < 0 || blank >= symbols) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "ctc: blank is %d, but scores has %" PRId64 " columns",
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "ctc: blank is %d, but logits has %" PRId64 " columns",
                      (int)blank, symbols);
         return 0;
     }
@@ -42,7 +42,7 @@ static int has_targets(attn_tape *tape, const attn_ragged *batch, const int32_t 
                          (int)blank);
         else
             at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
-                         "ctc: target %" PRId64 " is %d, but scores has %" PRId64 " columns", i,
+                         "ctc: target %" PRId64 " is %d, but logits has %" PRId64 " columns", i,
                          (int)targets[i], symbols);
         return 0;
     }
@@ -50,12 +50,12 @@ static int has_targets(attn_tape *tape, const attn_ragged *batch, const int32_t 
 }
 
 /* Both batches, copied; 0 with the error set. */
-static int begin_call(attn_tape *tape, const attn_variable *scores, const attn_ragged *batch,
+static int begin_call(attn_tape *tape, const attn_variable *logits, const attn_ragged *batch,
                       const int32_t *targets, const attn_ragged *target_batch, int32_t blank,
                       at_ctc_call *call) {
     memset(call, 0, sizeof *call);
-    if (!at_tape_has(tape, "ctc", "scores", scores) ||
-        !at_tape_has_batch(tape, "ctc", batch, scores->rows, &call->batch)) {
+    if (!at_tape_has(tape, "ctc", "logits", logits) ||
+        !at_tape_has_batch(tape, "ctc", batch, logits->rows, &call->batch)) {
         return 0;
     }
     if (!target_batch || !target_batch->offsets || target_batch->sequences != batch->sequences) {
@@ -66,19 +66,19 @@ static int begin_call(attn_tape *tape, const attn_variable *scores, const attn_r
     }
     if (!at_tape_has_batch(tape, "ctc: targets", target_batch, target_batch->offsets[batch->sequences],
                            &call->target_batch) ||
-        !has_targets(tape, target_batch, targets, scores->columns, blank)) {
+        !has_targets(tape, target_batch, targets, logits->columns, blank)) {
         return 0;
     }
-    call->scores = at_data_of(scores);
+    call->logits = at_data_of(logits);
     call->targets = at_tape_copy(tape, targets, target_batch->offsets[batch->sequences], sizeof *targets);
     call->blank = blank;
     return call->targets != NULL;
 }
 
-attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *scores, const attn_ragged *batch,
+attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *logits, const attn_ragged *batch,
                              const int32_t *targets, const attn_ragged *target_batch, int32_t blank) {
     at_ctc_call call;
-    if (!at_tape_ready(tape) || !begin_call(tape, scores, batch, targets, target_batch, blank, &call))
+    if (!at_tape_ready(tape) || !begin_call(tape, logits, batch, targets, target_batch, blank, &call))
         return NULL;
     const int64_t states = at_ctc_alpha_count(batch, target_batch);
     attn_variable *loss = at_result(tape, 1, 1);
@@ -87,14 +87,14 @@ attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *scores, const attn_
     call.log_p = log_p;
     call.alpha = (double *)(void *)(at_recording(tape) ? at_tape_numbers(tape, states)
                                                        : at_scratch_numbers(tape, states));
-    call.normal = at_recording(tape) ? at_tape_numbers(tape, 2 * scores->rows)
-                                     : at_scratch_numbers(tape, 2 * scores->rows);
+    call.normal = at_recording(tape) ? at_tape_numbers(tape, 2 * logits->rows)
+                                     : at_scratch_numbers(tape, 2 * logits->rows);
     if (!loss || !log_p || !call.alpha || !call.normal) return NULL;
     call.loss = loss->data;
     at_tape_did(tape, at_tape_run(tape)->ctc(at_tape_context(tape), &call));
     at_scratch_release(tape, mark);
     at_ctc_call *kept = at_tape_copy(tape, &call, 1, sizeof call);
     if (!kept) return NULL;
-    at_record(tape, loss, ctc_walk_back, kept, 0, scores, NULL, NULL);
+    at_record(tape, loss, ctc_walk_back, kept, 0, logits, NULL, NULL);
     return attn_tape_status(tape) == ATTN_OK ? loss : NULL;
 }

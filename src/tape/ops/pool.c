@@ -25,8 +25,8 @@ static void pool_backward(attn_tape *tape, at_node *node) {
 attn_variable *attn_tape_pool(attn_tape *tape, attn_variable *x, const attn_ragged *batch, attn_pool kind) {
     if (!at_tape_ready(tape) || !at_tape_has(tape, "pool", "x", x)) return NULL;
     if (kind != ATTN_POOL_MEAN && kind != ATTN_POOL_MAX && kind != ATTN_POOL_FIRST && kind != ATTN_POOL_SUM) {
-        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "pool: kind is %d, which is none of attn_pool",
-                            (int)kind);
+        return at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                            "pool: kind is %d, which is not a value of attn_pool", (int)kind);
     }
     if (kind == ATTN_POOL_MAX && x->rows > INT32_MAX) {
         return at_tape_fail(tape, ATTN_OVERFLOW, "pool: %" PRId64 " rows are too many", x->rows);

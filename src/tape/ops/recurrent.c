@@ -27,7 +27,7 @@ typedef struct recurrent_state {
     int64_t count;       /* of them */
     float *gate_rows[2]; /* rows x gates */
     float *kept_rows[2]; /* rows x hidden: see at_cell; NULL for TANH */
-    float *h, *c;        /* of a network that goes on: see at_tape_recurrent_on */
+    float *h, *c;        /* of a network that continues: see at_tape_recurrent_on */
 } recurrent_state;
 
 static int64_t gates_of(attn_recurrence kind) {
@@ -124,8 +124,8 @@ static int check_pair(attn_tape *tape, const char *const name[2], const attn_par
 static int check_arguments(attn_tape *tape, const attn_variable *x, attn_recurrence kind,
                            const attn_recurrent_weights *weights, int directions) {
     if (kind != ATTN_RNN_TANH && kind != ATTN_RNN_GRU && kind != ATTN_RNN_LSTM) {
-        at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "recurrent: kind is %d, which is none of attn_recurrence",
-                     (int)kind);
+        at_tape_fail(tape, ATTN_INVALID_ARGUMENT,
+                     "recurrent: kind is %d, which is not a value of attn_recurrence", (int)kind);
     } else if (directions != 1 && directions != 2) {
         at_tape_fail(tape, ATTN_INVALID_ARGUMENT, "recurrent: directions is %d, not 1 or 2", directions);
     } else if (!weights) {

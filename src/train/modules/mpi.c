@@ -1,14 +1,14 @@
-/* mpi.c: the exchange between ranks by MPI, as a shared object of its own (libattn-mpi.so).
+/* mpi.c: the exchange between ranks by MPI, as a separate shared object (libattn-mpi.so).
  *
- * It is loaded under a launcher only (train/exchange_open.c) and needs MPI and nothing else; the library does
- * not link it. Every call starts what does not block and then looks whether it is done. While the rank
- * computes it sleeps between looks: the core that MPI's own waiting would burn is needed for the backward
- * pass. When there is nothing else to do, it looks all the time for some milliseconds, since a sleep takes
- * longer than most messages, and lets others run who want the core.
+ * It is loaded under a launcher only (train/exchange_open.c) and depends on MPI only; the library does not
+ * link it. Every call starts a non-blocking operation and then tests whether it is complete. While the rank
+ * computes, it sleeps between tests, because the backward pass needs the core that MPI's own waiting would
+ * occupy. When there is nothing else to do, it polls for some milliseconds, since a sleep takes longer than
+ * most messages, and yields the core to other threads.
  *
- * If all ranks are on one host they see each other's memory (windows.h): large buffers are read where they
- * stand, and small ones are handed over on a board; only what is too large for that and in no window is still
- * a message. ATTN_EXCHANGE=messages does without.
+ * If all ranks are on one host, they see each other's memory (windows.h): large buffers are read in place,
+ * and small ones are passed through a shared board. Only buffers that are too large for the board and in no
+ * window are sent as messages. ATTN_EXCHANGE=messages turns this off.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
@@ -130,7 +130,7 @@ static int share_by_messages(void *user, const void *bytes, size_t count, void *
     return 0;
 }
 
-/* Whoever waits for long lets MPI go on with messages that others still wait for. */
+/* Whoever waits for long lets MPI continue with messages that others still wait for. */
 static void let_mpi_work(void *user) {
     const state *s = user;
     int found;

@@ -1,11 +1,10 @@
-/* windows.h: memory that several processes of one host see, and a gate at which they wait for each other.
+/* windows.h: memory that several processes of one host share, and a gate at which they wait for each other.
  *
- * Messages between ranks of one host are copied twice, and a rank that waits for one has to look again and
- * again. Through a window a rank reads what another has written where it was written, and sleeps until then.
+ * Messages between ranks of one host are copied twice, and a rank that waits for one has to poll. Through a
+ * window a rank reads the other rank's memory in place, and sleeps until it is written.
  *
- * A window is a file without a name (memfd_create) that the others open by the number of the process that
- * made it and by the number that the file has there. Nothing is left behind, whatever becomes of the
- * processes.
+ * A window is an unnamed file (memfd_create) that the others open by the process id and the file descriptor
+ * of its owner. Nothing is left behind, however the processes end.
  */
 #ifndef AT_TRAIN_MODULES_WINDOWS_H
 #define AT_TRAIN_MODULES_WINDOWS_H

@@ -1,0 +1,20 @@
+# Lets the program print its manual pages and completion scripts: -DPROGRAM=attn -DFOLDER=where
+function(print file)
+    execute_process(COMMAND ${PROGRAM} help ${ARGN} OUTPUT_FILE ${FOLDER}/${file} RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+        message(FATAL_ERROR "attn help ${ARGN}: ${status}")
+    endif()
+endfunction()
+
+file(MAKE_DIRECTORY ${FOLDER}/man1)
+execute_process(COMMAND ${PROGRAM} help OUTPUT_VARIABLE overview)
+string(REGEX MATCHALL "\n  [a-z]+ " commands "${overview}") # examples have attn there
+foreach(command ${commands})
+    string(STRIP "${command}" command)
+    if(NOT command MATCHES "^(help|attn)$")
+        print(man1/attn-${command}.1 man ${command})
+    endif()
+endforeach()
+print(man1/attn.1 man)
+print(_attn zsh)
+print(attn.bash bash)
