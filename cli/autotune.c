@@ -1,11 +1,12 @@
 /* autotune.c: attn train --autotune: many trainings in the time of one, and the best model of them.
  *
- * The first run is the one without the flag, of a third of the time at most; what comes after it only takes
- * its place if it is better on the development data by more than one standard error (autotune_choice.c). Then
- * candidates (autotune_space.c) are trained in rounds (autotune_schedule.c), without a file and with one
- * network where the default has several; the best of the last round gets a whole run. That is repeated while
- * there is time. The output has the best model of the whole runs at every moment: each writes to a file of
- * its own beside it, which is renamed.
+ * The first run is the one without the flag, of a third of the time at most; a candidate only takes its place
+ * if it is so much better on the development data that it cannot be chance (autotune_choice.c). Candidates
+ * (autotune_space.c) are trained in rounds (autotune_schedule.c), without a file and with one network where
+ * the default has several; the best of the last round gets a whole run. That is repeated while there is time.
+ * The last run is an ensemble: the best configuration with more networks, for which time is set aside. As it
+ * is one comparison and not the best of many, it only has to be better. The output has the best model of the
+ * whole runs at every moment: each writes to a file of its own beside it, which is renamed.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <math.h>
@@ -22,6 +23,7 @@
 
 #define LEAST_PART 0.04 /* of the time: with less than that left, nothing is begun */
 #define SPARE 0.01      /* likewise: of a whole run, for what is not measured */
+#define ENSEMBLE 0.4    /* of the time that is left after the first run: the most for the ensemble */
 #define LATE 1.03       /* times the time: what is on then is stopped */
 
 enum { PATH_BYTES = 4096 };
@@ -34,17 +36,21 @@ typedef struct tuning {
     autotune_space space;
     char own[PATH_BYTES]; /* where whole runs write, but the first; "": not known yet */
     progress shown;
-    double whole, brief;   /* seconds of the first run, and of one network of it */
-    double from, prepared; /* when the run that is on began, and after how many seconds its steps */
-    int runs, round;       /* done; the one that is on */
+    double whole, brief; /* seconds of the first run, and of one network of it */
+    double from;         /* when the run that is on began */
+    double aside;        /* seconds that are kept for the ensemble */
+    int runs, round;     /* done; the one that is on */
     bool rises;
+    bool last;        /* the run that is on is the ensemble */
     autotune_run now; /* the run that is on */
     autotune_run first, best;
     autotune_curve leader; /* of the best run of this round, or of all whole ones */
     double leading;        /* its metric_value */
 } tuning;
 
-static double left(const tuning *t) { return t->request->seconds - (progress_now() - t->request->began); }
+static double left(const tuning *t) {
+    return t->request->seconds - (progress_now() - t->request->began) - t->aside;
+}
 
 static bool is_over(const tuning *t) {
     return progress_interrupted() != 0 || left(t) < LEAST_PART * t->request->seconds;
@@ -56,7 +62,7 @@ static int watch(void *user, const attn_training_state *state) {
     tuning *t = user;
     autotune_run *now = &t->now;
     bool first = t->runs == 0;
-    if (state->event == ATTN_TRAINING_READY) t->prepared = progress_now() - t->from;
+    if (state->event == ATTN_TRAINING_READY) now->prepared = progress_now() - t->from;
     if (state->event == ATTN_TRAINING_READY && first && !t->request->quiet) progress_watch(&t->shown, state);
     if (state->event == ATTN_TRAINING_STEP && t->shown.terminal && !t->request->quiet)
         progress_watch(&t->shown, state);
@@ -142,7 +148,8 @@ static attn_status run(tuning *t, int candidate, const char *output, double seco
                             .metric_value = NAN,
                             .macro_f1 = NAN,
                             .gain = NAN,
-                            .error = NAN};
+                            .error = NAN,
+                            .needed = NAN};
     set_options(t, output, seconds, &options);
     t->shown.told_at = 0;
     attn_status status = autotune_configure(&t->space, candidate, output == NULL, &config);
@@ -179,6 +186,14 @@ static bool name_own(tuning *t, char *output) {
     return true;
 }
 
+static int networks_of(tuning *t, int candidate) {
+    attn_config *config;
+    if (autotune_configure(&t->space, candidate, false, &config) != ATTN_OK) return 1;
+    int networks = atoi(attn_config_get(config, "output.members"));
+    attn_config_destroy(config);
+    return networks;
+}
+
 /* The default, on the output itself. */
 static int run_first(tuning *t) {
     attn_status status = run(t, 0, t->request->output, AUTOTUNE_FIRST * t->request->seconds);
@@ -186,25 +201,42 @@ static int run_first(tuning *t) {
     if (t->now.state == AUTOTUNE_DONE) t->now.state = AUTOTUNE_BEST;
     t->first = t->best = t->now;
     t->whole = t->now.seconds;
-    double networks = strtod(attn_config_get(t->config, "output.members"), NULL);
-    double training = t->whole - t->prepared;
-    t->brief = networks > 1 ? t->whole - training + training / networks : t->whole;
+    t->brief = t->now.prepared + (t->whole - t->now.prepared) / networks_of(t, 0);
     show_run(t);
     return EXIT_DONE;
 }
 
-/* Whether the run that has ended is the best of the whole ones, and more than chance makes it better than the
- * defaults.
- */
+/* Of how many the best candidate is: all single changes count from the beginning, so that the first ones do
+ * not have it easier. */
+static int compared(const tuning *t) {
+    int tried = t->space.candidates - 1;
+    return tried > t->space.moves ? tried : t->space.moves;
+}
+
+/* Whether the run that has ended is better than the best whole one, and, if it is a candidate's, so much
+ * better than the defaults that it cannot be chance. */
 static bool is_best(tuning *t) {
     autotune_run *now = &t->now;
     if (now->state != AUTOTUNE_DONE) return false;
     now->gain = now->metric_value - t->first.metric_value;
     now->error = autotune_standard_error(now, &t->first);
+    if (!t->last) now->needed = now->error * autotune_margin(compared(t));
     if (!autotune_better(now->metric_value, t->best.metric_value, t->rises)) return false;
-    bool clear = autotune_clearly_better(now->metric_value, t->first.metric_value, now->error, t->rises);
-    now->state = clear ? AUTOTUNE_BEST : AUTOTUNE_WITHIN;
+    bool clear = autotune_clearly_better(now->metric_value, t->first.metric_value, now->needed, t->rises);
+    now->state = clear ? AUTOTUNE_BEST : AUTOTUNE_CHANCE;
     return clear;
+}
+
+/* Sets the time of the ensemble aside. */
+static void set_aside(tuning *t) {
+    t->aside = 0;
+    int networks = networks_of(t, t->best.candidate);
+    double training = t->best.seconds - t->best.prepared;
+    int members = t->best.shortened || autotune_given(t->config, "output.members")
+                      ? 0
+                      : autotune_members(ENSEMBLE * left(t), t->best.prepared, training, networks);
+    if (members > 0)
+        t->aside = t->best.prepared + training / networks * members + SPARE * t->request->seconds;
 }
 
 /* Its model takes the place of the best one, if it is better. */
@@ -220,6 +252,7 @@ static int run_whole(tuning *t, int candidate, double seconds) {
     if (is_best(t)) {
         if (rename(t->own, output) == 0) {
             t->best = t->now;
+            if (!t->last) set_aside(t);
         } else {
             arguments_complain("train", "", output, " cannot be replaced", NULL);
             code = EXIT_FAILED;
@@ -260,12 +293,13 @@ static bool was_whole(const tuning *t, int candidate) {
 static int run_brief(tuning *t, int candidate, double seconds) {
     autotune_candidate *of = &t->space.candidate[candidate];
     run(t, candidate, NULL, seconds);
+    bool whole = was_whole(t, candidate), best = whole && is_best(t);
+    if (best) t->now.state = AUTOTUNE_DONE; /* there is no file yet */
     show_run(t);
-    bool better = autotune_better(t->now.metric_value, t->best.metric_value, t->rises);
-    if (was_whole(t, candidate)) {
+    if (whole) {
         of->settled = true;
         of->metric_value = NAN;
-        return better ? run_whole(t, candidate, fmin(left(t), 2 * t->now.seconds)) : EXIT_DONE;
+        return best ? run_whole(t, candidate, fmin(left(t), 2 * t->now.seconds)) : EXIT_DONE;
     }
     if (t->now.state != AUTOTUNE_DONE) of->metric_value = NAN;
     if (t->now.state == AUTOTUNE_DONE && autotune_better(t->now.metric_value, t->leading, t->rises)) {
@@ -341,6 +375,17 @@ static int run_all(tuning *t) {
     return code;
 }
 
+/* The best configuration with as many networks as the time that was set aside is enough for. */
+static int run_ensemble(tuning *t) {
+    if (t->aside <= 0 || progress_interrupted() != 0) return EXIT_DONE;
+    t->aside = 0;
+    t->last = true;
+    int networks = networks_of(t, t->best.candidate);
+    int members = autotune_members(left(t), t->best.prepared, t->best.seconds - t->best.prepared, networks);
+    int candidate = members > 0 ? autotune_ensemble(&t->space, t->best.candidate, members) : -1;
+    return candidate >= 0 ? run_whole(t, candidate, left(t)) : EXIT_DONE;
+}
+
 int autotune(attn_context *context, attn_config *config, const attn_dataset *train, const attn_dataset *dev,
              const autotune_request *request) {
     tuning *t = calloc(1, sizeof *t);
@@ -361,7 +406,9 @@ int autotune(attn_context *context, attn_config *config, const attn_dataset *tra
         autotune_space_fill(&t->space, context, config, t->first.shortened ? 0 : t->first.steps) != ATTN_OK)
         code = opening_fail("train", context);
     t->space.candidate[0].settled = true;
+    if (code == EXIT_DONE && ended) set_aside(t);
     if (code == EXIT_DONE && ended) code = run_all(t);
+    if (code == EXIT_DONE && ended) code = run_ensemble(t);
     if (t->runs > 0 && !isnan(t->best.metric_value))
         autotune_show_best(&t->space, &t->best, &t->first, ended, request);
     free(t);

@@ -10,7 +10,7 @@
 
 /* ---- autotune_schedule.c: how the time is divided ---- */
 
-enum { AUTOTUNE_ROUNDS = 3, AUTOTUNE_MOST_RUNS = 27, AUTOTUNE_KEPT = 3 };
+enum { AUTOTUNE_ROUNDS = 3, AUTOTUNE_MOST_RUNS = 27, AUTOTUNE_KEPT = 3, AUTOTUNE_MEMBERS = 5 };
 
 /* Rounds of short runs, each with a third of the candidates of the round before and the same time in all, and
  * then one whole run of the best. */
@@ -26,6 +26,10 @@ typedef struct autotune_schedule {
 /* left: seconds; whole: seconds of the default's run; brief: of one with a single network. candidates: how
  * many there are to try. rounds is 0 if there are none. */
 autotune_schedule autotune_plan(double left, double whole, double brief, int candidates);
+
+/* How many networks an ensemble of the best configuration can have in so many seconds: at most
+ * AUTOTUNE_MEMBERS. prepared, training: seconds of a run with so many networks. 0: no more than these. */
+int autotune_members(double seconds, double prepared, double training, int networks);
 
 /* The metric_values of a run on the development data, by how much of it was done (0 .. 1), rising. */
 enum { AUTOTUNE_POINTS = 256 };
@@ -51,10 +55,10 @@ typedef struct autotune_move {
 } autotune_move;
 
 typedef struct autotune_candidate {
-    int count;                    /* 0: the default */
-    int moves[AUTOTUNE_COMBINED]; /* rising */
-    double metric_value;          /* of its last run; NaN before it */
-    bool settled;                 /* it had a whole run, or one that was as good */
+    int count;                        /* 0: the default */
+    int moves[AUTOTUNE_COMBINED + 1]; /* rising; the last one may be an ensemble's */
+    double metric_value;              /* of its last run; NaN before it */
+    bool settled;                     /* it had a whole run, or one that was as good */
 } autotune_candidate;
 
 typedef struct autotune_space {
@@ -67,6 +71,8 @@ typedef struct autotune_space {
     autotune_candidate candidate[AUTOTUNE_CANDIDATES];
 } autotune_space;
 
+/* Whether the user has set the value with this name. */
+bool autotune_given(const attn_config *config, const char *name);
 /* steps: of the default's run. What the configuration sets stays as it is. */
 attn_status autotune_space_fill(autotune_space *space, attn_context *context, attn_config *base,
                                 int64_t steps);
@@ -75,6 +81,8 @@ attn_status autotune_space_fill(autotune_space *space, attn_context *context, at
 int autotune_draw(autotune_space *space, int best);
 /* Both at once; -1: they do not go together, or were drawn before. */
 int autotune_join(autotune_space *space, int one, int other);
+/* The same with so many networks; -1: refused, or set by the user. */
+int autotune_ensemble(autotune_space *space, int candidate, int members);
 /* How many can still be drawn, at most AUTOTUNE_MOST_RUNS. */
 int autotune_candidates_left(const autotune_space *space);
 /* Its configuration; single: with one network where there are several. */
@@ -101,7 +109,7 @@ int autotune(attn_context *context, attn_config *config, const attn_dataset *tra
 typedef enum autotune_state {
     AUTOTUNE_DONE,
     AUTOTUNE_BEST,   /* of the whole runs so far */
-    AUTOTUNE_WITHIN, /* better, but than the defaults by no more than one standard error */
+    AUTOTUNE_CHANCE, /* better, but not so much better than the defaults that it cannot be chance */
     AUTOTUNE_STOPPED,
     AUTOTUNE_DIVERGED,
     AUTOTUNE_FAILED,
@@ -115,9 +123,11 @@ typedef struct autotune_run {
     autotune_state state;
     char metric[128];
     double metric_value, seconds;
+    double prepared;    /* of the seconds: those before the first step */
     double macro_f1;    /* of the same model; NaN where models are not chosen by accuracy */
     double gain, error; /* whole runs: how much higher the metric is than that of the defaults, and the
                            standard error of that; NaN: not compared, unknown */
+    double needed;      /* the gain from which on it is not chance; NaN: any is enough */
     int64_t compared;   /* how many predictions the metric is of */
     bool sampled;       /* there are samples: the metric on those of attn_report_resamples */
     double sample[ATTN_RESAMPLES];
@@ -136,8 +146,11 @@ bool autotune_rises(const char *metric);
  * same bootstrap samples, if both have them, else of a share of so many predictions (accuracy, F1). NaN:
  * unknown. */
 double autotune_standard_error(const autotune_run *run, const autotune_run *than);
-/* By more than the error; NaN: by anything. */
-bool autotune_clearly_better(double metric_value, double than, double error, bool rises);
+/* How many standard errors the best of so many candidates must be better by, so that chance alone reaches
+ * that with a probability of at most 0.05 if none of them is better in truth (Bonferroni's correction). */
+double autotune_margin(int candidates);
+/* By more than `needed`; NaN: by anything. */
+bool autotune_clearly_better(double metric_value, double than, double needed, bool rises);
 
 /* ---- autotune_show.c ---- */
 

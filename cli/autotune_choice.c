@@ -1,7 +1,8 @@
 /* autotune_choice.c: whether a run is so much better than the defaults that it is more than chance.
  *
  * The best of many candidates is better on the development data even if all are equally good. So the defaults
- * are kept unless a candidate is better by more than one standard error of the difference.
+ * are kept unless a candidate is better by so many standard errors of the difference that the best of as many
+ * equally good candidates would reach this only once in twenty searches.
  */
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +46,20 @@ double autotune_standard_error(const autotune_run *run, const autotune_run *than
     return sqrt(value * (1 - value) / (double)than->compared);
 }
 
-bool autotune_clearly_better(double metric_value, double than, double error, bool rises) {
+double autotune_margin(int candidates) {
+    const double chance = 0.05 / (candidates > 1 ? candidates : 1);
+    double low = 0, high = 40;
+    while (high - low > 1e-9) {
+        double middle = (low + high) / 2;
+        if (erfc(middle / sqrt(2)) / 2 > chance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+bool autotune_clearly_better(double metric_value, double than, double needed, bool rises) {
     if (!autotune_better(metric_value, than, rises)) return false;
-    return isnan(error) || isnan(than) || fabs(metric_value - than) > error;
+    return isnan(needed) || isnan(than) || fabs(metric_value - than) > needed;
 }

@@ -1,9 +1,10 @@
-/* autotune_schedule.c: how the time of --autotune is divided: successive halving, by thirds.
+/* autotune_schedule.c: how the time of --autotune is divided: successive halving, by thirds, and an ensemble.
  *
  * Of the time that is left, a third, or what a whole run takes if that is more (but no more than half), is
  * kept for the whole run of the best candidate. The rest is divided evenly among the rounds; a round has a
  * third of the candidates of the one before, each with three times as long. There are as many rounds, and
- * candidates in the first, as give each of them half of a brief run.
+ * candidates in the first, as give each of them half of a brief run. The time that an ensemble of the best
+ * takes in the end is not part of this: it is set aside before.
  */
 #include <math.h>
 
@@ -24,6 +25,12 @@ autotune_schedule autotune_plan(double left, double whole, double brief, int can
         break;
     }
     return plan;
+}
+
+int autotune_members(double seconds, double prepared, double training, int networks) {
+    double most = networks > 0 && training > 0 ? (seconds - prepared) / (training / networks) : 0;
+    if (most > AUTOTUNE_MEMBERS) most = AUTOTUNE_MEMBERS;
+    return most >= networks + 1 ? (int)most : 0;
 }
 
 bool autotune_better(double metric_value, double than, bool rises) {

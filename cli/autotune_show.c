@@ -11,9 +11,8 @@
 #include "text.h"
 
 static const char *state_name(autotune_state state) {
-    static const char *const names[] = {"done",          "best",       "within one standard error",
-                                        "stopped early", "diverged",   "failed",
-                                        "interrupted",   "out of time"};
+    static const char *const names[] = {"done",     "best",   "could be chance", "stopped early",
+                                        "diverged", "failed", "interrupted",     "out of time"};
     return names[state];
 }
 
@@ -45,6 +44,7 @@ static void print_json(const autotune_space *space, const autotune_run *run) {
     print_metric_value(run->metric_value);
     if (!isnan(run->macro_f1)) printf(", \"macro_f1\": %.9g", run->macro_f1);
     if (!isnan(run->error)) printf(", \"standard_error\": %.9g", run->error);
+    if (!isnan(run->needed)) printf(", \"needed\": %.9g", run->needed);
     printf(", \"steps\": %" PRId64 ", \"seconds\": %.3f}\n", run->steps, run->seconds);
     fflush(stdout);
 }
@@ -52,12 +52,9 @@ static void print_json(const autotune_space *space, const autotune_run *run) {
 /* The state, and of a whole run that is better than the defaults what was decided and why. */
 static void print_state(const autotune_run *run) {
     fputs(state_name(run->state), stderr);
-    bool decided = run->state == AUTOTUNE_BEST || run->state == AUTOTUNE_WITHIN;
-    if (decided && !isnan(run->error))
-        fprintf(stderr, ": %+.4f, standard error %.4f%s", run->gain, run->error,
-                run->state == AUTOTUNE_WITHIN ? ": not taken" : "");
-    else if (decided && !isnan(run->gain))
-        fprintf(stderr, ": %+.4f, standard error unknown", run->gain);
+    bool decided = run->state == AUTOTUNE_BEST || run->state == AUTOTUNE_CHANCE;
+    if (decided && !isnan(run->gain)) fprintf(stderr, ": %+.4f", run->gain);
+    if (decided && !isnan(run->needed)) fprintf(stderr, " (needed: %.4f)", run->needed);
     fputc('\n', stderr);
 }
 

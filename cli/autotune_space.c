@@ -12,11 +12,11 @@
 
 #include "autotune.h"
 
-enum { WIDE, ENCODER, UNIT, RATE, DROPOUT, COLUMNS, LAYERS, STEPS };
+enum { WIDE, ENCODER, UNIT, RATE, DROPOUT, COLUMNS, LAYERS, STEPS, MEMBERS };
 
 /* ---- single changes ---- */
 
-static bool is_given(const attn_config *config, const char *name) {
+bool autotune_given(const attn_config *config, const char *name) {
     for (int i = 0; attn_config_name(i) != NULL; i++)
         if (strcmp(attn_config_name(i), name) == 0) return attn_config_given(config, i) != 0;
     return false;
@@ -72,7 +72,7 @@ static void add_move(autotune_space *space, int subject, const char *name, const
     *move = (autotune_move){.subject = subject, .count = name2 != NULL ? 2 : 1};
     const char *names[] = {name, name2}, *values[] = {value, value2};
     for (int i = 0; i < move->count; i++) {
-        if (is_given(space->base, names[i])) return;
+        if (autotune_given(space->base, names[i])) return;
         if (i == 0 && strcmp(attn_config_get(space->base, names[i]), values[i]) == 0) return;
         snprintf(move->name[i], sizeof move->name[i], "%s", names[i]);
         snprintf(move->value[i], sizeof move->value[i], "%s", values[i]);
@@ -94,7 +94,7 @@ static void add_encoder(autotune_space *space, const char *kind) {
 
 /* One encoder a layer: where the kind is set, that is what is wanted. */
 static void add_mix(autotune_space *space, const char *mix, const char *layers) {
-    if (!is_given(space->base, "encoder.kind"))
+    if (!autotune_given(space->base, "encoder.kind"))
         add_move(space, ENCODER, "encoder.mix", mix, "encoder.layers", layers);
 }
 
@@ -217,6 +217,20 @@ int autotune_join(autotune_space *space, int one, int other) {
     for (int m = 0; m < with->count; m++)
         if (!include(space, &made, with->moves[m])) return -1;
     return add(space, made);
+}
+
+int autotune_ensemble(autotune_space *space, int candidate, int members) {
+    autotune_candidate made = space->candidate[candidate];
+    char number[16];
+    int move = space->moves;
+    if (made.count > 0 && space->move[made.moves[made.count - 1]].subject == MEMBERS) return -1;
+    snprintf(number, sizeof number, "%d", members);
+    add_move(space, MEMBERS, "output.members", number, NULL, NULL);
+    if (space->moves == move) return -1;
+    made.moves[made.count++] = move;
+    int added = add(space, made);
+    if (added < 0) space->moves--;
+    return added;
 }
 
 int autotune_candidates_left(const autotune_space *space) {

@@ -59,6 +59,18 @@ static void test_any_schedule(void **state) {
                 }
 }
 
+/* As many networks as fit, more than there were, at most AUTOTUNE_MEMBERS. */
+static void test_members(void **state) {
+    (void)state;
+    assert_int_equal(autotune_members(100, 2, 20, 2), AUTOTUNE_MEMBERS); /* 10 seconds a network */
+    assert_int_equal(autotune_members(43, 2, 20, 2), 4);
+    assert_int_equal(autotune_members(41, 2, 20, 2), 3);
+    assert_int_equal(autotune_members(31, 2, 20, 2), 0); /* no more than there were */
+    assert_int_equal(autotune_members(1, 2, 20, 2), 0);
+    assert_int_equal(autotune_members(1e9, 2, 20, AUTOTUNE_MEMBERS), 0);
+    assert_int_equal(autotune_members(100, 2, 0, 1), 0);
+}
+
 /* ---- stopping ---- */
 
 static autotune_curve curve_of(int count, const double *metric_values) { /* evenly, to the end */
@@ -223,6 +235,40 @@ static void test_join(void **state) {
     free(space);
 }
 
+/* The best with more networks: one more change, which no other candidate gets. */
+static void test_ensemble(void **state) {
+    (void)state;
+    const char *const sets[] = {"task", "tag", NULL}, *const fixed[] = {"task", "tag", "output.members", "2",
+                                                                        NULL};
+    attn_config *config = config_of(sets), *made;
+    autotune_space *space = malloc(sizeof *space);
+    char text[256];
+    assert_non_null(space);
+    assert_int_equal(autotune_space_fill(space, test_best_context(1), config, 100), ATTN_OK);
+    int encoder = autotune_draw(space, -1), mix = autotune_draw(space, -1), rate = autotune_draw(space, -1);
+    int both = autotune_join(space, rate, encoder);
+    assert_int_equal(mix + 2, both);
+    int ensemble = autotune_ensemble(space, both, 5);
+    assert_true(ensemble > both);
+    autotune_flags(space, ensemble, text, sizeof text);
+    assert_string_equal(text, "--encoder rnn --learning-rate 0.002 --members 5");
+    assert_int_equal(autotune_configure(space, ensemble, false, &made), ATTN_OK);
+    assert_string_equal(attn_config_get(made, "output.members"), "5");
+    attn_config_destroy(made);
+    assert_int_equal(autotune_ensemble(space, ensemble, 6), -1); /* it is one */
+    ensemble = autotune_ensemble(space, 0, 4);
+    autotune_flags(space, ensemble, text, sizeof text);
+    assert_string_equal(text, "--members 4");
+    attn_config_destroy(config);
+    config = config_of(fixed);
+    assert_true(autotune_given(config, "output.members"));
+    assert_false(autotune_given(config, "output.kind"));
+    assert_int_equal(autotune_space_fill(space, test_best_context(1), config, 100), ATTN_OK);
+    assert_int_equal(autotune_ensemble(space, 0, 4), -1); /* the user has said how many */
+    attn_config_destroy(config);
+    free(space);
+}
+
 /* One network where the default has several, and only where that is asked for. */
 static void test_single(void **state) {
     (void)state;
@@ -297,6 +343,33 @@ static void test_paired_error(void **state) {
     free(run);
 }
 
+/* The normal distribution's quantiles, of tables; and drawn: the best of twenty equals passes once in twenty.
+ */
+static void test_margin(void **state) {
+    (void)state;
+    assert_true(fabs(autotune_margin(1) - 1.644854) < 1e-5);
+    assert_true(fabs(autotune_margin(2) - 1.959964) < 1e-5);
+    assert_true(fabs(autotune_margin(10) - 2.575829) < 1e-5);
+    assert_true(fabs(autotune_margin(50) - 3.090232) < 1e-5);
+    assert_true(autotune_margin(0) == autotune_margin(1));
+    uint64_t seed = 1;
+    int passed = 0, searches = 20000;
+    double margin = autotune_margin(20);
+    for (int s = 0; s < searches; s++) {
+        double best = -10;
+        for (int c = 0; c < 20; c++) {
+            double sum = -6; /* of twelve uniform numbers: nearly normal */
+            for (int i = 0; i < 12; i++) {
+                seed = seed * 6364136223846793005u + 1442695040888963407u;
+                sum += (double)(seed >> 11) / 9007199254740992.0;
+            }
+            best = fmax(best, sum);
+        }
+        passed += best > margin;
+    }
+    assert_true(passed > 0.02 * searches && passed < 0.06 * searches);
+}
+
 /* Errors fall; where nothing is known of the error, any difference counts, and NaN is worse than everything.
  */
 static void test_clearly(void **state) {
@@ -321,6 +394,8 @@ int main(void) {
         cmocka_unit_test(test_better),       cmocka_unit_test(test_full_curve),
         cmocka_unit_test(test_texts),        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_join),         cmocka_unit_test(test_single),
+        cmocka_unit_test(test_members),      cmocka_unit_test(test_ensemble),
+        cmocka_unit_test(test_margin),
     };
     return cmocka_run_group_tests(tests, test_contexts_setup, test_contexts_teardown);
 }

@@ -72,21 +72,22 @@ check "exit status" exits_with 0
 check "one file" alone
 check "the first row: the defaults" grep -Eq "^  1  whole  the defaults .* best$" "$folder/err"
 check "a candidate has a row" grep -Eq "^  2  1 +--[a-z]+ " "$folder/err"
-check "what is set is not tried" [ "$(grep -Ec -- '--(columns|layers|learning-rate|steps)' "$folder/err")" -eq 1 ]
-# The metric that is kept is the best of the whole runs that are clearly better than the defaults, and in the file.
+check "what is set is not tried" [ "$(grep -Ec -- '--(width|layers|learning-rate|steps)' "$folder/err")" -eq 1 ]
+# The metric that is kept is the best of the whole runs whose gain is no chance, and in the file.
 kept=$(sed -n 's/^{"best": [0-9]*, "value": \([0-9.]*\), .*/\1/p' "$folder/out")
 check "kept: the best whole run" [ -n "$kept" ]
 check "kept: none was better" awk -v kept="$kept" -F '"value": ' '
-    /"round": "whole"/ && !/"within one standard error"/ { value = $2 + 0; most = value > most ? value : most }
+    /"round": "whole"/ && !/"could be chance"/ { value = $2 + 0; most = value > most ? value : most }
     END { exit !(most == kept) }' "$folder/out"
-# clearly: of the whole runs after the first, those that took its place are better by more than a standard error, and
-# those that were better and did not, by less.
+# clearly: of the candidates, those that took the place of the defaults are better by more than is needed, and those
+# that were better and did not, by less; what is needed is more than 1.6 standard errors.
 clearly() {
-    sed -n 's/.*"round": "whole".*"state": "\([^"]*\)".*"value": \([0-9.e-]*\).*"standard_error": \([0-9.e-]*\).*/\1:\2:\3/p' \
+    sed -n 's/.*"state": "\([^"]*\)".*"value": \([0-9.e-]*\).*"standard_error": \([0-9.e-]*\), "needed": \([0-9.e-]*\).*/\1:\2:\3:\4/p' \
         "$folder/out" | awk -F : -v first="$(sed -n 's/^{"run": 1, .*"value": \([0-9.e-]*\).*/\1/p' "$folder/out")" '
-        $1 == "best" && !($2 - first > $3) { bad = 1 }
-        $1 == "within one standard error" && !($2 > first && $2 - first <= $3) { bad = 1 }
-        END { exit bad }'
+        $4 < 1.6 * $3 { bad = 1 }
+        $1 == "best" && !($2 - first > $4) { bad = 1 }
+        $1 == "could be chance" && !($2 > first && $2 - first <= $4) { bad = 1 }
+        END { exit bad || NR == 0 }'
 }
 check "kept: what is clearly better than the defaults" clearly
 check "macro F1 beside accuracy" grep -Eq "^run +round .* accuracy +macro_f1 " "$folder/err"

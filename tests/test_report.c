@@ -14,6 +14,7 @@
 #include <attn/attn.h>
 
 #include "model/predictor.h"
+#include "support/host.h"
 #include "support/memory.h"
 #include "support/predicting.h"
 
@@ -246,6 +247,61 @@ static void test_probabilities(void **state) {
         model_destroy(model);
     }
     attn_dataset_destroy(other);
+    attn_dataset_destroy(train);
+}
+
+/* The log loss and the calibration error of tags. Each of the seven rows is alone in its bin. */
+static void check_tags(const attn_prediction *prediction, const attn_dataset *dataset,
+                       const attn_report *report) {
+    double surprise = 0, error = 0;
+    int rows = 0;
+    for (int64_t e = 0; e < attn_dataset_examples(dataset); e++)
+        for (int64_t t = 0; t < attn_dataset_tokens(dataset, e); t++, rows++) {
+            int64_t truth = find_class(report, 0, attn_dataset_target(dataset, 0, e, t)),
+                    answer = attn_prediction_class(prediction, 0, e, t);
+            surprise -= log(attn_prediction_probability(prediction, 0, e, t, truth));
+            error += fabs((truth == answer) - attn_prediction_probability(prediction, 0, e, t, answer));
+        }
+    assert_int_equal(rows, 7);
+    near(attn_report_metric(report, "log_loss"), surprise / rows);
+    near(attn_report_metric(report, "calibration_error"), error / rows);
+}
+
+/* With a CRF the probabilities are marginals, and the path's label need not be the likeliest of its row. */
+static void test_tag_probabilities(void **state) {
+    (void)state;
+    static const char *const settings[][7] = {
+        {"task", "tag", NULL},
+        {"task", "tag", "output.crf", "true", NULL},
+        {"task", "tag", "output.crf", "true", "output.members", "2", NULL}};
+    attn_dataset *train = parse(conllu, ATTN_FORMAT_CONLLU, "UPOS", 1);
+    for (int i = 0; i < 3; i++) {
+        attn_model *model = make_model(train, settings[i]);
+        int64_t known = attn_model_labels(model, 0), apart = 0;
+        attn_parameter *transitions =
+            attn_parameters_find(attn_model_parameters(model), "output.0.transitions");
+        assert_int_equal(transitions != NULL, i > 0);
+        float values[25];
+        for (int l = 0; l < 25; l++) values[l] = (float)((7 * l) % 11) / 5 - 1;
+        assert_int_equal(known, 5);
+        if (transitions) host_set_value(transitions, values);
+        attn_report *report = report_of(model, train);
+        attn_prediction *prediction = NULL;
+        assert_int_equal(predict_with(model, train, WITH_PROBABILITIES, &prediction), ATTN_OK);
+        check_tags(prediction, train, report);
+        for (int64_t e = 0; e < attn_dataset_examples(train); e++)
+            for (int64_t t = 0; t < attn_dataset_tokens(train, e); t++) {
+                int64_t answer = attn_prediction_class(prediction, 0, e, t);
+                for (int64_t l = 0; l < known; l++)
+                    apart += attn_prediction_probability(prediction, 0, e, t, l) >
+                             attn_prediction_probability(prediction, 0, e, t, answer);
+            }
+        assert_int_equal(apart > 0, i == 1);
+        assert_true(isnan(attn_report_metric(report, "roc_auc")));
+        attn_prediction_destroy(prediction);
+        attn_report_destroy(report);
+        model_destroy(model);
+    }
     attn_dataset_destroy(train);
 }
 
@@ -653,12 +709,19 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),   cmocka_unit_test(test_probabilities),
-        cmocka_unit_test(test_spread),    cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_words),
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_raw_split),
-        cmocka_unit_test(test_raw_rules), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_probabilities),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_raw_split),
+        cmocka_unit_test(test_raw_rules),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_tag_probabilities),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

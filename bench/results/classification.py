@@ -14,8 +14,9 @@ import sys
 import classification_linear as linear
 
 DATA, RESULTS, ATTN, SEEDS = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4].split()
-WANTED = sys.argv[5:] or ["sst2", "sst2-leaks", "hotels", "mr"]
+WANTED = sys.argv[5:] or ["sst2", "sst2-leaks", "hotels", "mr", "autotune"]
 FOLDS = 10
+SEARCH = ["--autotune", "10m"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -111,17 +112,20 @@ def processor(pid):
 
 
 def train(arguments, model):
-    """The values as they came, each with the processor seconds until then."""
+    """The values as they came, each with the processor seconds until then; of a search, its runs instead."""
     command = [ATTN, "train", "classify", *arguments, "-o", model, "--json", "--quiet", "--force", "--threads", "1"]
-    scores = []
+    scores, searched = [], {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         for line in run.stdout:
             used = processor(run.pid)
             said = json.loads(line)
-            if "value" in said:
+            if "run" in said or "best" in said:
+                searched[said.get("run", "best")] = said
+            elif "value" in said:
                 scores.append({"step": said["step"], "score": said["value"], "seconds": used})
         used = os.wait4(run.pid, 0)[2] if run.returncode is None else None
-    return scores, used.ru_utime + used.ru_stime
+    kept = searched[searched["best"]["best"]]["flags"] if searched else None
+    return scores, used.ru_utime + used.ru_stime, kept
 
 
 def ask(*arguments):
@@ -153,11 +157,11 @@ def keep(name, seed, make):
 def run(name, seed, arguments, test):
     def make():
         model = os.path.join(RESULTS, name, f"{seed}.safetensors")
-        scores, seconds = train([*arguments, "--seed", seed], model)
+        scores, seconds, kept = train([*arguments, "--seed", seed], model)
         info, found = ask("info", model), ask("eval", model, test)
         shown = " ".join(os.path.relpath(a, RESULTS) if a.startswith(RESULTS) else a.replace(DATA + "/", "") for a in arguments)
         result = {"command": f"attn train classify {shown} --seed {seed}", "dev": info["metrics"]["score"],
-                  "dev_examples": info["metrics"].get("dev_examples"), "scores": scores, "seconds": seconds,
+                  "dev_examples": info["metrics"].get("dev_examples"), "scores": scores, "seconds": seconds, "kept": kept,
                   "test": found["accuracy"], "calibration_error": found["calibration_error"],
                   "log_loss": found["log_loss"], "answers": answers(model, test),
                   "parameters": info["parameters"], "bytes": info["bytes"]}
@@ -184,7 +188,7 @@ def files_of(name, parts):
 
 
 def main():
-    if "sst2" in WANTED or "sst2-leaks" in WANTED:
+    if {"sst2", "sst2-leaks"} & set(WANTED):
         everything, test = read_sst2("train.tsv.gz"), read_sst2("dev.tsv")
         held = os.path.join(RESULTS, "sst2", "test.csv")
         write(held, *test)
@@ -201,13 +205,21 @@ def main():
         compare("hotels", "chars", parts)
         for seed in SEEDS:
             run("hotels", seed, [*arguments, "--unit", "chars"], test)
+    if "autotune" in WANTED:
+        held = os.path.join(RESULTS, "sst2", "test.csv")
+        write(held, *read_sst2("dev.tsv"))
+        arguments, test = files_of("hotels", read_hotels())
+        for seed in SEEDS:
+            run("sst2-autotune", seed, [os.path.join(DATA, "sst2/train.tsv.gz"), *SEARCH], held)
+            run("hotels-autotune", seed, [*arguments, "--unit", "chars", *SEARCH], test)
     if "mr" in WANTED:
         rows = read_mr()
         for k in range(FOLDS):
             parts = mr_fold(rows, k)
             arguments, test = files_of(f"mr-{k}", parts)
             compare(f"mr-{k}", "words", parts)
-            run(f"mr-{k}", SEEDS[0], arguments, test)
+            for seed in SEEDS:
+                run(f"mr-{k}", seed, arguments, test)
 
 
 if __name__ == "__main__":

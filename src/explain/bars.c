@@ -16,7 +16,7 @@ static const char *legend_of(at_drawing *drawing) {
         at_drawing_add_name(
             drawing, at_text_fit(drawing->canvas, 11, at_string(&drawing->explanation->target, 0), 200));
     else
-        at_drawing_add(drawing, "the answer");
+        at_drawing_add(drawing, "the prediction");
     at_drawing_add(drawing, " (gradient × input)");
     return at_drawing_composed(drawing);
 }
@@ -106,5 +106,5 @@ attn_status at_draw_bars(at_drawing *drawing, at_writer *writer) {
         at_drawing_use(drawing, 0, AT_HEADING);
         at_drawing_legend(drawing, AT_MARGIN, drawing->bottom + 12, most, 1, legend_of(drawing));
     }
-    return at_drawing_close(drawing, status, NULL, "How much each row contributes to the answer.", writer);
+    return at_drawing_close(drawing, status, NULL, "How much each row contributes to the prediction.", writer);
 }

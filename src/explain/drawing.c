@@ -137,7 +137,7 @@ static void compose_title(at_drawing *drawing) {
         at_drawing_add(drawing, ": ");
         add_answer(drawing, row);
     } else {
-        at_drawing_add(drawing, "an answer for every ");
+        at_drawing_add(drawing, "a prediction for every ");
         at_drawing_add(drawing, explanation->row_unit.count ? only(&explanation->row_unit) : "row");
     }
 }

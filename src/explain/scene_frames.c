@@ -251,7 +251,7 @@ attn_status at_scene_frames(at_drawing *drawing, at_writer *writer) {
         at_drawing_add_name(
             drawing, drawing->explanation->target.count
                          ? at_text_fit(drawing->canvas, 11, at_string(&drawing->explanation->target, 0), 300)
-                         : "the answer");
+                         : "the prediction");
         at_drawing_add(drawing, " (gradient × input)");
         status = draw_curve(&t, drawing->explanation->contributions, at_canvas_signed(drawing->canvas, 1),
                             at_canvas_signed(drawing->canvas, -1), at_drawing_composed(drawing));

@@ -126,7 +126,7 @@ static attn_status draw_contributions(board *b) {
     at_drawing_add_name(drawing,
                         explanation->target.count
                             ? at_text_fit(drawing->canvas, 12, at_string(&explanation->target, 0), 130)
-                            : "the answer");
+                            : "the prediction");
     attn_status status = draw_tinted(b, explanation->contributions, 1, at_drawing_composed(drawing));
     end_panel(b);
     return status;

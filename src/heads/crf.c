@@ -78,7 +78,8 @@ static attn_status decode(const at_head *head, int network, attn_tape *tape, att
     return status;
 }
 
-static const at_metric metrics[] = {AT_COUNTED_METRICS, {NULL, 0, 0, 0}};
+static const at_metric metrics[] = {
+    AT_COUNTED_METRICS, {"log_loss", 0, 0, 0}, {"calibration_error", 0, 0, 0}, {NULL, 0, 0, 0}};
 static int has_metric(const at_head *head, const at_metric *metric) {
     return at_tagging_has_metric(at_row_head_of(head), metric);
 }

@@ -58,10 +58,11 @@ static const at_flag output_flags[] = {
     {"output-kind", "output.kind", "K",
      "class, labels (several per text), number; seq2seq: ctc, without a decoder (default: from task and "
      "data); also --output K"},
+    {"members", "output.members", "N", "train N networks and predict with their mean"},
     {"crf", "output.crf", NULL, "a conditional random field over the tags of a sentence"},
     {"balance", "output.balance", NULL, "give rare classes higher weights in the loss"},
 };
-const at_fields at_output_fields = {output_fields, 8, sizeof(at_output_values), output_flags, 3};
+const at_fields at_output_fields = {output_fields, 8, sizeof(at_output_values), output_flags, 4};
 
 static const at_field sequence_fields[] = {
     AT_INTEGER("decoder.layers", at_sequence_values, layers, 1, 1000, "2",

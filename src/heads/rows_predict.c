@@ -38,13 +38,13 @@ void at_rows_free_answers(at_answers *answers) {
 }
 
 /* Room for what a report says of probabilities: not all of them, which would be many. */
-static attn_status add_likelihood(attn_context *context, const at_row_targets *truth, at_row_answers *into) {
+static attn_status add_likelihood(attn_context *context, const at_row_targets *truth, int ranked,
+                                  at_row_answers *into) {
     into->truth = truth->classes;
     into->likelihood = at_allocate(context, into->places, sizeof *into->likelihood, "probabilities");
     into->confidence = at_allocate(context, into->places, sizeof *into->confidence, "probabilities");
-    if (into->labels == 2)
-        into->positive = at_allocate(context, into->places, sizeof *into->positive, "probabilities");
-    int whole = into->likelihood && into->confidence && (into->labels != 2 || into->positive);
+    if (ranked) into->positive = at_allocate(context, into->places, sizeof *into->positive, "probabilities");
+    int whole = into->likelihood && into->confidence && (!ranked || into->positive);
     return whole ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
@@ -64,8 +64,9 @@ static attn_status make_answers(const at_head *head, attn_context *context, int6
     }
     made->classes = at_allocate(context, places, sizeof *made->classes, "answers");
     if (!made->classes) return ATTN_OUT_OF_MEMORY;
-    if (truth && head->kind->rows->likelihood && !head->kind->decode)
-        return add_likelihood(context, (const at_row_targets *)(const void *)truth, made);
+    if (truth && head->kind->rows->likelihood)
+        return add_likelihood(context, (const at_row_targets *)(const void *)truth,
+                              made->labels == 2 && !head->kind->decode, made);
     if (!probabilities && !head->kind->rows->labels) return ATTN_OK;
     made->probabilities =
         at_allocate(context, places * made->labels, sizeof *made->probabilities, "probabilities");
@@ -143,6 +144,12 @@ static attn_status prepare(void *user, at_work *worker) {
     return status;
 }
 
+/* The label of a path, which need not be the likeliest of its row. */
+static void put_label(at_row_answers *into, int64_t place, int32_t label) {
+    into->classes[place] = label;
+    if (into->confidence) into->confidence[place] = into->row[label];
+}
+
 /* Calls `put` for every row of the batch with the place where it belongs. */
 static void put_rows(const job *now, int number, const float *rows, int64_t stride, const int32_t *path,
                      int averaged) {
@@ -160,7 +167,7 @@ static void put_rows(const job *now, int number, const float *rows, int64_t stri
             if (rows)
                 head->kind->rows->put(at_row_head_of(head), into, rows + (first + r) * stride, averaged,
                                       place);
-            if (path) into->classes[place] = path[first + r];
+            if (path) put_label(into, place, path[first + r]);
             if (into->spread.values)
                 at_spread_put(at_row_head_of(head), into, now->forward->networks, first + r, place);
         }
@@ -224,7 +231,8 @@ static attn_status answer_together(const job *now, int network, int number, attn
     at_work *work = now->work;
     rows_state *state = work->state;
     attn_ragged rows = {work->batch->sequences, work->batch->offsets};
-    int several = now->forward->networks > 1, wanted = several || into->probabilities || into->sample;
+    int several = now->forward->networks > 1,
+        wanted = several || into->probabilities || into->likelihood || into->sample;
     attn_status status = at_grow(work->context, &state->path, &state->path_room, work->batch->rows,
                                  sizeof *state->path, "a path");
     if (status == ATTN_OK && wanted)
