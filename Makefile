@@ -66,7 +66,7 @@ test: dependencies-test
 	$(call run_tests,$(release),-LE full)
 	$(call run_tests,$(sanitize),-LE full)
 
-test-full: ## everything: large grids, ThreadSanitizer, clang, NEON under QEMU, AVX-512 on AVX2
+test-full: ## everything: more shapes and threads, ThreadSanitizer, clang, NEON under QEMU, AVX-512 emulated with AVX2
 test-full: dependencies-full
 	@tools/dependencies arm-packages $(arm_packages)
 	@$(call configure,$(fuzz),$(with_fuzzing))

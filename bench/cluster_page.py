@@ -116,7 +116,7 @@ def draw(path, transports, steps, points):
            "<title>Speed-up of training over the number of ranks</title>", f"<style>{STYLE}</style>",
            f'<rect width="{width}" height="{height}" rx="6" fill="#fff"/>',
            '<text x="24" y="34" class="title">Speed-up of a training step over ranks of one thread</text>',
-           '<text x="24" y="55" class="about">Lines are computed by the model of this page. Marked points are measured: a circle on one machine, '
+           '<text x="24" y="55" class="about">Lines are computed by the formula of this page. Marked points are measured: a circle on one machine, '
            'a square over a link that was simulated.</text>']
     for row, name in enumerate(TITLES):
         step, numbers = steps[name], sum(n for n, _ in steps[name].parameters)
@@ -155,7 +155,7 @@ def place(p, cores):
 
 
 def table(points, cores):
-    lines = ["| model | rows per batch | ranks | where | rows/s | ms per step | model | exchange | model | MB sent |",
+    lines = ["| network | rows per batch | ranks | where | rows/s | ms per step | predicted | exchange, % of the step | predicted | MB sent |",
              "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for p in sorted(points, key=lambda p: (p["model"] != "tagger", p["batch"], p["link"] > 0, -p["link"], p["ranks"])):
         share = [f"{100 * x / s:.0f} %" if p["ranks"] > 1 else "" for x, s in ((p["exchange"], p["seconds"]), (p["fitted_exchange"], p["fitted"]))]
@@ -238,7 +238,10 @@ def section(measured, fitted):
              "Gradients are sent in buckets of 2^18 numbers (more with more than 16 ranks). Each bucket takes three or four phases. The "
              "ranks tell each other which parameters they have touched; for embedding tables a further phase tells which rows. Then "
              "they exchange slices, and finally they send out the sums. In each phase a rank sends a message to every other one (on "
-             "one host it waits for all, and reads their memory). *nodes* is 1 if all shards have about the same work, and there are "
+             "one host it waits for all, and reads their memory). *numbers* is the number of gradient elements that are sent: all of them, "
+             "but of an embedding table only the rows that occur in the batch. *nodes* is the number of sums that a rank sends: "
+             "gradients are added along a fixed binary tree over the shards ([design.md](design.md#steps-in-shards)), and a rank "
+             "sums those nodes of the tree whose shards are all its own. *nodes* is 1 if all shards have about the same work, and there are "
              "1, 2, 4, 8, ... times as many shards as ranks. Buckets are sent during the backward pass of a rank's last shard, which "
              "takes two thirds of that shard's time. Only the bucket with the embedding table is sent after it. The losses take one more phase. Every rank updates the parameters itself.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "
@@ -253,7 +256,7 @@ def section(measured, fitted):
              "the values of shared memory and 5 µs more per phase. It also assumes a core and a link for every rank and a switch that is "
              "never full. For the time that ranks wait for slower ones, it uses the value measured with two ranks.", ""]
     lines += advice(measured, transports, steps) + ["", "The constants, fitted to the measurements:", ""]
-    lines += constants(transports, steps, together, wait) + ["", "Measurements, and the values of the model (errors: "
+    lines += constants(transports, steps, together, wait) + ["", "Measurements, and times predicted by the formula (errors: "
               + "; ".join(f"{title}: {error_of(some)}" for title, some in groups(measured)) + "):", ""]
     return lines + table(measured["steps"], cores) + ["", END]
 

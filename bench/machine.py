@@ -43,6 +43,12 @@ def hardware():
     ]
 
 
+def version_of(number):
+    """A version as a page names it: the sources of a release have its number, and so have those that follow it."""
+    changes = (Path(__file__).resolve().parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    return f"(after {number}, not released yet)" if "\n## [Unreleased]" in changes else number
+
+
 def title_of(machine, isa):
     """The heading of a CPU's section: its name, family and model, and what of its instructions were used: a
     virtual machine may hide some."""

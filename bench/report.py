@@ -16,8 +16,9 @@ DISTURBED = 0.05  # share of the machine that other processes used while a shape
 INTRODUCTION = """# Speed, measured
 
 Written by `make bench` (`bench/run`): do not edit. One section for each CPU that it ran on; a run replaces
-the section of its own. Where the time of whole programs goes is the last part of a section, which
-`bench/profile BEFORE AFTER DATA` writes: two folders with a build of `attn` each, and the folder with the data sets.
+the section of its own. The last part of a section shows where whole programs spend their time.
+`bench/profile BEFORE AFTER DATA` writes it: BEFORE and AFTER are folders with one build of `attn` each, DATA is the folder
+with the data sets.
 
 All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
 thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
@@ -32,6 +33,15 @@ GroupQueryAttention (causal) with one buffer for past and present; inputs and ou
 optimisations, spinning threads. libattn reads heads apart (batch x heads x n x d), its fastest
 memory order. oneDNN: the matmul
 primitive, made once, with weights reordered once into the format that it chooses.
+
+Columns of `attn bench --json`. `ms`: the best call; `median_ms`: the median of the calls. `gflops`, `peak_fraction`: the speed
+of the best call, and the same as a fraction of the FMA peak. `rounds`: groups of calls, with a measurement of the FMA peak
+before and after each; `discarded`: the rounds that do not count, because the machine was then more than 3 % slower than at its
+best (if no round counts, the best call of all is shown). `naive_ms`: the same attention as separate calls of libattn, a
+matrix product, a softmax and a matrix product for each head; `speedup`: `naive_ms` / `ms`. `bytes`: what a call has to read
+and write; `copy_bytes_per_second`: the fastest copy of memory in the run, bytes read and written;
+`bandwidth_fraction`: the rate at which a call reads and writes, as a fraction of that. `graph_ms`: the time to build the graph,
+which is not part of `ms`. `extra_memory_bytes`: the memory that a call takes in addition to its tensors.
 """
 
 MACHINE = """
@@ -47,7 +57,7 @@ with {versions}. Instruction set of libattn: {isa}. FMA peak, measured in the sa
 
 def versions(onednn):
     return {
-        "libattn": attn.library.attn_version().decode(),
+        "libattn": machine.version_of(attn.library.attn_version().decode()),
         "PyTorch": torch.__version__,
         "PyTorch Geometric": torch_geometric.__version__,
         "ONNX Runtime": onnxruntime.__version__,
@@ -237,11 +247,14 @@ def disturbance(rows):
     """Whether the machine was ours alone."""
     disturbed = [row for row in rows if row["others"] > DISTURBED]
     most = max(row["others"] for row in rows)
-    return f"Other processes used at most {most:.0%} of the machine while a shape was measured" + (
-        f", and more than {DISTURBED:.0%} at {len(disturbed)} of {len(rows)}: measure again."
-        if disturbed
-        else "."
-    )
+    text = f"Other processes used at most {most:.0%} of the machine while a shape was measured."
+    if disturbed:
+        one = len(disturbed) == 1
+        text += (
+            f" They used more than {DISTURBED:.0%} while {len(disturbed)} of {len(rows)} shapes {'was' if one else 'were'} "
+            f"measured, so {'its figure is' if one else 'their figures are'} not reliable."
+        )
+    return text
 
 
 def title_of(results):

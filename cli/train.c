@@ -71,15 +71,16 @@ static void print_cell(const char *text) {
 
 /* docs/config.md is this. */
 static void list_config(attn_config *config) {
-    printf("| value | default | meaning |\n| --- | --- | --- |\n");
+    printf("| value | default | meaning | choices |\n| --- | --- | --- | --- |\n");
     for (int i = 0; i < attn_config_count(); i++) {
         const char *value = attn_config_get(config, attn_config_name(i));
         printf("| `%s` | ", attn_config_name(i));
         print_cell(*value != '\0' ? value : "(none)");
         fputs(" | ", stdout);
         print_cell(attn_config_help(i));
+        fputs(" | ", stdout);
         for (int c = 0; attn_config_choice(i, c) != NULL; c++)
-            printf("%s%s", c > 0 ? ", " : *attn_config_help(i) != '\0' ? ": " : "", attn_config_choice(i, c));
+            printf("%s%s", c > 0 ? ", " : "", attn_config_choice(i, c));
         printf(" |\n");
     }
 }

@@ -3,7 +3,7 @@
 # and builds the example against what lies there, through pkg-config (shared,
 # static) and through find_package (shared, static); each program runs and
 # prints the right numbers; so do the examples that train. Also: links of the installed pages lead somewhere, and
-# the shared library exports attn_* and nothing else, under the name libattn.so.0.
+# the shared library exports attn_* and nothing else, under the name libattn.so.0.1.
 set -euo pipefail
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 compiler=${CC:-cc}
@@ -57,7 +57,7 @@ check_program() { # check_program NAME COMMAND...
 cmake --install "$BUILD_DIR" --prefix "$prefix" >/dev/null
 cp -r "$SOURCE_DIR/examples" "$folder/examples"
 library=$(dirname "$(find "$prefix" -name libattn.a)")
-[ -e "$library/libattn.so.0" ] || fail "there is no libattn.so.0 in $library"
+[ -e "$library/libattn.so.0.1" ] || fail "there is no libattn.so.0.1 in $library"
 for header in "$SOURCE_DIR"/include/attn/*.h; do
     cmp "$header" "$prefix/include/attn/$(basename "$header")"
 done
@@ -67,11 +67,11 @@ export PKG_CONFIG_PATH=$library/pkgconfig
 read -ra shared < <(pkg-config --cflags --libs attn)
 "$compiler" -std=c11 "$folder/examples/attention.c" "${shared[@]}" -o "$folder/by-pkg-config"
 check_program "pkg-config, shared, in a private folder" env -u LD_LIBRARY_PATH "$folder/by-pkg-config"
-mv "$library/libattn.so.0" "$library/away"
+mv "$library/libattn.so.0.1" "$library/away"
 if "$folder/by-pkg-config" >/dev/null 2>&1; then
     fail "pkg-config, shared: runs without the shared library"
 fi
-mv "$library/away" "$library/libattn.so.0"
+mv "$library/away" "$library/libattn.so.0.1"
 # Where the loader looks anyway, nothing says where.
 DESTDIR=$folder/system cmake --install "$BUILD_DIR" --prefix /usr >/dev/null
 if grep rpath "$(find "$folder/system" -name attn.pc)"; then

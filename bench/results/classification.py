@@ -14,7 +14,7 @@ import sys
 import classification_linear as linear
 
 DATA, RESULTS, ATTN, SEEDS = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4].split()
-WANTED = sys.argv[5:] or ["sst2", "sst2-leaks", "hotels", "mr", "autotune"]
+WANTED = sys.argv[5:] or ["sst2", "sst2-leaks", "sst2-autotune", "hotels", "hotels-autotune", "mr"]
 FOLDS = 10
 SEARCH = ["--autotune", "10m"]
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -188,29 +188,26 @@ def files_of(name, parts):
 
 
 def main():
-    if {"sst2", "sst2-leaks"} & set(WANTED):
+    if {"sst2", "sst2-leaks", "sst2-autotune"} & set(WANTED):
         everything, test = read_sst2("train.tsv.gz"), read_sst2("dev.tsv")
         held = os.path.join(RESULTS, "sst2", "test.csv")
         write(held, *test)
         whole = os.path.join(DATA, "sst2/train.tsv.gz")
+        for seed in SEEDS if "sst2-autotune" in WANTED else []:
+            run("sst2-autotune", seed, [whole, *SEARCH], held)
         for seed in SEEDS if "sst2" in WANTED else []:
             run("sst2", seed, [whole], held)
         if "sst2-leaks" in WANTED:
             run("sst2-leaks", SEEDS[0], [whole, "--hold-out-groups", "false"], held)
         apart, dev = sentences_apart(*everything)
         compare("sst2", "words", {"train": apart, "dev": dev, "test": test}, everything)
-    if "hotels" in WANTED:
+    if {"hotels", "hotels-autotune"} & set(WANTED):
         parts = read_hotels()
         arguments, test = files_of("hotels", parts)
         compare("hotels", "chars", parts)
-        for seed in SEEDS:
+        for seed in SEEDS if "hotels" in WANTED else []:
             run("hotels", seed, [*arguments, "--unit", "chars"], test)
-    if "autotune" in WANTED:
-        held = os.path.join(RESULTS, "sst2", "test.csv")
-        write(held, *read_sst2("dev.tsv"))
-        arguments, test = files_of("hotels", read_hotels())
-        for seed in SEEDS:
-            run("sst2-autotune", seed, [os.path.join(DATA, "sst2/train.tsv.gz"), *SEARCH], held)
+        for seed in SEEDS if "hotels-autotune" in WANTED else []:
             run("hotels-autotune", seed, [*arguments, "--unit", "chars", *SEARCH], test)
     if "mr" in WANTED:
         rows = read_mr()

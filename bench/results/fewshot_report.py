@@ -9,7 +9,7 @@ import sys
 
 from tables import runs_of
 
-METHODS = [("default", "attn, the defaults"), ("attention", "attn, the configuration of version 0.1")]
+METHODS = [("default", "attn, the defaults"), ("attention", "attn, cross-attention as in version 0.1")]
 
 
 def rates_of(folder):
@@ -78,8 +78,10 @@ def main(results, page):
         "<!-- written by bench/results/fewshot_report.py; do not edit -->", "",
         "Word error rates (WER, percent) on the test data of SIGMORPHON 2020, 15 languages, when only the first pairs of each",
         "training file are used. The model is chosen by the development data and looks at the test data once. The macro WER is the",
-        "mean over the languages: the median over the seeds, in brackets the lowest and the highest. One thread. Again:",
-        "`DATA=FOLDER PHONETISAURUS=PROGRAM bench/results/fewshot` (`PAIRS=3600` for another size).", ""]
+        "mean over the languages: the median over the seeds, in brackets the lowest and the highest. One thread. To repeat:",
+        "`DATA=FOLDER PHONETISAURUS=PROGRAM bench/results/fewshot` (`PAIRS=3600` for another size).", "",
+        "Cross-attention as in version 0.1: this version with the defaults of the released version 0.1, which are cross-attention,",
+        "characters that are not decomposed, and one network (`bench/results/fewshot_attention.json`).", ""]
     folder = os.path.join(results, "fewshot-data")
     for pairs in sorted(os.listdir(folder), key=int):
         lines += section(results, pairs)

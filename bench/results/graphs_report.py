@@ -56,8 +56,8 @@ def main():
     print(f"`bench/results/graphs` with `DATA=FOLDER` trains everything here from scratch; CPU: {processor()}. Accuracy in percent: mean ± "
           "deviation, in brackets lowest and highest. The model of a run is the best of its evaluations on the validation nodes; "
           "all defaults were chosen on validation nodes, too. The test nodes were used once, by these runs, except for the first "
-          "row of Cora and for karate: after the first test figures (81.8 and 31.7) two defaults changed, so that log loss decides "
-          "ties of accuracy, and nodes without features have four networks. Processor minutes are the median of a run, both threads together.\n")
+          "row of Cora and for karate: after their first test figures (Cora 81.8, karate 31.7) two defaults changed. Log loss now decides "
+          "ties of accuracy, and a graph whose nodes have no features gets an ensemble of four networks. Processor minutes are the median of a run, both threads together.\n")
     print("## Cora\n\n140 labels, 500 validation nodes, 1000 test nodes (the usual split); `attn train tag --input graph cora "
           "--encoder E`.\n")
     table([("attention (default)", "cora-attention"), ("mean", "cora-mean"), ("fc: a node alone", "cora-fc"),

@@ -63,6 +63,16 @@ def speed(folder):
     return lines + ["", f"`attn predict` of the training file ({words:,} words), including start and loading; the best of several rounds, in turns."]
 
 
+def older(runs):
+    """A note for models of before files left out the empty rows of tables: such a file has all 32 bits of every parameter."""
+    info = runs[0]["info"]
+    if info["bytes"] < 4 * (info["parameters"] + info["splitter_parameters"]):
+        return []
+    return ["", "Measured in development, after version 0.1 and before training in shards, which changes the bits of training, and "
+            "before files left out the empty rows of embedding tables. [Taggers](results-taggers.md) has the accuracy on gold words and "
+            "the size of files of the present version."]
+
+
 def main():
     folder, page = sys.argv[1:]
     lines = ["# Results from raw text", "", "<!-- written by bench/results/raw_report.py; do not edit -->", "",
@@ -78,7 +88,7 @@ def main():
         seeds, runs = runs_of(where)
         if not runs:
             continue
-        lines += table(title, others, seeds, runs)
+        lines += table(title, others, seeds, runs) + older(runs)
         if name in NOTE:
             lines += ["", NOTE[name]]
         if os.path.exists(os.path.join(where, "speed")):

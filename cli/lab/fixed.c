@@ -155,7 +155,7 @@ static void tell(lab *report, const outcome *found) {
              "as with self-attention (%.0f %%). But fixed weights depend on absolute positions, not on "
              "distances: trained on at most 12 rows, accuracy on 24 rows is %.0f %%, and %.0f %% with rotary "
              "self-attention. Rotary self-attention in turn cannot reverse a sequence (%.0f %%), because the "
-             "distance to the right row differs for each row.",
+             "distance to the row to attend to differs for each row.",
              median_of(found, FIXED, BACKWARDS), median_of(found, SELF, BACKWARDS),
              median_of(found, FIXED, BEFORE_LONGER), median_of(found, ROTARY, BEFORE_LONGER),
              median_of(found, ROTARY, BACKWARDS));
@@ -173,10 +173,10 @@ static bool conclude(lab *report, const outcome *found) {
     if (places >= 95)
         return lab_conclude(
             report, LAB_HOLDS_WHERE,
-            "the right row depends on the input: accuracy on look-up is %.0f %% with self-attention, %.0f %% "
-            "with fixed weights, %.0f %% with uniform ones. Where it depends only on the position, fixed "
-            "weights also have at least %.0f %%",
-            self, fixed, uniform, places);
+            "the row to attend to depends on the input: accuracy on look-up is %.0f %% with self-attention, "
+            "%.0f %% with fixed weights, %.0f %% with uniform ones. Where it depends only on the position, "
+            "fixed weights also have %s",
+            self, fixed, uniform, lab_cell_least(report, places));
     return lab_conclude(
         report, LAB_HOLDS,
         "accuracy on look-up is %.0f %% with self-attention, %.0f %% with fixed weights, %.0f %% with "
@@ -234,8 +234,8 @@ const lab_experiment lab_fixed = {
     .experiment =
         "One layer with self-attention, with one learned weight for each pair of positions, and with the "
         "plain mean learns three tasks: to look up the value of a key, to reverse a sequence, and to output "
-        "the symbol of three rows before. In the first task the right row depends on the input, in the "
-        "others only on the position. The last is also tested on longer sequences.",
+        "the symbol of three rows before. In the first task the row to attend to depends on the input, in "
+        "the others only on the position. The last is also tested on longer sequences.",
     .mistake = "self-attention has the fixed weights instead of its own",
     .data = "ud-english-ewt: part-of-speech tags of English sentences, from whole words alone",
     .run = run,

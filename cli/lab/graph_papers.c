@@ -133,10 +133,10 @@ bool lab_graph_on_papers(lab *report) {
                 lab_cell(report, "%.1f", t[i]));
     }
     double other = fmax(m[LAB_ALONE], m[LAB_FULL]);
-    lab_note(report,
-             "With few labels the edges help, not attention: the plain mean along them is %.1f points from "
-             "attention along them.",
-             m[LAB_MEAN] - m[LAB_EDGES]);
+    lab_note(report, "%s along the edges is %.1f points better than %s along them.",
+             m[LAB_MEAN] >= m[LAB_EDGES] ? "With few labels the edges help, not their weights: the plain mean"
+                                         : "Attention",
+             fabs(m[LAB_MEAN] - m[LAB_EDGES]), m[LAB_MEAN] >= m[LAB_EDGES] ? "attention" : "the plain mean");
     return lab_conclude(
         report, m[LAB_EDGES] >= other + 3 && t[LAB_FULL] > t[LAB_EDGES] ? LAB_HOLDS : LAB_DOES_NOT_HOLD,
         "%.1f %% along the edges (mean: %.1f %%), %.1f %% with full attention, %.1f %% alone; "

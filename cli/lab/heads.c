@@ -144,10 +144,11 @@ static void tell(lab *report, const outcome *found) {
     int64_t seeds = found->seeds;
     lab_table *table = lab_add_table(
         report, lab_cell(report, "%lld neighbours: accuracy in percent", (long long)found->neighbours),
-        "heads", "apart", "together", "columns", "parameters", "seconds", NULL);
+        "heads", "each neighbour separately", "how many are 1", "columns", "parameters", "seconds", NULL);
     lab_chart *chart =
         lab_add_chart(report, "heads of the standard form", "heads", LAB_LOGARITHMIC, "right, %", LAB_LINEAR);
-    int apart = lab_line(chart, "neighbours apart", false), together = lab_line(chart, "together", false);
+    int apart = lab_line(chart, "each neighbour separately", false),
+        together = lab_line(chart, "how many are 1", false);
     for (int v = 0; v < VARIANTS; v++) {
         if (left_out(lab_options_of(report), v)) continue;
         lab_row(table, variants[v].name, lab_cell_spread(report, found->accuracy[v][APART], seeds, "%.0f"),
@@ -160,7 +161,7 @@ static void tell(lab *report, const outcome *found) {
         lab_point_spread(chart, together, (double)variants[v].heads, found->accuracy[v][TOGETHER], seeds);
     }
     if (!lab_options_of(report)->broken)
-        lab_add_matrix(report, "mean weight of each head by distance, neighbours apart",
+        lab_add_matrix(report, "mean weight of each head by distance, each neighbour separately",
                        &found->profile[0][0], 1 + 4, PROFILE, rows, columns);
     lab_note(
         report,

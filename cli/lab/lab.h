@@ -58,6 +58,8 @@ lab_table *lab_add_table(lab *lab, const char *title, const char *heading, ...);
 void lab_row(lab_table *table, const char *cell, ...);
 /* A cell in the making, good until sixteen more were made. */
 const char *lab_cell(lab *lab, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "at least 97 %", or "100 %". */
+const char *lab_cell_least(lab *lab, double percent);
 const char *lab_cell_spread(lab *lab, const double *numbers, int64_t count,
                             const char *format); /* "93.1 (91.0 to 94.2)":
                   median, lowest, highest, each by `format` */

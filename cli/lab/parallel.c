@@ -203,8 +203,8 @@ static bool conclude(lab *report, const parallel_sizes *sizes, const parallel_fo
     return lab_conclude(
         report, cores ? LAB_HOLDS : LAB_HOLDS_WHERE,
         "%s%d threads make attention %.2f, the CNN %.2f, the RNN %.2f and the LSTM %.2f times as fast (best "
-        "times, median over n; required: %.2f times the gain of RNNs); on one thread 16 sequences instead of "
-        "one make the RNN %.2f times as fast, the CNN %.2f times",
+        "times, median over n; required of attention and CNN: %.2f times the speed-up of RNN and LSTM); on "
+        "one thread 16 sequences instead of one make the RNN %.2f times as fast, the CNN %.2f times",
         cores ? ""
               : "one core is used (threads share the units of a step of the RNN, or none was "
                 "free): ",

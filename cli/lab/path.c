@@ -182,12 +182,12 @@ static bool conclude(lab *report, const outcome *found) {
                             "the LSTM reaches all distances here, too",
                             (long long)found->distance[last], (long long)kinds[CNN].reach,
                             (long long)kinds[CNN + 1].reach);
-    return lab_conclude(report, LAB_HOLDS,
-                        "attention has an accuracy of at least %.0f %% at every distance up to %lld; the CNN "
-                        "reaches %lld and the window %lld rows, as calculated; the LSTM does not learn it "
-                        "from %lld on",
-                        found->lowest_attention, (long long)found->distance[last],
-                        (long long)kinds[CNN].reach, (long long)kinds[CNN + 1].reach, (long long)lost);
+    return lab_conclude(
+        report, LAB_HOLDS,
+        "attention has an accuracy of %s at every distance up to %lld; the CNN reaches %lld and the window "
+        "%lld rows, as calculated; the LSTM does not learn it from %lld on",
+        lab_cell_least(report, found->lowest_attention), (long long)found->distance[last],
+        (long long)kinds[CNN].reach, (long long)kinds[CNN + 1].reach, (long long)lost);
 }
 
 static bool run(lab *report) {

@@ -241,15 +241,17 @@ static bool conclude(lab *report, const outcome *found) {
                             guessed, worst, kinds[which].name, counted);
     double alibi = median_of(found, ALIBI, 0, 0);
     if (alibi < 90)
-        return lab_conclude(report, LAB_HOLDS_WHERE,
-                            "positions distinguish before from after: accuracy on order is %.0f %% without "
-                            "positions, at least %.0f %% with all others, %.0f %% with ALiBi; on counting at "
-                            "least %.0f %% with any and with none",
-                            guessed, worst, alibi, counted);
-    return lab_conclude(report, LAB_HOLDS,
-                        "accuracy on order is %.0f %% without positions and at least %.0f %% with all kinds; "
-                        "on counting at least %.0f %% with any and with none",
-                        guessed, worst, counted);
+        return lab_conclude(
+            report, LAB_HOLDS_WHERE,
+            "positions distinguish before from after: accuracy on order is %.0f %% without positions, "
+            "%.0f %% with ALiBi and %s with all other kinds; on counting it is %s with any kind and with "
+            "none",
+            guessed, alibi, lab_cell_least(report, worst), lab_cell_least(report, counted));
+    return lab_conclude(
+        report, LAB_HOLDS,
+        "accuracy on order is %.0f %% without positions and %s with all kinds; on counting it is %s with any "
+        "kind and with none",
+        guessed, lab_cell_least(report, worst), lab_cell_least(report, counted));
 }
 
 /* ---- tags of English words ---- */

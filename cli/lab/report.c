@@ -82,6 +82,10 @@ static char *next_cell(lab *report) {
     return report->cells[report->next_cell];
 }
 
+const char *lab_cell_least(lab *report, double percent) {
+    return percent >= 99.5 ? "100 %" : lab_cell(report, "at least %.0f %%", percent);
+}
+
 const char *lab_cell(lab *report, const char *format, ...) {
     char *cell = next_cell(report);
     va_list more;

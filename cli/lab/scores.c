@@ -154,11 +154,13 @@ static bool conclude(lab *report, const double *median, double least) {
             "%.0f %%; within 5 points of it: %d of %d others",
             median[SCALED], least, median[UNIFORM], count, UNIFORM - 1);
     if (count == UNIFORM - 1)
-        return lab_conclude(
-            report, LAB_HOLDS,
-            "all are within 5 points of scaled dot and softmax (%.0f %%): %s; uniform weights: "
-            "%.0f %%",
-            median[SCALED], good, median[UNIFORM]);
+        return lab_conclude(report, LAB_HOLDS,
+                            "all are within 5 points of scaled dot and softmax (%.0f %%): %s; %s (%.0f %%)",
+                            median[SCALED], good,
+                            median[UNIFORM] >= median[SCALED] - 5
+                                ? "but so are uniform weights, which attend to no row in particular"
+                                : "uniform weights are not",
+                            median[UNIFORM]);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
         "the choice is one of these, which are within 5 points of scaled dot and softmax (%.0f %%): %s; not "

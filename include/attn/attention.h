@@ -37,8 +37,8 @@
  *     ATTN_WEIGHTS_SIGMOID   1 / (1 + exp(-s)): each key on or off independently of the others
  *     ATTN_WEIGHTS_RAW       s itself, without a softmax
  *
- * The last three grow with the number of keys seen; `average` divides them by that number. They have no
- * log-sum-exp: it is filled with 0.
+ * The last three do not sum to 1, so the output grows with the number of keys seen; `average` divides each
+ * weight by that number. They have no log-sum-exp: it is filled with 0.
  *
  * What combines with what (everything else returns ATTN_UNSUPPORTED, with a message):
  *

@@ -31,9 +31,9 @@ typedef struct attn_config attn_config;
 ATTN_API attn_status attn_config_create(attn_context *context, attn_config **config);
 ATTN_API void attn_config_destroy(attn_config *config); /* NULL is allowed */
 
-/* Sets a value from text: a number, a word of a choice, true or false. Errors: INVALID_ARGUMENT (NULL, an
- * unknown name, a value that is not allowed); the message names the value, what is allowed, and for an
- * unknown name the most similar one. */
+/* Sets a value from text: a number, one of the value's choices, true, false, or any text. Errors:
+ * INVALID_ARGUMENT (NULL, an unknown name, a value that is not allowed); the message names the value, what is
+ * allowed, and for an unknown name the most similar one. */
 ATTN_API attn_status attn_config_set(attn_config *config, const char *name, const char *value);
 
 /* Sets all values of a JSON object: {"encoder": {"layers": 3}, ...}. `name` is the file name in error
@@ -66,9 +66,9 @@ ATTN_API const char *attn_task_help(int index);
 ATTN_API int attn_input_takes(const char *input, const char *task);
 
 /* The flags of `attn train` that set a value: index 0, 1, ... until attn_config_flag returns 0. name: the
- * value that the flag sets. value: what the help calls the flag's argument; NULL: the flag has none. Such a
- * flag sets the value to the choice that is called like the flag or, if there is no such choice, to "true". A
- * plain struct: it will not grow. */
+ * name of the configuration value that the flag sets. value: the placeholder of the flag's argument in the
+ * help; NULL: the flag has no argument, and sets the configuration value to the choice with the flag's own
+ * name or, if there is no such choice, to "true". A plain struct: it will not grow. */
 typedef struct attn_config_flag_text {
     const char *flag, *name, *value, *help;
 } attn_config_flag_text;

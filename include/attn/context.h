@@ -90,10 +90,11 @@ ATTN_API size_t attn_context_memory(const attn_context *context);
 ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
 
 /* Bounds the memory that data takes: datasets, and what training and prediction derive from them (units,
- * targets, the order of examples). Up to half of `bytes` holds blocks of at least 1 MiB (smaller ones if the
- * bound is below 64 MiB). Further blocks are stored in unnamed temporary files that are mapped into memory;
- * their resident pages use the other half. Results are the same to the bit. Networks, gradients, optimiser
- * state, the working memory of operators and small blocks are not bounded.
+ * targets, the order of examples). Only allocations of at least 1 MiB count (smaller ones if the bound is
+ * below 64 MiB). Up to half of `bytes` is for those in memory. Further ones are stored in unnamed temporary
+ * files that are mapped into memory; their resident pages use the other half. Results are the same to the
+ * bit. Networks, gradients, optimiser state, the working memory of operators and smaller allocations are not
+ * bounded.
  *
  * folder: where the temporary files are; NULL: the environment variable TMPDIR, else /var/tmp, or /tmp if
  * /var/tmp cannot be written or is in memory (tmpfs). Disk space is reserved as the files grow, so a full
@@ -104,7 +105,7 @@ ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
  * name that is too long), OUT_OF_MEMORY, SYSTEM_ERROR. */
 ATTN_API attn_status attn_context_set_memory(attn_context *context, size_t bytes, const char *folder);
 
-/* Memory that large blocks of data use now. Without a bound, and for NULL, the numbers are 0 and the folder
+/* Memory that these allocations use now. Without a bound, and for NULL, the numbers are 0 and the folder
  * is "". A plain struct: it will not grow. */
 typedef struct attn_data_use {
     size_t in_memory, in_files; /* bytes */

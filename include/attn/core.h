@@ -48,8 +48,9 @@
  * Functions without an object (attn_status_name, attn_tensor_rows, attn_context_create) may be called by any
  * thread at any time.
  *
- * Structs. A struct that begins with `size` may grow in later versions: call its init function first. All
- * other structs are plain and never change (docs/design.md).
+ * Structs. A struct that begins with `size` may grow in later versions: call its init function first.
+ * attn_map and attn_training_state, which only the library makes, may also grow. All other structs are plain
+ * and never change (docs/design.md).
  *
  * What is not checked. A call cannot see that an array is shorter than its comment demands, or was freed.
  * Arrays must be aligned for their type, and results must not overlap other arguments: attn/tensor.h says

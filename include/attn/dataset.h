@@ -137,8 +137,9 @@ typedef struct attn_reader_options {
     size_t head_length;
 
     /* The split into training, validation and test data: see attn_dataset_part. NULL or "" after init. */
-    const char *split_column; /* the column with the part of each example; if a column has several splits,
-                                 "splits10:3" is the fourth letter of column splits10 */
+    const char *split_column; /* the column with the part of each example. A column may have a letter for
+                                 each of several splits (t, v, s: training, validation, test): "splits10:3"
+                                 is the fourth letter of column splits10 */
     const char *split;      /* how to draw it: "random", "random:7" (another draw), or a method of the kind of
                                input (molecules: "scaffold") */
     const char *split_file; /* a file with a word per example (per node, where nodes have targets) */
@@ -199,8 +200,8 @@ ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, si
 
 /* pieces: where a file of options.input and options.format may be cut into pieces that are parsed separately.
  * 0: at every line; 1: at blank lines; 2: at every line end outside of quoted fields; -1: nowhere, and for
- * NULL. quotes: for files with pieces 2, the character that separates the fields of a file that begins with
- * these bytes; 0: its fields are not quoted. */
+ * NULL. quotes: if the fields of a file that begins with these bytes may be quoted, the character that
+ * separates them; else 0. */
 ATTN_API int attn_reader_pieces(const attn_reader_options *options);
 ATTN_API char attn_reader_quotes(const char *name, const char *bytes, size_t count,
                                  const attn_reader_options *options);
@@ -235,10 +236,11 @@ ATTN_API size_t attn_dataset_consumed(const attn_dataset *dataset);
 ATTN_API int attn_dataset_tokenized(const attn_dataset *dataset);
 /* The number of rows of an example. */
 ATTN_API int64_t attn_dataset_rows(const attn_dataset *dataset, int64_t example);
-/* The name of a row: the token or the text itself; NULL if rows have no names. */
+/* The name of a row: the token or the text itself, the name of a node; NULL if rows have no names. */
 ATTN_API const char *attn_dataset_row_name(const attn_dataset *dataset, int64_t example, int64_t row);
 
-/* The tokens of an example, and the number of the line that a token (or a text) is from. */
+/* tokens, token: the rows of an example and their names if the input is text (a text that is not split is one
+ * token); 0 and NULL for other kinds of input. line: the number of the line that a row is from. */
 ATTN_API int64_t attn_dataset_tokens(const attn_dataset *dataset, int64_t example);
 ATTN_API const char *attn_dataset_token(const attn_dataset *dataset, int64_t example, int64_t token);
 ATTN_API int64_t attn_dataset_line(const attn_dataset *dataset, int64_t example, int64_t token);

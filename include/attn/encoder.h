@@ -9,8 +9,8 @@
  *     initial a    x_{l+1} = (1 - a) block_l(x_l) + a x_0: every layer adds a part of the row's own input.
  *                  With the mixer MEAN, RAW heads, and no residual, norm or feed-forward, this is
  *                  propagation with restarts (APPNP)
- *     jump         what the output is, before the final norm. NONE: the result of the last block; CONCAT:
- *                  x_0 and the results of all blocks, concatenated; MEAN: their mean
+ *     jump         (jumping knowledge) what the output is, before the final norm. NONE: the result of the
+ *                  last block; CONCAT: x_0 and the results of all blocks, concatenated; MEAN: their mean
  *
  *     attn_encoder_options options;
  *     attn_encoder_options_init(&options);
@@ -156,8 +156,8 @@ ATTN_API attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_
 
 /* Afterwards the cache holds `sequences` sequences, and sequence b continues
  * the old sequence from[b]. For beam search: from may name an old sequence
- * several times or not at all. Hypotheses of one source stay adjacent, in the
- * order of the sources.
+ * several times or not at all. It must keep the hypotheses of one source
+ * adjacent, and the sources in their order.
  * Errors: INVALID_ARGUMENT (a number out of range, more sequences than the cache was made for),
  * UNSUPPORTED (they would no longer be adjacent). */
 ATTN_API attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64_t *from);

@@ -70,7 +70,7 @@ ATTN_API int64_t attn_explanation_example(const attn_explanation *explanation);
 ATTN_API int64_t attn_explanation_pieces(const attn_explanation *explanation);
 ATTN_API int64_t attn_explanation_first_row(const attn_explanation *explanation);
 /* The number of rows at the end of the example that the model did not process, because the example was
- * truncated to attn_model_longest. */
+ * truncated to attn_model_most. */
 ATTN_API int64_t attn_explanation_unseen(const attn_explanation *explanation);
 
 /* The rows of the input by name (words, frames, nodes, atoms, ...), and the symbols that were generated, if

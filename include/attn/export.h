@@ -16,9 +16,11 @@
 
 /* Declares TYPE_init(TYPE *), which fills a struct that begins with `size` with its defaults; for NULL it
  * does nothing. It passes the size with which the caller was compiled, and the library reads and fills only
- * that many bytes, so the program still works with a later library whose struct is larger. If options are
- * larger than the library's, members that the library does not know must be 0, else the call returns
- * UNSUPPORTED. A size that no version has is INVALID_ARGUMENT: init was not called. */
+ * that many bytes, so the program still works with a later library whose struct is larger.
+ *
+ * Calls that take options also accept those of newer headers, if the members that the library does not know
+ * are 0; else they return UNSUPPORTED. For a size that no version has they return INVALID_ARGUMENT: the init
+ * function was not called. */
 #define ATTN_INIT(type)                                                                                      \
     ATTN_API void type##_init_sized(type *to, size_t size);                                                  \
     static inline void type##_init(type *to) { type##_init_sized(to, sizeof *to); }

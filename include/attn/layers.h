@@ -13,7 +13,7 @@
  *     INVALID_ARGUMENT   no name, or a name that the set has already; a width or a number below 1 (of
  *                        columns, heads, layers, positions); an unknown enum value; options that
  *                        contradict each other; options without init
- *     SHAPE_MISMATCH     a residual or a jump whose widths differ
+ *     SHAPE_MISMATCH     a residual connection or a jump (attn/encoder.h) between different widths
  *     UNSUPPORTED        a combination that is not implemented; options of a newer caller
  *     OVERFLOW, OUT_OF_MEMORY
  *
@@ -25,7 +25,7 @@
  *     SHAPE_MISMATCH     x has other columns than the layer; a sequence longer than `longest`
  *     and those of the operations that the layer consists of (attn/operations.h)
  *
- * In options, NULL means the defaults, and places may not be NULL.
+ * options may be NULL, which means the defaults; places may not.
  *
  * Threads. A layer does not change when it is applied: threads may apply one
  * layer under the rules for the parameters of a set (attn/parameters.h).
@@ -92,9 +92,9 @@ ATTN_API attn_variable *attn_embedding_apply(attn_tape *tape, const attn_embeddi
 
 enum { ATTN_MULTIHEAD_ROOM = 512, ATTN_MIXER_ROOM = 1024, ATTN_BLOCK_ROOM = 2048 };
 
-/* ---- where a layer is applied ----
+/* ---- places: the batch that a layer is applied to ----
  *
- * The batch that the rows of x belong to, and which rows may see which. One attn_places serves a whole
+ * The sequences that the rows of x form, and which rows may see which. One attn_places serves a whole
  * encoder. After attn_places_init all members are absent (0 or NULL); set those that the layer needs. A layer
  * reads them during the call, and copies offsets; graph and edges must stay valid until the next
  * attn_tape_begin. */
@@ -132,18 +132,20 @@ typedef enum attn_position {
     ATTN_POSITION_ROTARY = 4,       /* ROTARY, ALIBI and RELATIVE act inside attention */
     ATTN_POSITION_ALIBI = 5,        /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
     ATTN_POSITION_RELATIVE = 6,     /* a learned bias by distance: "name.relative" (heads x buckets) */
-    ATTN_POSITION_GRID = 7,         /* rows of a grid (an image): the first half of the columns is the
-                                       sinusoidal code of its row, the second that of its column, added */
-    ATTN_POSITION_GRID_LEARNED = 8, /* "name.rows" and "name.columns" (longest x columns each), both added */
+    ATTN_POSITION_GRID = 7,         /* for the cells of a grid (an image): the first half of the columns of x
+                                       gets the sinusoidal code of the cell's line, the second half that of
+                                       its place in the line; added */
+    ATTN_POSITION_GRID_LEARNED = 8, /* a table for the line, "name.rows", and one for the place in it,
+                                       "name.columns" (longest x columns each); both added */
     ATTN_POSITION_GRID_RELATIVE = 9 /* inside attention: a learned bias by vertical and horizontal distance:
                                        "name.relative" (heads x (2 farthest + 1)^2) */
 } attn_position;
 
 typedef struct attn_positions attn_positions;
 
-/* longest: the number of positions of LEARNED and ONE_HOT (a longer sequence is an error), and of rows and
- * columns of GRID_LEARNED (a larger grid is an error). GRID needs an even number of columns. Kinds that act
- * inside attention do not change x. */
+/* longest: the number of positions of LEARNED and ONE_HOT (a longer sequence is an error), and the largest
+ * height and width of a grid for GRID_LEARNED (a larger one is an error). GRID needs an even number of
+ * columns. Kinds that act inside attention do not change x. */
 ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
                                                attn_position kind, int64_t columns, int64_t longest);
 /* Reads batch and first of the places; GRID and GRID_LEARNED read batch, heights and widths. Errors also:
@@ -208,8 +210,9 @@ typedef struct attn_multihead_options {
     float rotary_base;                 /* 10000 after init */
     int64_t buckets, farthest; /* of RELATIVE: 32 and 128 after init. Half of the buckets are for keys before
                                   the query, half for keys after it. On each side, half of the buckets have
-                                  one distance each, and the others cover ranges that grow logarithmically up
-                                  to `farthest`. buckets 0: one for each distance up to farthest.
+                                  one distance each, and the others cover ranges of equal width in the
+                                  logarithm of the distance, up to `farthest`. buckets 0: one for each
+                                  distance up to farthest.
                                   GRID_RELATIVE: larger distances are clamped to farthest */
     int64_t longest;           /* of the score NONE */
     int64_t edge_columns;      /* number of features of an edge; 0: none */
@@ -265,7 +268,7 @@ typedef struct attn_mixer_options {
     };
 
     attn_recurrence recurrence; /* LSTM after init */
-    int directions;             /* 2 after init; causal: 1 */
+    int directions;             /* 2 after init; if causal it is 1, whatever is set */
     int64_t hidden;             /* of one direction; 0: columns / directions */
 
     int64_t width;    /* of CNN and FC: rows seen; 5 after init (causal: row i and those before it) */
@@ -316,8 +319,8 @@ ATTN_API attn_variable *attn_mixer_step(attn_tape *tape, const attn_mixer *mixer
  *     pre-norm    x = x + drop(mix(norm_1(x)));   x = x + drop(feed(norm_2(x)))
  *     post-norm   x = norm_1(x + drop(mix(x)));   x = norm_2(x + drop(feed(x)))
  *
- * Without residual, x = norm_1(drop(mix(x))), and so on. mixed_activation is applied to the result of mix; it
- * is for networks whose layers consist of a mixer alone, such as graph attention networks. */
+ * Without residual, the terms "x +" are left out. mixed_activation is applied to the result of mix; it is for
+ * networks whose layers consist of a mixer alone, such as graph attention networks. */
 
 typedef struct attn_block_options {
     size_t size; /* sizeof(attn_block_options), set by the init function */

@@ -1,8 +1,7 @@
 /* metrics.h: metrics of texts, probabilities and numbers.
  *
- * Every predicted text is compared with one reference; with several references, the caller picks one
- * (attn_report does: see report.h). Metrics of probabilities and numbers ignore missing truths, and agree
- * with scikit-learn to the last digits.
+ * Every predicted text is compared with one reference; report.h says what attn_report does with several.
+ * Metrics of probabilities and numbers ignore missing truths, and agree with scikit-learn up to rounding.
  *
  * The functions are for the thread of their context. On an error the results are untouched.
  */

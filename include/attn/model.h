@@ -91,11 +91,11 @@ ATTN_API const char *attn_model_output_name(const attn_model *model, int output)
 ATTN_API const char *attn_model_output_kind(const attn_model *model, int output);
 ATTN_API int attn_model_output_several(const attn_model *model, int output);
 ATTN_API int attn_model_per_token(const attn_model *model); /* 1: a prediction per row; 0: one per example */
-/* longest: the largest number of rows that the network processes at once. Longer examples are processed in
- * pieces. If an example has one prediction, the pieces overlap, and the prediction is made from the rows of
- * all of them. most: for these, the largest number of rows that are used (encoder.pieces); rows after it are
- * ignored. With a prediction per row, and for sources of seq2seq, which are truncated to longest, most is the
- * same as longest. */
+/* longest: the largest number of rows that the network processes at once. Longer sources of seq2seq are
+ * truncated to it; other longer examples are processed in pieces. If an example has one prediction, the
+ * pieces overlap, and the prediction is made from the rows of all of them. most: the largest number of rows
+ * of such an example that are used (encoder.pieces); the rest is ignored. For other examples most is the same
+ * as longest; those with a prediction per row are never truncated. */
 ATTN_API int64_t attn_model_longest(const attn_model *model);
 ATTN_API int64_t attn_model_most(const attn_model *model);
 /* The labels of an output: how many, and their texts. */

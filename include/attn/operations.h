@@ -183,8 +183,8 @@ ATTN_API attn_variable *attn_tape_convolution_grid(attn_tape *tape, attn_variabl
                                                    attn_parameter *weight, attn_parameter *bias,
                                                    const attn_convolution_options *options);
 
-/* Recurrent networks, with u = W x_t + b and r = R h_(t-1) + c, and gates in
- * this order in the rows of W, R, b, c:
+/* Recurrent networks, with u = W x_t + b and r = R h_(t-1) + d, and gates in
+ * this order in the rows of W, R, b, d:
  *
  *     TANH   h = tanh(u + r)
  *     GRU    reset = sigmoid(u_0 + r_0), update = sigmoid(u_1 + r_1),
@@ -192,7 +192,7 @@ ATTN_API attn_variable *attn_tape_convolution_grid(attn_tape *tape, attn_variabl
  *     LSTM   input, forget, cell, output = sigmoid, sigmoid, tanh, sigmoid of u_g + r_g,
  *            c = forget * c_(t-1) + input * cell, h = output * tanh(c)
  *
- * (the gate order of PyTorch). h and c start at 0 in every sequence. */
+ * (the gate order of PyTorch). The states h and c start at 0 in every sequence. */
 typedef enum attn_recurrence { ATTN_RNN_TANH = 0, ATTN_RNN_GRU = 1, ATTN_RNN_LSTM = 2 } attn_recurrence;
 
 /* The weights of one direction: gates * hidden rows each. Biases may be NULL. A plain struct: it will not
@@ -201,7 +201,7 @@ typedef struct attn_recurrent_weights {
     attn_parameter *input;       /* W: gates * hidden x in */
     attn_parameter *hidden;      /* R: gates * hidden x hidden */
     attn_parameter *input_bias;  /* b */
-    attn_parameter *hidden_bias; /* c */
+    attn_parameter *hidden_bias; /* d */
 } attn_recurrent_weights;
 
 /* Runs over every sequence, forwards with weights[0] and, if directions is 2,
@@ -230,8 +230,8 @@ typedef struct attn_attention_inputs {
     attn_variable *edge_bias;                       /* edges x heads */
     attn_variable *edge_key, *edge_value;           /* edges x (heads * d_k), edges x (heads * d_v) */
     float *weights;             /* NULL, or attn_attention_weights_count() numbers to fill */
-    attn_activation activation; /* of the result; IDENTITY after init. On a graph, RELU and ELU save
-                                   one array of the result's size here, compared with attn_tape_activation */
+    attn_activation activation; /* of the result; IDENTITY after init. On a graph, RELU and ELU are
+                                   applied in place: attn_tape_activation needs another array */
     int bias_by_head;           /* not 0: the memory order of bias is heads x sequences x queries x keys */
 } attn_attention_inputs;
 ATTN_INIT(attn_attention_inputs) /* 1 head */

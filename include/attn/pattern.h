@@ -15,17 +15,18 @@
  *
  *     i' - left <= j <= i' + right        (ATTN_UNLIMITED: no bound on that side)
  *
+ * and, if there is a mask, its bit (i, j) is 1. Common reaches:
+ *
  *     full     left = right = ATTN_UNLIMITED      (the default)
  *     causal   left = ATTN_UNLIMITED, right = 0
  *     window   left = right = r
  *
- * and, if there is a mask, its bit (i, j) is 1. Reach, mask, ragged rows, bias and heads combine freely. The
- * cost is proportional to the reach: a window of r costs n * r, not n * n. Tiles that the mask excludes are
- * skipped too.
+ * Reach, mask, ragged rows, bias and heads combine freely. The cost is proportional to the reach: a window of
+ * r costs n * r, not n * n. Tiles that the mask excludes are skipped too.
  *
  * Graph. With `graph` (attn/graph.h) query i sees exactly the keys of its edges, once per edge. Reach, mask,
- * offsets and lengths must then have their values after attn_pattern_init. Tensors are 3-d, with as many rows
- * as the graph has rows (queries) and columns (keys). The cost is proportional to the number of edges.
+ * offsets and lengths must then be as attn_pattern_init set them. Tensors are 3-d, with as many rows as the
+ * graph has rows (queries) and columns (keys). The cost is proportional to the number of edges.
  *
  * A query that may see nothing gives output 0, weights 0 and gradient 0.
  *

@@ -151,7 +151,7 @@ ATTN_API double attn_prediction_spread(const attn_prediction *prediction, int ou
 ATTN_API int64_t attn_prediction_words(const attn_prediction *prediction, int64_t example);
 ATTN_API const char *attn_prediction_word(const attn_prediction *prediction, int64_t example, int64_t word);
 
-/* ---- sequences of their own length ----
+/* ---- generated sequences: beam search ----
  *
  * Beam search keeps the `beam` best hypotheses of every example and extends each by every symbol. Hypotheses
  * are compared by their normalised log-probability: the sum of the log-probabilities of their symbols (the

@@ -7,8 +7,8 @@
  * several outputs "mean.accuracy" is the mean over those that have it (attn_report_mean):
  *
  *     class     accuracy, macro_precision, macro_recall, macro_f1, micro_f1, log_loss, calibration_error;
- *               with two labels also roc_auc and pr_auc. With a CRF there are no probabilities, and so none
- *               of the last four
+ *               with two labels, and without a CRF, also roc_auc and pr_auc. With a CRF, log_loss and
+ *               calibration_error are computed from the marginals
  *     entities  class outputs whose labels are entity tags, O and B-TYPE, I-TYPE (also E-, S-; L-, U-; M-
  *               for I-): also entity_f1, entity_precision, entity_recall over all entities, equal to
  *               seqeval's default mode: an entity is correct if its type, first and last row are
@@ -16,13 +16,14 @@
  *               roc_auc and pr_auc, means over the labels that some examples have and others have not
  *     number    mean_squared_error, rmse, mean_absolute_error, correlation, r2
  *     bmes      also word_precision, word_recall, word_f1
- *     seq2seq   exact_match, word_error_rate, symbol_error_rate (targets of symbols) or character_error_rate,
- *               bleu, chrf. Error rates are edit distances divided by lengths; if the target is one word
- *               spelled in symbols, the word error rate counts whole targets. Examples with the same source
- *               are several references for it, of which the nearest counts. bleu and chrf (percents;
- *               attn/metrics.h) compare each example with its own target
- *     lm        bits_per_byte, perplexity (per unit), loss (its logarithm), unknown_units (each of their
- *               characters also costs the 21 bits that identify it)
+ *     seq2seq   exact_match, word_error_rate, symbol_error_rate (if the unit of targets is symbols, such as
+ *               phonemes) or character_error_rate, bleu, chrf. Error rates are edit distances divided by
+ *               lengths; for targets of symbols (a pronunciation), the word error rate counts a whole target
+ *               as one word. Examples with the same source are several references for it, of which the
+ *               nearest counts. bleu and chrf (percents; attn/metrics.h) compare each example with its own
+ *               target
+ *     lm        bits_per_byte, perplexity (per unit), loss (its logarithm), unknown_units (their number; each
+ *               of their characters adds 21 bits, the size of a code point, to the loss, and so to all three)
  *     raw text  of attn_report_create_raw: sentence_, token_ and word_precision, _recall and _f1; for each
  *               output tag_precision, tag_recall, tag_f1, and tag_accuracy of the aligned words;
  *               all_tags_f1 of several outputs together. There are no classes

@@ -1,7 +1,8 @@
 /* scores.h: the names that metrics and log-probabilities had before, for programs that still use them.
  *
  * Deprecated: each function calls the one of the new name, with the same arguments, errors and rules for NULL
- * and threads. New programs include attn/metrics.h. The next version will not have this header.
+ * and threads. New programs include attn/metrics.h. The next minor version will not have this header, and it
+ * may drop the functions.
  */
 #ifndef ATTN_SCORES_H
 #define ATTN_SCORES_H

@@ -72,8 +72,9 @@ typedef struct attn_training_state {
     int splitter;                 /* a second network is trained, which splits raw text */
     double splitter_f1;           /* its F1 of words when the best model was evaluated; NaN before */
     const char *no_splitter;      /* NULL, or why none can be trained */
-    int64_t train_rows, dev_rows; /* if rows are split, not examples: the number of rows with targets in each
-                                     set (dev_rows 0: the sets are the same); else both are 0 */
+    int64_t train_rows, dev_rows; /* if rows (nodes of a graph), not examples, are divided into training and
+                                     development data: the number of rows with targets in each; dev_rows 0:
+                                     the same rows are in both. Else both are 0 */
     const char *row;              /* what a row is called */
     int ranks;                    /* number of ranks that train together; units_per_second is their sum */
     double exchange_share;        /* share of training time that this rank spent in communication: 0 .. 1 */
@@ -84,7 +85,8 @@ typedef struct attn_training_state {
     double macro_f1, best_macro_f1;
     int64_t left_out; /* examples in neither set: they are contained in a held-out example, or very similar to
                          one */
-    int held_alike;   /* 1: held-out examples were drawn one by one, because all examples are too similar */
+    int held_alike;   /* 1: held-out examples were drawn one by one, and not in groups of similar ones
+                         (training.hold_out_groups), because all examples are too similar */
     const char *timetable; /* the changes of steps_total so far (training.timetable); "": none */
     int shortened;         /* 1: because of options.at_most there are fewer steps than without `seconds` */
 } attn_training_state;

@@ -42,7 +42,7 @@ static const char *const pools[] = {"mean", "max", "mean-max", "first", "attenti
 
 static const at_field output_fields[] = {
     AT_CHOICE("output.kind", at_output_values, kind, outputs, "auto",
-              "a class, several labels or a number; seq2seq: a decoder (auto), or ctc, which needs none"),
+              "class, labels (several) or number; seq2seq: auto (a decoder) or ctc (no decoder)"),
     AT_CHOICE("output.pool", at_output_values, pool, pools, "mean-max", "pooling of the rows of a text"),
     AT_INTEGER("output.members", at_output_values, members, 1, AT_MOST_NETWORKS, "1",
                "networks of an ensemble"),

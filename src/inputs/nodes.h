@@ -54,19 +54,20 @@ typedef struct at_node_values {
         AT_CHOICE(prefix "pattern", type, nodes.pattern, at_node_patterns, "edges",                          \
                   "which nodes see which: along the edges, or all, with the edges as a learned bias"),       \
         AT_CHOICE(prefix "features", type, nodes.features, at_node_sources, "auto",                          \
-                  "the features of a node: those in the data, its name, its degree"),                        \
+                  "of a node; given: those in the data, or of the atom; name: a learned vector; degree: "    \
+                  "neighbours"),                                                                             \
         AT_SWITCH(prefix "normalize", type, nodes.normalize, normalized,                                     \
                   "sparse features of a node have the sum 1, other columns mean 0 and deviation 1"),         \
         AT_SWITCH(prefix "norm", type, nodes.norm, "true", "a norm after the input's map"),                  \
         AT_CHOICE(prefix "activation", type, nodes.activation, at_node_activations, "none",                  \
                   "after the input's map and norm"),                                                         \
         AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
-                  "a single graph with few labels; other values depend on it; found from the data"),         \
-        AT_CHOICE(                                                                                           \
-            prefix "alike", type, nodes.alike, at_node_choices, "auto",                                      \
-            "neighbours are mostly of the same class; other values depend on it; found from the labels"),    \
+                  "a single graph with few labels; found from the data; only selects defaults, of graphs"),  \
+        AT_CHOICE(prefix "alike", type, nodes.alike, at_node_choices, "auto",                                \
+                  "neighbours are mostly of the same class; found from the labels; only selects defaults, "  \
+                  "of graphs"),                                                                              \
         AT_CHOICE(prefix "edge_numbers", type, nodes.numbers, at_node_choices, "auto",                       \
-                  "edges have features; other values depend on it; found from the data")
+                  "edges have features; found from the data; only selects defaults, of graphs")
 enum { AT_NODE_FIELD_COUNT = 11 };
 /* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
 #define AT_NODE_FLAGS                                                                                        \

@@ -64,15 +64,16 @@ static const at_field encoder_fields[] = {
     AT_CHOICE("encoder.kind", at_encoder_values, kind, encoders, "attention",
               "the mixer of the blocks; none: no rows, only n-grams of the whole text (text.wide_buckets)"),
     AT_TEXT("encoder.mix", at_encoder_values, mix, "",
-            "instead: the mixer of each layer, separated by commas"),
+            "the mixer of each layer, separated by commas, instead of encoder.kind for all of them"),
     AT_INTEGER("encoder.columns", at_encoder_values, columns, 1, 65536, "192", "width of the rows"),
     AT_INTEGER("encoder.layers", at_encoder_values, layers, 0, 1000, "2", "blocks"),
     AT_INTEGER("encoder.inner", at_encoder_values, inner, -1, 1048576, "0",
                "width of the feed-forward; 0: 4 times the columns; -1: blocks have none"),
     AT_CHOICE("encoder.position", at_encoder_values, position, positions, "rotary",
-              "positions; of the rows and columns of a grid: sinusoidal (grid), learned, relative"),
-    AT_INTEGER("encoder.longest", at_encoder_values, longest, 1, 1048576, "512",
-               "positions of learned, one-hot and fixed; rows and columns of grid-learned"),
+              "positions; for images: grid (sinusoidal, of row and column), grid-learned, grid-relative"),
+    AT_INTEGER(
+        "encoder.longest", at_encoder_values, longest, 1, 1048576, "512",
+        "largest number of positions (learned, one-hot, score fixed), or of rows and columns (grid-learned)"),
     AT_LATER_INTEGER("encoder.pieces", at_encoder_values, pieces, 1, 1000, "16", "1",
                      "classify, regress: overlapping pieces of a sequence with more rows than the "
                      "input's `longest`, at most; 1: only its beginning"),
@@ -90,7 +91,10 @@ static const at_field encoder_fields[] = {
     AT_INTEGER("encoder.kv_heads", at_encoder_values, kv_heads, 0, 4096, "0",
                "fewer heads for keys and values; 0: as many"),
     AT_INTEGER("encoder.head_width", at_encoder_values, head_width, 0, 512, "0", "0: columns / heads"),
-    AT_CHOICE("encoder.form", at_encoder_values, form, forms, "standard", "how heads are projected"),
+    AT_CHOICE(
+        "encoder.form", at_encoder_values, form, forms, "standard",
+        "projections of the heads; standard: project, then split; narrow: split, then project each piece; "
+        "wide: every head is as wide as the input; raw: none; shared: one for keys and values, as in GAT"),
     AT_CHOICE("encoder.score", at_encoder_values, score, scores, "dot",
               "fixed: one learned weight per pair of positions"),
     AT_CHOICE("encoder.weights", at_encoder_values, weights, weightings, "softmax",
@@ -170,13 +174,14 @@ static const at_field training_fields[] = {
     AT_INTEGER("training.shards", at_training_values, shards, 0, 1e6, "0",
                "shards of a batch, one worker each; 0: 2, 4, 8, ... with at least 128 rows each"),
     AT_INTEGER("training.examples", at_training_values, examples, 0, AT_MANY, "0",
-               "number of training examples: with many, seq2seq uses less dropout; 0: counted"),
+               "number of training examples, on which defaults depend; 0: counted"),
     AT_INTEGER("training.epochs", at_training_values, epochs, 1, 1e9, "6", "passes over the training data"),
     AT_INTEGER("training.least_steps", at_training_values, least_steps, 0, AT_MANY, "600",
                "train more epochs if they have fewer steps; 0 if epochs are given"),
     AT_INTEGER("training.steps", at_training_values, steps, 0, AT_MANY, "0", "0: those of the epochs"),
     AT_TEXT("training.timetable", at_training_values, timetable, "",
-            "the number of steps in a run with --time: N,STEP:N,...: N, and from STEP on another N"),
+            "how --time changed the number of steps; 1200,150:1180 means 1,200 steps, changed to 1,180 after "
+            "step 150"),
     AT_INTEGER("training.patience", at_training_values, patience, 0, 1e9, "8",
                "stop after this many evaluations without a better metric; 0: never"),
     AT_INTEGER("training.evaluations", at_training_values, evaluations, 1, 1e9, "30",
@@ -191,7 +196,7 @@ static const at_field training_fields[] = {
                     "false: draw examples one by one"),
     AT_INTEGER("training.seed", at_training_values, seed, 0, AT_MANY, "1", ""),
     AT_CHOICE("training.store", at_training_values, store, stores, "full",
-              "weights in the model file: 32 bits each; 16; 8, and 6 in embedding tables"),
+              "weights in the model file; full: 32 bits; half: 16; small: 8, embedding tables 6"),
 };
 static const at_flag training_flags[] = {
     {"learning-rate", "training.learning_rate", "R", "the highest learning rate of the schedule"},

@@ -41,7 +41,7 @@ const at_field at_image_fields[] = {
     AT_NUMBER("image.erase_size", at_image_values, erase_size, 0, 1, "0.4",
               "sides of that rectangle, at most, as a part of the picture's"),
     AT_CHOICE("image.rows", at_image_values, rows, row_counts, "auto",
-              "patches per picture, roughly; other values depend on it; found from the data"),
+              "patches per picture, roughly; found from the data; only selects defaults of other values"),
 };
 _Static_assert(sizeof at_image_fields / sizeof at_image_fields[0] == AT_IMAGE_FIELDS, "AT_IMAGE_FIELDS");
 

@@ -13,7 +13,7 @@ static const char *const spacings[] = {"auto", "none", "one", "marked", NULL}; /
 const at_field at_text_fields[] = {
     AT_CHOICE("text.unit", at_text_values, unit, at_unit_names, "words", "the unit of a row"),
     AT_CHOICE("text.scheme", at_text_values, scheme, schemes, "none",
-              "bmes: a character's label is its position in a word; split: what ends at it"),
+              "labels of characters; bmes: position in a word; split: what ends there (for the splitter)"),
     AT_CHOICE("text.splitter", at_text_values, splitter, splitters, "auto",
               "auto: a second network learns to split raw text, if the training data has the information"),
     AT_CHOICE("text.spaces", at_text_values, spaces, spacings, "auto",
@@ -39,9 +39,10 @@ const at_field at_text_fields[] = {
                "units up to this distance are features of a row"),
     AT_INTEGER("text.buckets", at_text_values, buckets, 0, 1e8, "32768",
                "rows of the table of hashed features; 0: no hashed features"),
-    AT_LATER_INTEGER("text.columns", at_text_values, columns, 0, 65536, "0", "0",
-                     "width of the embedding table, whose sums a linear map widens to rows; 0, or not less: "
-                     "the width of rows"),
+    AT_LATER_INTEGER(
+        "text.columns", at_text_values, columns, 0, 65536, "0", "0",
+        "columns of the embedding table, if fewer than those of a row: a linear map then widens the "
+        "sum of a row's embeddings; 0, or not fewer: as many as a row, and no such map"),
     AT_INTEGER("text.longest", at_text_values, longest, 1, 1e9, "2000",
                "units: longer texts are processed in pieces; those of seq2seq are truncated"),
     AT_SWITCH("text.one_hot", at_text_values, one_hot, "false",
@@ -49,7 +50,7 @@ const at_field at_text_fields[] = {
     AT_INTEGER("text.stem", at_text_values, stem, 0, 63, "3",
                "rows seen by a convolution before the encoder; 0: no convolution"),
     AT_NUMBER("text.embedding_rate", at_text_values, embedding_rate, 0.001, 100, "1",
-              "learning rate of the embeddings, relative to the rest"),
+              "factor of the embeddings, and so of their learning rate relative to the rest"),
     AT_NUMBER("text.unit_dropout", at_text_values, unit_dropout, 0, 0.99, "0.2",
               "probability that training hides the unit itself"),
     AT_NUMBER("text.feature_dropout", at_text_values, feature_dropout, 0, 0.99, "0.2",
@@ -64,7 +65,7 @@ const at_field at_text_fields[] = {
     AT_INTEGER("text.wide_letters_max", at_text_values, wide_letters_max, 0, 16, "5",
                "the longest ones; 0: none"),
     AT_NUMBER("text.wide_rate", at_text_values, wide_rate, 1e-6, 1e6, "30",
-              "learning rate of that table, relative to the rest"),
+              "factor of that table, and so of its learning rate relative to the rest"),
     AT_NUMBER("text.wide_dropout", at_text_values, wide_dropout, 0, 0.99, "0.3",
               "probability that training hides one of its n-grams"),
 };
