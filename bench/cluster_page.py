@@ -183,7 +183,7 @@ def constants(transports, steps, together, wait):
                          f"at most {step.tables / 1e6:.1f} M |")
     for how, title in (("shared", "shared memory"), ("tcp", "TCP")):
         t = transports[how]
-        lines.append(f"| {title}: a phase; a message; a byte | {1e6 * t['start']:.0f} µs; {1e6 * t['message']:.1f} µs; {1e9 * t['byte']:.2f} ns"
+        lines.append(f"| {title}: time per phase; per message; per byte | {1e6 * t['start']:.0f} µs; {1e6 * t['message']:.1f} µs; {1e9 * t['byte']:.2f} ns"
                      + (", and its time on the link" if how == "tcp" else "") + " |")
     lines.append(f"| two ranks on two cores: slowdown against one rank; wait for the slower one, as a share of the time of its shards | {100 * (together - 1):.0f} %; {100 * wait:.0f} % |")
     return lines
@@ -233,7 +233,7 @@ def section(measured, fitted):
              "A step takes the time that a rank needs for its shards, plus the part of the exchange that does not overlap with it, plus "
              "the update of the parameters:", "",
              "```", "t = ceil(shards / ranks) × rows / shards / rate + max(0, exchange - overlap) + update",
-             "exchange = phases × (start + (ranks - 1) × message) + bytes × (byte + 1 / bandwidth)",
+             "exchange = phases × (time_per_phase + (ranks - 1) × time_per_message) + bytes × (time_per_byte + 1 / bandwidth)",
              "bytes = (nodes + 1) × 4 × numbers × (ranks - 1) / ranks + control messages", "```", "",
              "Gradients are sent in buckets of 2^18 numbers (more with more than 16 ranks). Each bucket takes three or four phases. The "
              "ranks tell each other which parameters they have touched; for embedding tables a further phase tells which rows. Then "
@@ -243,7 +243,9 @@ def section(measured, fitted):
              "gradients are added along a fixed binary tree over the shards ([design.md](design.md#steps-in-shards)), and a rank "
              "sums those nodes of the tree whose shards are all its own. *nodes* is 1 if all shards have about the same work, and there are "
              "1, 2, 4, 8, ... times as many shards as ranks. Buckets are sent during the backward pass of a rank's last shard, which "
-             "takes two thirds of that shard's time. Only the bucket with the embedding table is sent after it. The losses take one more phase. Every rank updates the parameters itself.", "",
+             "takes two thirds of that shard's time; this is *overlap*. Only the bucket with the embedding table is sent after it. The losses take "
+             "one more phase. Every rank updates the parameters itself. *rate* is the rows per second of a rank, and *bandwidth* the bytes per "
+             "second of the link, if there is one; the times per phase, message and byte are in the table of constants below.", "",
              f"Measured by `DATA=FOLDER bench/cluster` on {processor()}, {cores} cores, {measured['mpi'].replace('mpirun (', '').replace(')', '')}; "
              f"ranks of one thread; {repetitions(measured)}; load average at the beginning: "
              f"{measured['load']:.1f}. The tagger is the default model of `attn train tag` for UD English EWT, "

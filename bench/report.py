@@ -15,16 +15,17 @@ DISTURBED = 0.05  # share of the machine that other processes used while a shape
 
 INTRODUCTION = """# Speed, measured
 
-Written by `make bench` (`bench/run`): do not edit. One section for each CPU that it ran on; a run replaces
-the section of its own. The last part of a section shows where whole programs spend their time.
+Written by `make bench` (`bench/run`): do not edit. There is one section for each CPU; a run
+replaces the section of the CPU that it runs on. The last part of a section shows where whole programs spend their time.
 `bench/profile BEFORE AFTER DATA` writes it: BEFORE and AFTER are folders with one build of `attn` each, DATA is the folder
 with the data sets.
 
-All racers run in one process on the same shapes and take turns, round by round; a turn begins when no
-thread of the other spins any more, warms up, and keeps the best of its calls. A ratio is the rival's best
-time over ours: above 1, libattn is faster. Fractions of the FMA peak are the best call's; causal counts the
-pairs that are seen, a forward pass 4 d and a backward pass 10 d operations per pair. Everything is f32, 8
-heads, batch 1.
+libattn and a rival take turns, round by round, on the same shapes and in the same process (in training, each in
+a process of its own). A turn begins when the other's threads no longer spin. First some calls warm up; of the
+calls after them the fastest counts. (A call of 0.25 s or more is a turn of its own, without warm-up.) A ratio is
+the rival's best time over ours: above 1, libattn is faster. Fractions of the FMA peak are those of the best call.
+They count 4 d operations per pair of query and key for a forward pass and 10 d for a backward pass; with a causal
+mask only the pairs that are seen are counted. Everything is f32, 8 heads, batch 1.
 
 How the rivals are set up. PyTorch: `scaled_dot_product_attention` on batch x heads x n x d under
 `inference_mode`, which takes its flash kernel for the CPU; backward is `autograd.grad` of it, the call alone.
@@ -192,8 +193,8 @@ def graph_section(rows, memory):
         )
         + "\nExtra memory in MiB, two threads: the peak of a call above what was there before, without its "
         "results; libattn's includes the log-sum-exp that backward needs. The graph is what is kept between "
-        "calls: for libattn compressed rows, their transpose and edge numbers; for PyTorch Geometric two "
-        "numbers an edge.\n\n"
+        "calls: for libattn the adjacency in CSR form, its transpose and edge numbers; for PyTorch Geometric two "
+        "numbers per edge.\n\n"
         + table(["graph", "layer", "direction", "ours", "theirs", "ratio", "our graph", "their graph"], sizes)
     )
 
@@ -218,8 +219,8 @@ def training_section(rows):
         "\n### Training\n\nWhole steps (forward, backward, AdamW) of a tagger: 5,000 words, an encoder, 17 tags; batches of\n"
         "sentences with the lengths of UD English EWT in the order of their lengths. PyTorch: padded to the longest of\n"
         "the batch and masked, fused AdamW, eager and compiled, the better of the two. Two threads, best pass of several\n"
-        "rounds; in parentheses the ratios of the rounds. Memory: the most that was resident above that after start\n"
-        "(PyTorch: after import). Command: `bench/train.py`, part of `make bench`.\n\n"
+        "rounds; in parentheses the ratios of the rounds. Memory: peak resident memory, less what was resident\n"
+        "after start (PyTorch: after import). Command: `bench/train.py`, part of `make bench`.\n\n"
         "`encoder` 4 x d256, 4 heads, feed-forward 1024, 64 sentences per step; `encoder-512` the same with 8 x 512 tokens;\n"
         "`small` 2 x d64, 4 heads, 16 sentences; `lstm` two directions, 2 x 256; `cnn` 4 x d256, width 5.\n\n"
         + table(header, lines)

@@ -227,6 +227,14 @@ static bool is_best(tuning *t) {
     return clear;
 }
 
+/* Whether a short run, which has no samples, could be the best as a whole one: the standard error of one
+ * metric is larger than that of a difference on the same examples, but seldom twice as large. */
+static bool is_promising(const tuning *t) {
+    double needed = autotune_standard_error(&t->now, &t->first) * autotune_margin(compared(t));
+    return autotune_better(t->now.metric_value, t->best.metric_value, t->rises) &&
+           autotune_clearly_better(t->now.metric_value, t->first.metric_value, needed / 2, t->rises);
+}
+
 /* Sets the time of the ensemble aside. */
 static void set_aside(tuning *t) {
     t->aside = 0;
@@ -293,13 +301,12 @@ static bool was_whole(const tuning *t, int candidate) {
 static int run_brief(tuning *t, int candidate, double seconds) {
     autotune_candidate *of = &t->space.candidate[candidate];
     run(t, candidate, NULL, seconds);
-    bool whole = was_whole(t, candidate), best = whole && is_best(t);
-    if (best) t->now.state = AUTOTUNE_DONE; /* there is no file yet */
     show_run(t);
+    bool whole = was_whole(t, candidate), promising = whole && is_promising(t);
     if (whole) {
         of->settled = true;
         of->metric_value = NAN;
-        return best ? run_whole(t, candidate, fmin(left(t), 2 * t->now.seconds)) : EXIT_DONE;
+        return promising ? run_whole(t, candidate, fmin(left(t), 2 * t->now.seconds)) : EXIT_DONE;
     }
     if (t->now.state != AUTOTUNE_DONE) of->metric_value = NAN;
     if (t->now.state == AUTOTUNE_DONE && autotune_better(t->now.metric_value, t->leading, t->rises)) {

@@ -137,9 +137,9 @@ def until_linear():
     goal, found = next(iter(rival.values()))["dev"], []
     for run in runs.values():
         reached = [score["seconds"] for score in run["scores"] if score["score"] >= goal - 1e-6]
-        found.append(f"{reached[0]:.1f} s" if reached else "not reached")
-    return [f"The linear model has {100 * goal:.2f} on dev. The default model first reaches this accuracy after "
-            + ", ".join(found) + f" of processor time (seeds {', '.join(runs)}; one thread, including reading; measured at each evaluation)."]
+        found.append(f"{reached[0]:.1f} s" if reached else "never")
+    return [f"The linear model has {100 * goal:.2f} on dev. Processor time until the default model has this accuracy, for seeds "
+            f"{', '.join(runs)}: {', '.join(found)} (one thread, including reading; measured at each evaluation)."]
 
 
 def searches():
@@ -154,11 +154,14 @@ def searches():
             lines.append(f"| {name} | {seed} | {100 * a['dev']:.2f} | {100 * a['test']:.2f} | {100 * b['dev']:.2f} | {100 * b['test']:.2f} | "
                          f"{'`' + b['kept'] + '`' if b['kept'] else 'the defaults'} |")
         if both:
-            a, b = (statistics.median(100 * runs[seed]["test"] for seed in both) for runs in (plain, tuned_runs))
-            sums.append(f"{name} {a:.2f} with the defaults and {b:.2f} after the search ({b - a:+.2f})")
+            def middle(runs, what):
+                return statistics.median(runs[seed][what] for seed in both)
+            a, b = 100 * middle(plain, "test"), 100 * middle(tuned_runs, "test")
+            sums.append(f"{name} {a:.2f} with the defaults and {b:.2f} after the search ({b - a:+.2f}), "
+                        f"log loss {middle(plain, 'log_loss'):.4f} and {middle(tuned_runs, 'log_loss'):.4f}")
     if not sums:
         return ["Not run."]
-    return [*lines, "", "Median accuracy on the test data: " + "; ".join(sums) + "."]
+    return [*lines, "", "Medians on the test data: accuracy of " + "; ".join(sums) + "."]
 
 
 def processor():

@@ -61,7 +61,7 @@ def section(results, pairs):
         return []
     ours = middles["default"]
     lines = [f"## {int(pairs):,} pairs of each language", "",
-             "| | macro WER | seeds | attn's defaults against it |", "| --- | --- | --- | ---: |"]
+             "| | macro WER | seeds | WER of attn's defaults, relative to this row |", "| --- | --- | --- | ---: |"]
     for title, text, seeds, middle in rows:
         against = "" if middle == ours else f"{100 * (ours - middle) / middle:+.1f} %"
         lines.append(f"| {title} | {text} | {seeds} | {against} |")

@@ -70,15 +70,16 @@ def main():
     print("## WebKB Wisconsin\n\n251 nodes, 5 classes, ten official splits (48/32/20), one run each. Neighbours are mostly of other "
           "classes, which training detects from the labels (`graph.alike`). Then the features of a node and those of its neighbours "
           "are kept apart instead of being mixed. `attn train tag --input graph webkb-wisconsin --split-column splits10:N --metric "
-          "accuracy,log_loss` is the last row; the rows above it have `--undirected` or `--encoder fc` in addition. With `--pattern "
-          "all` every node sees all others, and edges are a learned bias; this row is the best on the validation nodes.\n")
+          "accuracy,log_loss` is the last row. The others have more flags: fc `--encoder fc`; mean, pattern edges `--encoder mean "
+          "--undirected`; attention, pattern edges `--undirected`; attention, pattern all `--undirected --pattern all`. With `--pattern "
+          "all` every node sees all others, and edges are a learned bias; the row with it is the best on the validation nodes.\n")
     table([("attention, pattern all", "wisconsin-all"), ("attention, pattern edges", "wisconsin-attention"),
            ("mean, pattern edges", "wisconsin-mean"), ("fc: a node alone", "wisconsin-fc"),
            ("attention, plain defaults", "wisconsin-plain")], "splits")
     runs = runs_of("karate")
     right = [round(34 * run["test"]) for run in runs]
     print("## Karate club\n\n34 members, 78 edges, no features, and only the labels of members 0 and 33; plain defaults, without "
-          "validation nodes. Right of all 34, including those two: "
+          "validation nodes. Members predicted correctly, out of 34 (those two count): "
           f"mean {statistics.mean(right):.1f}, {min(right)} to {max(right)} over {len(runs)} seeds "
           f"({', '.join(str(count) for count in right)}).")
 

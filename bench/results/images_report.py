@@ -49,8 +49,8 @@ def main():
             "training; `attn train "
             "classify --input image digits-train.npz --dev digits-dev.npz`. Letters: 26 capitals, 28 x 28 grey, drawn from Debian's fonts by "
             f"`bench/data/letters`, split by font family ({letters()}): the families of dev and test are unseen; `attn train classify "
-            "--input image letters.tsv --encoder E`. `cnn` and `fc` see squares of 5 x 5 rows of the grid per layer "
-            "(`encoder.width`), attention all of them.\n",
+            "--input image letters.tsv --encoder E`. In each layer of `cnn` and `fc` a patch sees a square of 5 x 5 patches "
+            "(`encoder.width`), with attention all patches.\n",
             head, row("digits", "digits"), row("letters (attention)", "letters"),
             row("letters, two epochs, attention", "letters-attention"), row("letters, two epochs, cnn", "letters-cnn"),
             row("letters, two epochs, fc", "letters-fc"), row("letters, two epochs, rnn", "letters-rnn")]

@@ -315,8 +315,9 @@ static bool conclude(lab *report, const measurement *m) {
         lab_note(
             report,
             "Attention does not generalise to distances that it was not trained on: in longer lists, where "
-            "the deciding word is 21 to 39 words back, its accuracy is %.1f %%. That of the wide window, "
-            "which does not see this word and uses the near end of the list, is %.1f %%.",
+            "the deciding word is 21 to 39 words back, its accuracy is %.1f %%. The wide window does not see "
+            "this word either, but it can see what follows the list (a determiner can follow only a list of "
+            "verbs): its accuracy is %.1f %%.",
             longer, lab_median(m->longer[WIDE], m->seeds));
     bool needed = all[ALONE] <= 65, windows = near >= 95 && past <= 80;
     if (needed && windows && worst >= 95)

@@ -231,8 +231,8 @@ static double crossing(const cost_sizes *sizes, const cost_found *found, int oth
 static void show_crossings(lab *report, const cost_sizes *sizes, const cost_found *found) {
     const double counted[MIXERS] = {
         [WINDOW] = 2 * REACH + 1, [RNN] = (double)sizes->width, [CNN] = TAPS * (double)sizes->width / 2};
-    lab_table *table = lab_add_table(report, "Where full attention becomes slower, d = 64", "than",
-                                     "by counting multiplications", "measured", NULL);
+    lab_table *table = lab_add_table(report, "Length n from which on full attention is slower, d = 64",
+                                     "slower than", "by counting multiplications", "measured", NULL);
     for (int m = WINDOW; m <= CNN; m++) {
         double at = crossing(sizes, found, m);
         double first = lab_median(found->by_length[FULL][0], sizes->repeats) /

@@ -138,7 +138,8 @@ static bool near_to_far(lab *report, const outcome *found) {
     if (kept > direct + 20)
         lab_note(
             report,
-            "The LSTM fails to learn the task rather than to remember the letter: trained on distances up to "
+            "At distance 64 the difficulty of the LSTM is to learn the task, not to remember the letter: "
+            "trained on distances up to "
             "%d, it has an accuracy of %.0f %% at 64; trained at distance 64, it has %.0f %% (chance: %.0f). "
             "All networks had the same small number of steps; more were not tried.",
             NEAR, kept, direct, 100.0 / LETTERS);

@@ -128,15 +128,17 @@ static void surprise(lab *report, const outcome *found) {
                  lab_median(found->seconds[SCALED], found->seeds));
 }
 
-/* Those within five points of scaled dot and softmax, by name; how many. */
+/* Those within five points of scaled dot with softmax, by name ("SCORE, WEIGHTS"); how many. */
 static int as_good(const double *median, char *names, size_t room, bool wanted) {
     int count = 0;
     size_t used = 0;
     names[0] = '\0';
     for (int v = 1; v < UNIFORM; v++) {
         if ((median[v] >= median[SCALED] - 5) != wanted) continue;
-        int length = snprintf(names + used, room - used, "%s%s (%.0f %%)", count > 0 ? "; " : "",
-                              variants[v].name, median[v]);
+        const char *comma = strchr(variants[v].name, ','), *weights = comma + 2;
+        int length = snprintf(names + used, room - used, "%s%.*s with %s%s (%.0f %%)", count > 0 ? ", " : "",
+                              (int)(comma - variants[v].name), variants[v].name, weights,
+                              strcmp(weights, "raw") == 0 ? " weights" : "", median[v]);
         if (length > 0 && (size_t)length < room - used) used += (size_t)length;
         count++;
     }
@@ -150,12 +152,12 @@ static bool conclude(lab *report, const double *median, double least) {
     if (median[SCALED] < least || median[SCALED] < median[UNIFORM] + 1 || count == 0)
         return lab_conclude(
             report, LAB_DOES_NOT_HOLD,
-            "scaled dot and softmax has an accuracy of %.0f %% (at least %.0f required), uniform weights of "
+            "scaled dot with softmax has an accuracy of %.0f %% (at least %.0f required), uniform weights of "
             "%.0f %%; within 5 points of it: %d of %d others",
             median[SCALED], least, median[UNIFORM], count, UNIFORM - 1);
     if (count == UNIFORM - 1)
         return lab_conclude(report, LAB_HOLDS,
-                            "all are within 5 points of scaled dot and softmax (%.0f %%): %s; %s (%.0f %%)",
+                            "all are within 5 points of scaled dot with softmax (%.0f %%): %s; %s (%.0f %%)",
                             median[SCALED], good,
                             median[UNIFORM] >= median[SCALED] - 5
                                 ? "but so are uniform weights, which attend to no row in particular"
@@ -163,8 +165,8 @@ static bool conclude(lab *report, const double *median, double least) {
                             median[UNIFORM]);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
-        "the choice is one of these, which are within 5 points of scaled dot and softmax (%.0f %%): %s; not "
-        "%s",
+        "the choice is one of these, which are within 5 points of scaled dot with softmax (%.0f %%): %s. Not "
+        "among them: %s",
         median[SCALED], good, bad);
 }
 

@@ -67,18 +67,19 @@
  * and all data is aligned as float; tensors that are not aligned are refused. The forward pass compares
  * output, log_sum_exp and weights with each other and with query, key and value. The backward pass compares
  * the gradients of query, key and value with each other and with query, key, value, output and d_output. If
- * both tensors of such a pair fill their memory without gaps, an overlap is refused. Nothing else is
- * compared: no tensors with gaps, no biases, score vectors, edge features or their gradients, and in the
- * backward pass on a graph, or with the scores ADDITIVE, GAT and GATV2, no gradients at all.
+ * both tensors of such a pair fill their memory without gaps, an overlap is refused. Not compared are tensors
+ * with gaps, and biases, score vectors, edge features and the gradients of these. On a graph, and with the
+ * scores ADDITIVE, GAT and GATV2, the backward pass compares nothing.
  *
  * Non-finite numbers. For a query that may see a NaN or an infinity, the formulas above hold; no other query
  * is affected, even in the same tile. A query that may see nothing (no key in reach, masked, or bias -inf for
  * all) has output 0, weights 0, log-sum-exp -inf and gradient 0.
  *
- * Determinism. The same inputs, instruction set and build give the same bits, for any number of threads,
- * whatever else is in the batch, and wherever in the batch a sequence is. (Gradients that are sums over
- * sequences, those of a shared bias, are summed in the order of the batch.) The dropout mask is also the same
- * on every instruction set.
+ * Determinism. The same inputs, instruction set and build give the same bits, for any number of threads.
+ * Without dropout, the results of a sequence have the same bits whatever else is in the batch, and wherever
+ * in the batch the sequence is. (Gradients that are sums over sequences, those of a shared bias, are summed
+ * in the order of the batch.) The dropout mask depends on the index of the sequence, on a graph on that of
+ * the edge (see `dropout`); it is the same on every instruction set.
  *
  * Threads. A call uses all threads of its context. A context is for one thread at a time; several threads
  * with contexts of their own may read the same inputs.

@@ -66,9 +66,9 @@ ATTN_API const char *attn_task_help(int index);
 ATTN_API int attn_input_takes(const char *input, const char *task);
 
 /* The flags of `attn train` that set a value: index 0, 1, ... until attn_config_flag returns 0. name: the
- * name of the configuration value that the flag sets. value: the placeholder of the flag's argument in the
- * help; NULL: the flag has no argument, and sets the configuration value to the choice with the flag's own
- * name or, if there is no such choice, to "true". A plain struct: it will not grow. */
+ * name of the configuration value that the flag sets. value: what the help prints for the flag's argument,
+ * such as "N"; NULL: the flag has no argument. It then sets the configuration value to the choice that is
+ * named like the flag or, if there is no such choice, to "true". A plain struct: it will not grow. */
 typedef struct attn_config_flag_text {
     const char *flag, *name, *value, *help;
 } attn_config_flag_text;

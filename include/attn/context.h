@@ -28,16 +28,17 @@ ATTN_BEGIN_DECLS
  * and AArch64, where CPUs may need a hundred times as long for them. Copies
  * keep subnormal numbers. Each thread sets this mode while it computes and
  * restores the caller's mode afterwards. Results do not depend on the caller's
- * mode, with one exception: the last sum of a loss or a CRF, over the batch, is
- * computed in the caller's mode. */
+ * mode, with one exception: what is computed once for a whole batch, such as the
+ * final sum of a loss (also the CRF's) or of a gradient norm, is computed in the
+ * caller's mode. */
 
 typedef struct attn_context attn_context;
 
 /* The source of all memory of a context. allocate returns memory for at least
  * `bytes` (> 0) aligned to `alignment` (a power of two), or NULL. release gets
  * a pointer that allocate returned, never NULL. The context never makes two of
- * these calls at the same time. They come from the thread that uses the context
- * or from one of the context's own threads, for which that thread then waits. */
+ * these calls at the same time. It makes them in the thread that calls the
+ * library or, before that call returns, in one of its own worker threads. */
 typedef struct attn_allocator {
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
     void (*release)(void *user, void *memory);
@@ -91,10 +92,10 @@ ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
 
 /* Bounds the memory that data takes: datasets, and what training and prediction derive from them (units,
  * targets, the order of examples). Only allocations of at least 1 MiB count (smaller ones if the bound is
- * below 64 MiB). Up to half of `bytes` is for those in memory. Further ones are stored in unnamed temporary
- * files that are mapped into memory; their resident pages use the other half. Results are the same to the
- * bit. Networks, gradients, optimiser state, the working memory of operators and smaller allocations are not
- * bounded.
+ * below 64 MiB). Those that together fit into half of `bytes` are in ordinary memory. The others are unnamed
+ * temporary files that are mapped into memory; their resident pages are kept within the other half. Results
+ * are the same to the bit. Networks, gradients, optimiser state, the working memory of operators and smaller
+ * allocations are not bounded.
  *
  * folder: where the temporary files are; NULL: the environment variable TMPDIR, else /var/tmp, or /tmp if
  * /var/tmp cannot be written or is in memory (tmpfs). Disk space is reserved as the files grow, so a full

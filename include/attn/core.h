@@ -50,7 +50,11 @@
  *
  * Structs. A struct that begins with `size` may grow in later versions: call its init function first.
  * attn_map and attn_training_state, which only the library makes, may also grow. All other structs are plain
- * and never change (docs/design.md).
+ * and do not change (docs/design.md).
+ *
+ * Versions. Within a minor version (0.1.x) functions stay, and structs follow these rules. Before 1.0 a new
+ * minor version may break the API and the ABI, but it keeps the status values. The name of the shared library
+ * then changes, from libattn.so.0.1 to libattn.so.0.2.
  *
  * What is not checked. A call cannot see that an array is shorter than its comment demands, or was freed.
  * Arrays must be aligned for their type, and results must not overlap other arguments: attn/tensor.h says

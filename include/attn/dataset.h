@@ -34,24 +34,27 @@
  *               it. Without targets (labelled 0) a line without a TAB is a source, and an empty line an
  *               empty source. The target column is called "target"
  *
- * AUTO takes the first of these rules that applies:
+ * AUTO takes the first of these rules that applies (.gz at the end of a name is ignored):
  *
  *     pairs is 1                                               JSONL for JSON objects, else PAIRS
- *     a name in .conllu; a first token line of ten columns
- *     that begins with a number                                CONLLU
- *     a name in .jsonl, .ndjson; .csv; .ft, .fasttext          JSONL; TABLE; FASTTEXT
- *     a first line that is a JSON object; that begins with
- *     __label__                                                JSONL; FASTTEXT
- *     a name in .conll                                         COLUMNS
- *     a first line of column names                             TABLE
- *     a first line with a TAB                                  COLUMNS, TABLE or LINES, see below
- *     a name in .tsv, .tab, with targets                       TABLE
+ *     the name ends in .conllu                                 CONLLU
+ *     the first token line has ten columns and begins with
+ *     a number                                                 CONLLU
+ *     the name ends in .jsonl or .ndjson                       JSONL
+ *     the name ends in .csv                                    TABLE
+ *     the name ends in .ft or .fasttext                        FASTTEXT
+ *     the first line is a JSON object                          JSONL
+ *     the first line begins with __label__                     FASTTEXT
+ *     the name ends in .conll                                  COLUMNS
+ *     the first line has column names                          TABLE
+ *     the first line has a TAB                                 COLUMNS, TABLE or LINES, see below
+ *     the name ends in .tsv or .tab, with targets              TABLE
  *     no targets (labelled 0)                                  LINES; an empty line is an empty text
  *
- * With a TAB in the first line, a file with targets is COLUMNS if it has blank lines between others and no
- * field has a space, else TABLE. (With per_token 1, for tags, one of these two conditions is enough for
- * COLUMNS.) Without targets the first line alone decides: for tags COLUMNS, or LINES if it has a space; for
- * texts (per_token 0) TABLE.
+ * With a TAB in the first line, a file with targets is COLUMNS if no line contains a space and blank lines
+ * separate groups of lines; otherwise it is TABLE. (With per_token 1, for tags, one of these two conditions
+ * is enough for COLUMNS.) Without targets the first line alone decides: with per_token 1 it is COLUMNS, or
+ * LINES if the line contains a space; with per_token 0, for texts, it is TABLE.
  *
  * Files may be gzip, also with several members. They are UTF-8, with or without BOM, with LF or CRLF; text is
  * normalised to NFC. A line break in a quoted label is an error, unless label_separator is '\n': then it
@@ -108,7 +111,8 @@ ATTN_API const char *attn_input_of_file(const char *path);
 typedef struct attn_reader_options {
     size_t size;             /* sizeof(attn_reader_options), set by the init function */
     const char *input;       /* NULL or "": text */
-    attn_format format;      /* by its number among the kind's formats; attn_format names those of text */
+    attn_format format;      /* for text an attn_format; for another kind of input the number of its format
+                                (attn_input_find_format) */
     const char *column;      /* NULL or "": the format's default; several are separated by commas */
     const char *text_column; /* TABLE, JSONL: NULL or "": `text`, `sentence`, `review`, or the only other
                                 column. PAIRS: the number of the source's column */
@@ -130,16 +134,17 @@ typedef struct attn_reader_options {
      * AUTO after init. */
     attn_format usual;
     /* For a file that is parsed in pieces (attn_reader_pieces). piece: not 0: these bytes are a piece, which
-     * may be without examples. head: NULL for the first piece; for later ones the first attn_dataset_head
-     * bytes of the first piece, which name the columns. */
+     * may be without examples. head: NULL for the first piece; for later pieces the beginning of the first
+     * one, which determines the columns. attn_dataset_head returns its length. */
     int piece;
     const char *head;
     size_t head_length;
 
     /* The split into training, validation and test data: see attn_dataset_part. NULL or "" after init. */
-    const char *split_column; /* the column with the part of each example. A column may have a letter for
-                                 each of several splits (t, v, s: training, validation, test): "splits10:3"
-                                 is the fourth letter of column splits10 */
+    const char *split_column; /* the column with the part of each example (train, val, test, none). A field
+                                 may also hold several splits, one letter each (t: training, v: validation,
+                                 s: test), such as "ttvs": "splits10:3" takes the fourth letter of the column
+                                 splits10 */
     const char *split;      /* how to draw it: "random", "random:7" (another draw), or a method of the kind of
                                input (molecules: "scaffold") */
     const char *split_file; /* a file with a word per example (per node, where nodes have targets) */
@@ -200,13 +205,14 @@ ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, si
 
 /* pieces: where a file of options.input and options.format may be cut into pieces that are parsed separately.
  * 0: at every line; 1: at blank lines; 2: at every line end outside of quoted fields; -1: nowhere, and for
- * NULL. quotes: if the fields of a file that begins with these bytes may be quoted, the character that
- * separates them; else 0. */
+ * NULL. quotes: the character between the fields (',' or ';') of a file that begins with these bytes, if its
+ * fields may be quoted (TABLE without TABs); else 0. */
 ATTN_API int attn_reader_pieces(const attn_reader_options *options);
 ATTN_API char attn_reader_quotes(const char *name, const char *bytes, size_t count,
                                  const attn_reader_options *options);
-/* The number of bytes at the beginning of the parsed text that name the columns. For the pieces that follow,
- * these bytes are options.head. 0: there is no header. */
+/* The number of bytes at the beginning of the parsed text that determine the columns: a header or, without
+ * one, the first line. For the pieces that follow, these bytes are options.head. 0: the pieces do not depend
+ * on the first one. */
 ATTN_API size_t attn_dataset_head(const attn_dataset *dataset);
 /* Decompresses gzip in memory, within expanded_limit and expanded_ratio of the options; release *text with
  * attn_text_release. Errors: INVALID_ARGUMENT (NULL, damaged, cut off), OVERFLOW, OUT_OF_MEMORY. */

@@ -79,8 +79,9 @@ ATTN_API attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder
  * equal up to rounding to those of attn_encoder_apply for the whole sequence. Only
  * the new rows are computed.
  *
- * It supports all mixers and combinations of them, with all their reaches, forms of
- * heads, scores, weightings and positions, except positions in a grid.
+ * Incremental evaluation supports all mixers and combinations of them. Attention may
+ * have any reach to the left, form of heads, score, weighting and position. Not
+ * supported are graphs, edge features, and positions and mixers on a grid.
  *
  *     attn_encoder_state_create(context, encoder, room, &state);
  *     for (;;) {
@@ -92,8 +93,8 @@ ATTN_API attn_variable *attn_encoder_weights(attn_tape *tape, const attn_encoder
  * (attn/layers.h). */
 
 typedef struct attn_encoder_state attn_encoder_state;
-/* Errors: INVALID_ARGUMENT (NULL, room below 1), UNSUPPORTED (it looks ahead, or its positions are those of a
- * grid), OUT_OF_MEMORY. */
+/* Errors: INVALID_ARGUMENT (NULL, room below 1), UNSUPPORTED (it looks ahead, or has something else that is
+ * not supported; the message says what), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_encoder_state_create(attn_context *context, const attn_encoder *encoder,
                                                int64_t room, attn_encoder_state **state);
 ATTN_API void attn_encoder_state_destroy(attn_encoder_state *state);       /* NULL is allowed */

@@ -8,9 +8,11 @@
  *     ...
  *     attn_exchange_close(exchange);
  *
- * These calls are collective: all ranks call the same functions in the same order. An exchange belongs to one
- * thread at a time. The implementation is a shared object (libattn-mpi.so) that is loaded only under a
- * launcher: neither the library nor the program depends on MPI.
+ * These calls are collective, which means that all ranks make them in the same order: open, close,
+ * broadcast, share, collect, agree and barrier; attn_trainer_create and attn_trainer_run with an exchange;
+ * predictions and reports of a predictor with one (attn_predictor_join). An exchange belongs to one thread at
+ * a time. The implementation is a shared object (libattn-mpi.so) that is loaded only under a launcher:
+ * neither the library nor the program depends on MPI.
  *
  * NULL is an exchange with a single rank, 0. All calls work with it; the bytes sent and the seconds are 0. */
 #ifndef ATTN_EXCHANGE_H
@@ -63,8 +65,8 @@ ATTN_API attn_status attn_exchange_agree(attn_exchange *exchange, const char *wh
 /* Returns when all ranks have called it. Errors: SYSTEM_ERROR (the ranks cannot communicate). */
 ATTN_API attn_status attn_exchange_barrier(attn_exchange *exchange);
 /* Ends the processes of all ranks at once, with this exit code, after an error of one rank that the others do
- * not know of. It does not return; with exchange NULL it does nothing. (The program asks for this: the
- * library never calls it.) */
+ * not know of. It does not return; with exchange NULL it does nothing. Only the program that uses the library
+ * may decide this: the library never calls it. */
 ATTN_API void attn_exchange_abort(attn_exchange *exchange, int code);
 
 /* After a collective call has failed (of a trainer, for example): 0 if all ranks know of the failure and may

@@ -183,8 +183,8 @@ typedef struct attn_drawing_options {
     int matrix;   /* not 0: the matrix, even if the kind of input has a drawing of its own (SVG, PNG) */
     int64_t row;  /* the row whose weights a drawing of the input shows; -1 after init: the mean over all rows
                      (graphs, molecules: the weights of the edges) */
-    int64_t most; /* most nodes of a graph to draw; 60 after init: of a larger graph the neighbourhood of
-                     `row` is drawn */
+    int64_t most; /* the largest number of nodes to draw; 60 after init. Of a graph with more nodes only the
+                     neighbourhood of `row` is drawn (-1: of the explained row) */
     uint64_t seed;     /* of the layout of a graph; 1 after init */
     int dark;          /* not 0: light on dark (SVG, PNG) */
     double scale;      /* PNG: pixels per unit; 2 after init */

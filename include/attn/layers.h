@@ -19,9 +19,10 @@
  *
  * and of all apply and step functions:
  *
- *     INVALID_ARGUMENT   a layer, x or places that is NULL; a member of places that is NULL although the
- *                        layer needs it, or is set although the layer cannot use it; in a step, a tape in
- *                        another mode than ATTN_TAPE_PREDICT, or a state that is full or of another layer
+ *     INVALID_ARGUMENT   a layer, x or places (attn_places below, which describes the batch) that is NULL;
+ *                        a member of places that is NULL although the layer needs it, or is set although
+ *                        the layer cannot use it; in a step, a tape in another mode than
+ *                        ATTN_TAPE_PREDICT, or a state that is full or of another layer
  *     SHAPE_MISMATCH     x has other columns than the layer; a sequence longer than `longest`
  *     and those of the operations that the layer consists of (attn/operations.h)
  *
@@ -128,7 +129,7 @@ typedef enum attn_position {
     ATTN_POSITION_NONE = 0,
     ATTN_POSITION_SINUSOIDAL = 1,   /* sin, cos of t / 10000^(2c/columns), added; any length */
     ATTN_POSITION_LEARNED = 2,      /* "name.table" (longest x columns), added */
-    ATTN_POSITION_ONE_HOT = 3,      /* `longest` more columns, a 1 in column t */
+    ATTN_POSITION_ONE_HOT = 3,      /* appends `longest` columns to x: 1 in the t-th, else 0 */
     ATTN_POSITION_ROTARY = 4,       /* ROTARY, ALIBI and RELATIVE act inside attention */
     ATTN_POSITION_ALIBI = 5,        /* - slope_h |i - j|, slopes 2^(-8 h / heads) */
     ATTN_POSITION_RELATIVE = 6,     /* a learned bias by distance: "name.relative" (heads x buckets) */
@@ -148,8 +149,8 @@ typedef struct attn_positions attn_positions;
  * columns. Kinds that act inside attention do not change x. */
 ATTN_API attn_positions *attn_positions_create(attn_parameters *parameters, const char *name,
                                                attn_position kind, int64_t columns, int64_t longest);
-/* Reads batch and first of the places; GRID and GRID_LEARNED read batch, heights and widths. Errors also:
- * SHAPE_MISMATCH (a sequence does not have height * width rows). */
+/* Reads places->batch and places->first; GRID and GRID_LEARNED read places->batch, heights and widths. Errors
+ * also: SHAPE_MISMATCH (a sequence does not have height * width rows). */
 ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positions *layer, attn_variable *x,
                                              const attn_places *places);
 
@@ -177,8 +178,8 @@ ATTN_API attn_variable *attn_positions_apply(attn_tape *tape, const attn_positio
  *     ATTN_EDGE_KEY     "name.edge.key.weight" (heads * head_width x edge_columns): added to the key
  *     ATTN_EDGE_VALUE   "name.edge.value.weight" (the same): added to the value
  *
- * GAT does not support ATTN_EDGE_KEY. Uniform weights support only ATTN_EDGE_VALUE. Fixed weights (the score
- * NONE) and RAW heads support none of them. */
+ * GAT does not support ATTN_EDGE_KEY. The score NONE with `uniform` supports only ATTN_EDGE_VALUE. The score
+ * NONE without `uniform`, and RAW heads, support none of them. */
 
 typedef enum attn_heads_form {
     ATTN_HEADS_STANDARD = 0,
@@ -299,7 +300,8 @@ ATTN_API int64_t attn_mixer_columns(const attn_mixer *mixer); /* of its result *
  * rows of the sequence. Attention allocates the memory for all of them in this
  * call, and none in steps. *state is untouched on failure. A state is used by
  * one thread at a time. Errors: INVALID_ARGUMENT (NULL, room below 1),
- * UNSUPPORTED (the mixer looks ahead; the message says why), OUT_OF_MEMORY. */
+ * UNSUPPORTED (the mixer looks ahead, or needs a grid or features of edges; the
+ * message says which), OUT_OF_MEMORY. */
 typedef struct attn_mixer_state attn_mixer_state;
 ATTN_API attn_status attn_mixer_state_create(attn_context *context, const attn_mixer *mixer, int64_t room,
                                              attn_mixer_state **state);
@@ -308,9 +310,10 @@ ATTN_API void attn_mixer_state_clear(attn_mixer_state *state);         /* a new 
 ATTN_API int64_t attn_mixer_state_rows(const attn_mixer_state *state); /* so far */
 
 /* x: k x columns. The tape's mode must be ATTN_TAPE_PREDICT; its context may
- * differ from the state's. The errors that the list at the top of this file
- * spells out leave the state unchanged. After another error (OUT_OF_MEMORY) the
- * state must be cleared before the next step. */
+ * differ from the state's. INVALID_ARGUMENT, and SHAPE_MISMATCH because of the
+ * shape of x, leave the state unchanged. After any other error (OUT_OF_MEMORY;
+ * more rows than `longest` of the score NONE) the state must be cleared before
+ * the next step. */
 ATTN_API attn_variable *attn_mixer_step(attn_tape *tape, const attn_mixer *mixer, attn_mixer_state *state,
                                         attn_variable *x);
 

@@ -2,9 +2,9 @@
  *
  *     x  rows x in       W  out x in       b  out       y  rows x out
  *
- * x, y and their gradients may have any row strides; their columns are contiguous (stride 1). W is packed
- * into the order in which the kernel reads it (attn_weight_pack), and packed again only when it changes. The
- * packed form is in the caller's memory, and valid for contexts of one instruction set.
+ * x, y and their gradients may have any row stride; the numbers of a row are contiguous (column stride 1). W
+ * is packed into the order in which the kernel reads it (attn_weight_pack), and packed again only when it
+ * changes. The packed form is in the caller's memory, and valid for contexts of one instruction set.
  *
  * Determinism. The same inputs, instruction set and build give the same bits for any number of threads. A row
  * of y or of dx has the same bits whatever the other rows are. dW and db are sums over rows, in the order of
@@ -69,8 +69,9 @@ ATTN_API attn_status attn_weight_pack(attn_context *context, const attn_tensor *
  *
  * bias: NULL or [out]. pre_activation: NULL, or rows x out, filled with input
  * W^T + bias, which the backward pass of an activation needs.
- * Errors: INVALID_ARGUMENT (NULL, no such activation, a weight packed for another call or instruction set,
- * overlap), SHAPE_MISMATCH, UNSUPPORTED (a type), OUT_OF_MEMORY; results are then untouched. */
+ * Errors: INVALID_ARGUMENT (NULL, no such activation, a weight packed for the other pass (see `transposed`)
+ * or for another instruction set, overlap), SHAPE_MISMATCH, UNSUPPORTED (a type), OUT_OF_MEMORY; results are
+ * then untouched. */
 ATTN_API attn_status attn_matmul_forward(attn_context *context, const attn_tensor *input,
                                          const attn_packed_weight *weight, const attn_tensor *bias,
                                          attn_activation activation, const attn_tensor *output,

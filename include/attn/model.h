@@ -41,7 +41,8 @@ ATTN_API attn_status attn_model_save(const attn_model *model, const char *path);
 ATTN_API void attn_model_destroy(attn_model *model); /* NULL is allowed */
 
 /* A hash of the content of the model file (tensors, vocabulary, configuration, metrics) at the time it was
- * loaded. Ranks compare it (attn_exchange_agree). 0 for a model that was not loaded from a file. */
+ * loaded. 0 for a model that was not loaded from a file. Processes that predict together can check with it
+ * that all have the same model (attn_exchange_agree). */
 ATTN_API uint64_t attn_model_fingerprint(const attn_model *model);
 
 /* The configuration it was trained with; do not set values. Its getters write into it (attn/config.h). */
@@ -93,9 +94,9 @@ ATTN_API int attn_model_output_several(const attn_model *model, int output);
 ATTN_API int attn_model_per_token(const attn_model *model); /* 1: a prediction per row; 0: one per example */
 /* longest: the largest number of rows that the network processes at once. Longer sources of seq2seq are
  * truncated to it; other longer examples are processed in pieces. If an example has one prediction, the
- * pieces overlap, and the prediction is made from the rows of all of them. most: the largest number of rows
- * of such an example that are used (encoder.pieces); the rest is ignored. For other examples most is the same
- * as longest; those with a prediction per row are never truncated. */
+ * pieces overlap, and the prediction is made from the rows of all of them. most: for examples with one
+ * prediction, the largest number of rows that are used (encoder.pieces); the rest is ignored. Other models
+ * return longest: those with a prediction per row, which never truncate, and those that produce symbols. */
 ATTN_API int64_t attn_model_longest(const attn_model *model);
 ATTN_API int64_t attn_model_most(const attn_model *model);
 /* The labels of an output: how many, and their texts. */

@@ -230,8 +230,8 @@ typedef struct attn_attention_inputs {
     attn_variable *edge_bias;                       /* edges x heads */
     attn_variable *edge_key, *edge_value;           /* edges x (heads * d_k), edges x (heads * d_v) */
     float *weights;             /* NULL, or attn_attention_weights_count() numbers to fill */
-    attn_activation activation; /* of the result; IDENTITY after init. On a graph, RELU and ELU are
-                                   applied in place: attn_tape_activation needs another array */
+    attn_activation activation; /* of the result; IDENTITY after init. On a graph, RELU and ELU are applied
+                                   in place, which saves the array that attn_tape_activation allocates */
     int bias_by_head;           /* not 0: the memory order of bias is heads x sequences x queries x keys */
 } attn_attention_inputs;
 ATTN_INIT(attn_attention_inputs) /* 1 head */
@@ -274,10 +274,10 @@ ATTN_INIT(attn_cross_entropy_options)
 ATTN_API attn_variable *attn_tape_cross_entropy(attn_tape *tape, attn_variable *logits, const int32_t *labels,
                                                 const attn_cross_entropy_options *options);
 
-/* The mean over all elements of the binary cross-entropy of sigmoid(logits), of
- * (x - target)^2, and of |x - target|. Targets are rows x columns, contiguous, and
- * copied. NaN is a missing target; the mean is over the others (0 if all are
- * missing). */
+/* Three losses. Each is a mean over all elements: of the binary cross-entropy of
+ * sigmoid(logits); of (x - target)^2; of |x - target|. Targets are rows x columns,
+ * contiguous, and copied. NaN is a missing target; the mean is over the others (0
+ * if all are missing). */
 ATTN_API attn_variable *attn_tape_binary_cross_entropy(attn_tape *tape, attn_variable *logits,
                                                        const float *targets);
 ATTN_API attn_variable *attn_tape_squared_error(attn_tape *tape, attn_variable *x, const float *targets);
@@ -297,10 +297,11 @@ typedef struct attn_crf {
 ATTN_API attn_variable *attn_tape_crf(attn_tape *tape, attn_variable *emissions, const attn_ragged *batch,
                                       const attn_crf *crf, const int32_t *labels);
 
-/* decode: the likeliest path of every sequence (Viterbi; among equal paths the
- * one with the smaller classes). marginals: p(y_t = c) of every row, rows x
- * classes. Neither is recorded. Errors, which the tape also keeps:
- * INVALID_ARGUMENT (NULL), SHAPE_MISMATCH, OUT_OF_MEMORY. */
+/* decode: the likeliest path of every sequence (Viterbi). Of several likeliest
+ * paths it is the one whose class is smaller at the first row where they differ.
+ * marginals: p(y_t = c) of every row, rows x classes. Neither is recorded.
+ * Errors, which the tape also keeps: INVALID_ARGUMENT (NULL), SHAPE_MISMATCH,
+ * OUT_OF_MEMORY. */
 ATTN_API attn_status attn_tape_crf_decode(attn_tape *tape, const attn_variable *emissions,
                                           const attn_ragged *batch, const attn_crf *crf, int32_t *labels);
 ATTN_API attn_status attn_tape_crf_marginals(attn_tape *tape, const attn_variable *emissions,
@@ -308,10 +309,11 @@ ATTN_API attn_status attn_tape_crf_marginals(attn_tape *tape, const attn_variabl
 
 /* ---- connectionist temporal classification ----
  *
- * A path has one of the columns at every row. Its sequence of symbols is the
- * path without repetitions and then without blanks: a a - a b is "a a b".
- * p(target) is the sum of the probabilities of all paths with that sequence;
- * the probability of a path is the product of softmax(logits[t])[y_t]. */
+ * A path chooses one column of logits, a symbol or the blank, at every row. Its
+ * sequence of symbols is the path without repetitions and then without blanks:
+ * a a - a b is "a a b". p(target) is the sum of the probabilities of all paths
+ * with that sequence; the probability of a path is the product of
+ * softmax(logits[t])[y_t]. */
 
 /* The mean over all rows of -log p(target): (sum over sequences) / rows. The
  * target of sequence b is targets[target_batch->offsets[b]] ..., symbols that are
@@ -329,11 +331,11 @@ ATTN_API attn_variable *attn_tape_ctc(attn_tape *tape, attn_variable *logits, co
  * ends the path. p(target) is the sum over all paths that emit it, and the probability of a path is the
  * product of softmax(logits[t, u])[move]. Unlike in CTC, a move may depend on the symbols emitted before. */
 
-/* The sum of -log p(target) over the sequences, divided by the number of known symbols in the targets plus
- * one end per sequence. logits: for each sequence T (U + 1) rows, of which row t (U + 1) + u is for (t, u).
- * batch: of the T rows. targets and target_batch as for attn_tape_ctc; a target of -1 is an unknown symbol,
- * emitted with probability 1. A sequence whose target is impossible (there are no rows, or the probability is
- * 0) adds nothing to the loss and has gradient 0. */
+/* targets and target_batch as for attn_tape_ctc, but a symbol may also be -1: it is unknown, and emitted with
+ * probability 1. The loss is the sum of -log p(target) over the sequences, divided by the number of known
+ * symbols plus the number of sequences. logits: for each sequence T (U + 1) rows, of which row t (U + 1) + u
+ * is for (t, u). batch: of the T rows. A sequence whose target is impossible (there are no rows, or the
+ * probability is 0) adds nothing to the loss and has gradient 0. */
 ATTN_API attn_variable *attn_tape_transducer(attn_tape *tape, attn_variable *logits, const attn_ragged *batch,
                                              const int32_t *targets, const attn_ragged *target_batch,
                                              int32_t blank);

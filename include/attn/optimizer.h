@@ -120,12 +120,12 @@ ATTN_API attn_status attn_optimizer_settle(attn_optimizer *optimizer);
  * OUT_OF_MEMORY. */
 ATTN_API attn_status attn_optimizer_swap_average(attn_optimizer *optimizer);
 
-/* The state, to save and restore: everything except the number of steps, as writable tensors (data is NULL if
- * the state is on a device and not in host memory). Their names are the parameter's name and ".momentum"
- * (SGD), ".moment1", ".moment2" and ".steps" (ADAMW), ".row_steps" (lazy rows), ".average". An optimiser with
- * the same parameters and options, given this state and the number of steps, continues with the same bits.
- * name may be NULL. Errors of state: INVALID_ARGUMENT (NULL, index out of range); of set_steps:
- * INVALID_ARGUMENT (NULL, steps below 0). */
+/* The state, to save and restore: everything except attn_optimizer_steps, as writable tensors (data is NULL
+ * if the state is on a device and not in host memory). Their names are the parameter's name and ".momentum"
+ * (SGD), ".moment1", ".moment2" and ".steps" (ADAMW; this parameter's t), ".row_steps" (lazy rows),
+ * ".average". An optimiser with the same parameters and options, given this state and attn_optimizer_steps,
+ * continues with the same bits. name may be NULL. Errors of state: INVALID_ARGUMENT (NULL, index out of
+ * range); of set_steps: INVALID_ARGUMENT (NULL, steps below 0). */
 ATTN_API int64_t attn_optimizer_state_count(const attn_optimizer *optimizer);
 ATTN_API attn_status attn_optimizer_state(attn_optimizer *optimizer, int64_t index, const char **name,
                                           attn_tensor *tensor);

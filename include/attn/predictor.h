@@ -122,10 +122,11 @@ ATTN_API const char *attn_prediction_unit(const attn_prediction *prediction, int
  *     number        the predicted number
  *     probability   the probability of a label
  *
- * An output with several labels per row has neither label nor class: label l applies if its probability is at
- * least 0.5. Its probabilities are always available, others only with the setting "probs" (with a CRF they
- * are marginals); without them, probability returns NaN. Probabilities include the temperature of the output
- * (attn_model_temperature), which changes no label.
+ * An output with several labels per row has neither label nor class: label l applies if the probability of l
+ * is at least 0.5. Such an output always has probabilities. An output that predicts one class has them only
+ * with the setting "probs" or "unsure"; with a CRF they are marginals. Without probabilities, probability
+ * returns NaN. Probabilities include the temperature of the output (attn_model_temperature), which changes no
+ * label.
  *
  * With the setting "unsure" p, 0 < p <= 1, a prediction is unsure if the probability of its class is below p.
  * The label is then "unknown", and the class is still the likeliest one. If no output of the model predicts

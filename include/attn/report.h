@@ -9,9 +9,9 @@
  *     class     accuracy, macro_precision, macro_recall, macro_f1, micro_f1, log_loss, calibration_error;
  *               with two labels, and without a CRF, also roc_auc and pr_auc. With a CRF, log_loss and
  *               calibration_error are computed from the marginals
- *     entities  class outputs whose labels are entity tags, O and B-TYPE, I-TYPE (also E-, S-; L-, U-; M-
- *               for I-): also entity_f1, entity_precision, entity_recall over all entities, equal to
- *               seqeval's default mode: an entity is correct if its type, first and last row are
+ *     entities  class outputs whose labels are entity tags (IOB2: O, B-TYPE, I-TYPE; also IOBES, BILOU and
+ *               BMES): also entity_f1, entity_precision, entity_recall over all entities, equal to seqeval's
+ *               default mode: an entity is correct if its type, first and last row are
  *     labels    exact (all labels of an example correct), macro_*, micro_precision, micro_recall, micro_f1;
  *               roc_auc and pr_auc, means over the labels that some examples have and others have not
  *     number    mean_squared_error, rmse, mean_absolute_error, correlation, r2
@@ -32,10 +32,14 @@
  * target does not count. attn/metrics.h defines roc_auc, pr_auc, log_loss, calibration_error, rmse and r2. A
  * label unknown to the model has probability 0 in log_loss, and is left out of roc_auc and pr_auc.
  *
- * Of two labels the positive one is, by the first rule that applies: the larger number ("1" of 0 and 1); yes
- * of yes and no, or likewise true, positive, active, on and their opposites, or their first letters (y, t) or
- * syllables (pos), in upper or lower case; the rarer one in the training data. attn_report_positive returns
- * it. A metric that is undefined for the data (an AUC with only one class, r2 of one number) is left out.
+ * Of two labels the positive one (attn_report_positive) is given by the first rule that applies:
+ *
+ *     two numbers         the larger one: 1 of 0 and 1
+ *     yes/no, y/n, true/false, t/f, positive/negative, pos/neg, on/off, active/inactive (upper or lower case)
+ *                         the one that is named first here
+ *     all other labels    the one that is rarer in the training data
+ *
+ * A metric that is undefined for the data (an AUC with only one class, r2 of one number) is left out.
  *
  * A report is destroyed before its predictor, and used by one thread at a time: getters may compute what they
  * return (attn_report_resamples, attn_report_json).

@@ -12,7 +12,8 @@
  * (attn_predictor_predict divides a recording at the model's longest sequence; a stream does not.) Memory
  * does not grow with the recording.
  *
- * Plain vectors can be streamed too, one row per line.
+ * Plain vectors can be streamed too: whole rows of numbers are pushed, and the text of the predictions has
+ * one line per row. options.path and options.rate are for recordings only.
  *
  * A model can be used if it predicts for each row, has a bounded reach (attention with a window (encoder.left
  * and encoder.right), cnn, fc), has relative positions or none, and does not normalise by the whole recording

@@ -69,17 +69,17 @@ typedef struct attn_training_state {
     double value, best_value; /* NaN before the first evaluation */
     int64_t best_step;
     attn_training_end end;
-    int splitter;                 /* a second network is trained, which splits raw text */
-    double splitter_f1;           /* its F1 of words when the best model was evaluated; NaN before */
-    const char *no_splitter;      /* NULL, or why none can be trained */
-    int64_t train_rows, dev_rows; /* if rows (nodes of a graph), not examples, are divided into training and
-                                     development data: the number of rows with targets in each; dev_rows 0:
-                                     the same rows are in both. Else both are 0 */
-    const char *row;              /* what a row is called */
-    int ranks;                    /* number of ranks that train together; units_per_second is their sum */
-    double exchange_share;        /* share of training time that this rank spent in communication: 0 .. 1 */
-    double trained_seconds;       /* of the steps of this run, without evaluations */
-    int64_t exchange_bytes;       /* bytes that this rank sent in these steps */
+    int splitter;            /* a second network is trained, which splits raw text */
+    double splitter_f1;      /* its F1 of words when the best model was evaluated; NaN before */
+    const char *no_splitter; /* NULL, or why none can be trained */
+    /* If rows (nodes of a graph) are divided into training and development data: the number of rows with
+     * targets in each, and dev_rows 0 if the same rows are in both. If examples are divided: 0 and 0. */
+    int64_t train_rows, dev_rows;
+    const char *row;        /* what a row is called */
+    int ranks;              /* number of ranks that train together; units_per_second is their sum */
+    double exchange_share;  /* share of training time that this rank spent in communication: 0 .. 1 */
+    double trained_seconds; /* of the steps of this run, without evaluations */
+    int64_t exchange_bytes; /* bytes that this rank sent in these steps */
     /* If models are chosen by accuracy: the macro F1 of the last evaluation and of the best model. NaN
      * otherwise, and before the first evaluation. */
     double macro_f1, best_macro_f1;

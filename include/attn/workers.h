@@ -1,9 +1,9 @@
 /* workers.h: data-parallel training steps on the threads of a context.
  *
- * The batch of a step is divided into shards whose losses sum to the loss of the batch. Each shard is
- * recorded on a tape, and its backward pass run, by one thread (a single shard by all threads together); the
- * gradients are added in the order of a fixed tree. So the bits of a step depend on the shards, not on the
- * number of threads, and small batches use all threads:
+ * The batch of a step is divided into shards whose losses sum to the loss of the batch. One thread records a
+ * shard on its tape and runs the backward pass. (If the step has only one shard, all threads work on it
+ * together.) The gradients of the shards are added in the order of a fixed tree. So the bits of a step depend
+ * on the shards, not on the number of threads, and small batches use all threads:
  *
  *     static attn_variable *record(void *user, attn_tape *tape, int64_t shard) {
  *         ...                       the loss of the rows of this shard, divided by the rows of the batch

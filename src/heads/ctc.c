@@ -47,14 +47,13 @@ static attn_status check(const at_head *head, const at_encoded *encoded, const a
         int64_t rows = encoded->offsets[e + 1] - encoded->offsets[e];
         if (rows > of->most_rows) rows = of->most_rows;
         if (rows * at_ctc_upsample(head) >= needed) continue;
-        return at_fail(
-            head->context, ATTN_INVALID_ARGUMENT,
-            "%.200s:%" PRId64 ": the target of %" PRId64 " symbols needs %" PRId64
-            " rows (one for each, one between equal neighbours), the source has %" PRId64
-            ": make rows shorter (stride, stack, unit) or several of each (target.upsample %" PRId64
-            "), symbols longer (target.unit), or take the decoder (output.kind auto)",
-            at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), symbols, needed,
-            rows * at_ctc_upsample(head), rows > 0 ? (needed + rows - 1) / rows : needed);
+        return at_fail(head->context, ATTN_INVALID_ARGUMENT,
+                       "%.200s:%" PRId64 ": the target of %" PRId64 " symbols needs %" PRId64
+                       " rows (one for each, one between equal neighbours), the source has %" PRId64
+                       ": make rows shorter (stride, unit) or several of each (target.upsample %" PRId64
+                       "), symbols longer (target.unit), or take the decoder (output.kind auto)",
+                       at_label_name(&encoded->labels, e), at_label_line(&encoded->labels, e), symbols,
+                       needed, rows * at_ctc_upsample(head), rows > 0 ? (needed + rows - 1) / rows : needed);
     }
     return ATTN_OK;
 }

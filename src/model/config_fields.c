@@ -94,7 +94,8 @@ static const at_field encoder_fields[] = {
     AT_CHOICE(
         "encoder.form", at_encoder_values, form, forms, "standard",
         "projections of the heads; standard: project, then split; narrow: split, then project each piece; "
-        "wide: every head is as wide as the input; raw: none; shared: one for keys and values, as in GAT"),
+        "wide: every head is as wide as the input; raw: none; shared: one for keys and values, with score "
+        "gat also for queries"),
     AT_CHOICE("encoder.score", at_encoder_values, score, scores, "dot",
               "fixed: one learned weight per pair of positions"),
     AT_CHOICE("encoder.weights", at_encoder_values, weights, weightings, "softmax",

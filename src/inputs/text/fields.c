@@ -17,7 +17,8 @@ const at_field at_text_fields[] = {
     AT_CHOICE("text.splitter", at_text_values, splitter, splitters, "auto",
               "auto: a second network learns to split raw text, if the training data has the information"),
     AT_CHOICE("text.spaces", at_text_values, spaces, spacings, "auto",
-              "spaces between words, for data that does not mark them; auto: by the script"),
+              "what stands between words if there is no # text; none: nothing; one: a space; marked: a space "
+              "unless SpaceAfter=No; auto: marked if SpaceAfter=No occurs, else by the script"),
     AT_SWITCH("text.pretokenized", at_text_values, pretokenized, "false",
               "words are separated by spaces only"),
     AT_SWITCH("text.lowercase", at_text_values, lowercase, "false", "units are looked up in lower case"),
