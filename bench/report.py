@@ -31,7 +31,7 @@ How the rivals are set up. PyTorch: `scaled_dot_product_attention` on batch x he
 `inference_mode`, which takes its flash kernel for the CPU; backward is `autograd.grad` of it, the call alone.
 ONNX Runtime: MultiHeadAttention (full), keys and values in the faster of its two memory orders, and
 GroupQueryAttention (causal) with one buffer for past and present; inputs and outputs bound, all graph
-optimisations, spinning threads. libattn reads heads apart (batch x heads x n x d), its fastest
+optimisations, spinning threads. libattn gets batch x heads x n x d (the rows of a head are contiguous), its fastest
 memory order. oneDNN: the matmul
 primitive, made once, with weights reordered once into the format that it chooses.
 
@@ -113,7 +113,7 @@ def attention_section(rows, rival, direction):
     top = minimum(rows, lambda row: f"{row['pattern']}, n {row['n']}, d {row['d']}, threads {row['threads']}")
     return (
         f"\n### Attention {direction} against {rival}\n\n{top}\nRatio, then fraction of peak: ours/theirs. "
-        "The last column is the widest range of the ratio from round to round.\n\n"
+        "The last column is the range of the ratio over the rounds, for the n of the row where this range is widest.\n\n"
         + table(["pattern", "d", "threads", *(f"n {n}" for n in lengths), "rounds"], lines)
     )
 

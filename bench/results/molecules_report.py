@@ -32,7 +32,7 @@ NOTES = [
     "BBBP was tested twice. With the first defaults (along the bonds, without stereochemistry) ROC-AUC was 0.962 on the validation "
     "and 0.660 on the test molecules; then all pairs (seed 1: 0.975 against 0.956) and stereochemistry (0.979) were chosen on the "
     "validation molecules.",
-    "Speed: an epoch of Tox21 (128 columns, 3 layers, 8 heads, feed-forward 256, mean and maximum, about 64 molecules per step) took 4.9 s "
+    "Speed: an epoch of Tox21 (128 columns, 3 layers, 8 heads, feed-forward 256, mean-max pooling, about 64 molecules per step) took 4.9 s "
     "with two threads on an idle machine and 5.6 s with one; in PyTorch Geometric (bench/molecules.py, TransformerConv) 3.4 s with two. "
     "The products of an epoch are about 360 billion operations, 1.6 s at the peak of both cores: two threads on batches of 1,200 rows "
     "gain little here.",

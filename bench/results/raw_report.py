@@ -68,8 +68,9 @@ def older(runs):
     info = runs[0]["info"]
     if info["bytes"] < 4 * (info["parameters"] + info["splitter_parameters"]):
         return []
-    return ["", "Measured in development, after version 0.1 and before training in shards, which changes the bits of training, and "
-            "before files left out the empty rows of embedding tables. [Taggers](results-taggers.md) has the accuracy on gold words and "
+    return ["", "Measured with a development version after 0.1. Since then two things have changed: training divides batches into "
+            "[shards](design.md#steps-in-shards), so it no longer gives the same bits, and files leave out the empty rows of "
+            "embedding tables. [Taggers](results-taggers.md) has the accuracy on gold words and "
             "the size of files of the present version."]
 
 

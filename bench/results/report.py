@@ -29,6 +29,8 @@ PAIRED = [
 NOTES = [
     "CMUdict, SIGMORPHON, Multi30k and the captions were trained with `ATTN_THREADS=1`, two to four runs at a time, so their "
     "minutes are upper limits (except seed 3 of the captions, which took 2.5 minutes on two idle threads). Results do not depend on the number of threads.",
+    "The taggers (UPOS) are those of [another page](results-taggers.md), trained with `ATTN_THREADS=1`. Their processor time, listed under "
+    "[Commands](#commands), is less than half of the minutes: other programs were running.",
     "Seed 1 of Multi30k was trained "
     "with 18 epochs and a dropout of 0.1 before they became the defaults; the loss and BLEU after its first epoch are those "
     "of a run with the defaults in every digit.",
@@ -36,7 +38,7 @@ NOTES = [
     "batches of 500, 8 epochs; Multi30k: 15 epochs), which are worse on the development data. With them the figures on the test "
     "data were: CMUdict 31.47 (30.59 to 31.47) and 7.54 (7.35 to 7.60), Multi30k 38.68 (seed 1).",
     "Word segmentation, Multi30k, the captions, CMUdict, the comparison of encoders and the two sections on speed were measured "
-    "with version 0.1, UPOS and SIGMORPHON with this version.",
+    "with version 0.1, UPOS and SIGMORPHON with a development version after 0.1.",
 ]
 
 

@@ -381,8 +381,8 @@ const lab_experiment lab_graph = {
         "timed. The claim holds only if attention along the edges is at least 10 points better than full "
         "attention and than each node alone when all edges are within communities, predicts at least 26 of "
         "the other 32 members correctly, and is at least 4 times as fast as full attention on the largest "
-        "graph. The verdict then names the share of edges within a community from which on it is at least 3 "
-        "points better than both.",
+        "graph. The verdict then names the share of edges within a community from which on attention along "
+        "the edges is at least 3 points better than full attention and than each node alone.",
     .mistake = "the edges are rewired: one end of each is a random node",
     .data = "cora/nodes.tsv and cora/edges.tsv: papers, their words and citations",
     .run = run,

@@ -165,9 +165,9 @@ static bool conclude(lab *report, const double *median, double least) {
                             median[UNIFORM]);
     return lab_conclude(
         report, LAB_HOLDS_WHERE,
-        "the choice is one of these, which are within 5 points of scaled dot with softmax (%.0f %%): %s. Not "
-        "among them: %s",
-        median[SCALED], good, bad);
+        "the choice is one of the following: %s. None is more than 5 points below scaled dot with "
+        "softmax (%.0f %%). More than 5 points below it: %s",
+        good, median[SCALED], bad);
 }
 
 /* ---- tags of English words ---- */

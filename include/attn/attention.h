@@ -64,12 +64,12 @@
  * copied through the context's memory.
  *
  * Overlap and alignment (see attn/tensor.h). Results must not share memory with inputs or with each other,
- * and all data is aligned as float; tensors that are not aligned are refused. The forward pass compares
- * output, log_sum_exp and weights with each other and with query, key and value. The backward pass compares
- * the gradients of query, key and value with each other and with query, key, value, output and d_output. If
- * both tensors of such a pair fill their memory without gaps, an overlap is refused. Not compared are tensors
- * with gaps, and biases, score vectors, edge features and the gradients of these. On a graph, and with the
- * scores ADDITIVE, GAT and GATV2, the backward pass compares nothing.
+ * and all data is aligned as float; tensors that are not aligned are refused. The forward pass checks whether
+ * output, log_sum_exp and weights overlap each other, query, key or value. The backward pass checks whether
+ * the gradients of query, key and value overlap each other, query, key, value, output or d_output. An overlap
+ * is refused if both tensors fill their memory without gaps. Tensors with gaps are not checked, nor are
+ * biases, score vectors, edge features and the gradients of these. On a graph, and with the scores ADDITIVE,
+ * GAT and GATV2, the backward pass checks no overlaps.
  *
  * Non-finite numbers. For a query that may see a NaN or an infinity, the formulas above hold; no other query
  * is affected, even in the same tile. A query that may see nothing (no key in reach, masked, or bias -inf for
@@ -78,8 +78,8 @@
  * Determinism. The same inputs, instruction set and build give the same bits, for any number of threads.
  * Without dropout, the results of a sequence have the same bits whatever else is in the batch, and wherever
  * in the batch the sequence is. (Gradients that are sums over sequences, those of a shared bias, are summed
- * in the order of the batch.) The dropout mask depends on the index of the sequence, on a graph on that of
- * the edge (see `dropout`); it is the same on every instruction set.
+ * in the order of the batch.) The dropout mask depends on the index of the sequence in the batch or, if the
+ * pattern is a graph, on the number of the edge (see `dropout`); it is the same on every instruction set.
  *
  * Threads. A call uses all threads of its context. A context is for one thread at a time; several threads
  * with contexts of their own may read the same inputs.
@@ -277,10 +277,9 @@ ATTN_API attn_status attn_attention_weights_layout(attn_context *context, const 
                                                    int64_t sequence, attn_weights_layout *layout);
 
 /* An upper bound, in bytes, of the working memory of a forward (or backward)
- * call of these shapes, for attn_context_reserve(). It assumes that a result
- * has contiguous channels if the input of the same shape has contiguous
- * channels. It is linear in the rows, never queries x keys. Errors as
- * attn_attention_forward. */
+ * call of these shapes, for attn_context_reserve(). It assumes that results
+ * have contiguous channels if query, key and value all have them. It is linear
+ * in the rows, never queries x keys. Errors as attn_attention_forward. */
 ATTN_API attn_status attn_attention_forward_memory(attn_context *context, const attn_pattern *pattern,
                                                    const attn_attention_options *options,
                                                    const attn_tensor *query, const attn_tensor *key,

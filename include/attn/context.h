@@ -70,10 +70,11 @@ ATTN_API const char *attn_last_create_error(void);
 /* Stops the threads and frees the memory. NULL is allowed. */
 ATTN_API void attn_context_destroy(attn_context *context);
 
-/* The message of the last failed call on this context: it names the argument
- * and both shapes. "" before the first failure; a successful call does not
- * change it. Valid until the next failing call. NULL is allowed; the text then
- * says that the context is NULL. */
+/* The message of the last failed call on this context. It names the argument
+ * that is wrong and, after ATTN_SHAPE_MISMATCH, gives the two shapes that do
+ * not agree. "" before the first failure; a successful call does not change it.
+ * Valid until the next failing call. NULL is allowed; the text then says that
+ * the context is NULL. */
 ATTN_API const char *attn_context_error(const attn_context *context);
 
 /* How many threads work on a call, including the caller's. */
@@ -91,11 +92,11 @@ ATTN_API size_t attn_context_memory(const attn_context *context);
 ATTN_API attn_status attn_context_reserve(attn_context *context, size_t bytes);
 
 /* Bounds the memory that data takes: datasets, and what training and prediction derive from them (units,
- * targets, the order of examples). Only allocations of at least 1 MiB count (smaller ones if the bound is
- * below 64 MiB). Those that together fit into half of `bytes` are in ordinary memory. The others are unnamed
- * temporary files that are mapped into memory; their resident pages are kept within the other half. Results
- * are the same to the bit. Networks, gradients, optimiser state, the working memory of operators and smaller
- * allocations are not bounded.
+ * targets, the order of examples). Only allocations of at least 1 MiB count; if `bytes` is below 64 MiB, this
+ * minimum is bytes / 64, but never below 4 KiB. Allocations that together fit into half of `bytes` are in
+ * ordinary memory. The others are unnamed temporary files that are mapped into memory; their resident pages
+ * are kept within the other half. Results are the same to the bit. Networks, gradients, optimiser state, the
+ * working memory of operators and smaller allocations are not bounded.
  *
  * folder: where the temporary files are; NULL: the environment variable TMPDIR, else /var/tmp, or /tmp if
  * /var/tmp cannot be written or is in memory (tmpfs). Disk space is reserved as the files grow, so a full

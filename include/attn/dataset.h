@@ -23,10 +23,11 @@
  *     FASTTEXT  __label__A __label__B the text
  *     JSONL     one JSON object per line: {"text": "...", "label": "..."}. The text field is found as in a
  *               table; labels are strings, numbers, true, false, or lists (several labels); null and absent
- *               fields are missing. With a list `tokens` (or text_column, if that is a list) examples are
- *               tokens, with lists of tags: `tags`, or the requested fields. For pairs the fields are
+ *               fields are missing. If an object has a list of tokens, in `tokens` or in the field that
+ *               text_column names, it is an example with one row per token, and its targets are lists of as
+ *               many tags: `tags` (or a similar name), or the requested fields. For pairs the fields are
  *               `source` and `target`, or the requested ones. All objects of a file are of one kind
- *     LINES     one text per line, without targets: for prediction and for running text
+ *     LINES     one text per line, without targets: for prediction and for training language models
  *     PARAGRAPHS  raw text with blank lines between paragraphs, without targets. Each paragraph is one text;
  *               its lines are joined with spaces. AUTO does not find it
  *     PAIRS     source TAB target, one pair per line. With more columns, text_column and column give
@@ -62,9 +63,9 @@
  * and similar faults are errors that name file and line; with skip_bad such lines (sentences) are left out
  * and counted. A file without examples is an error.
  *
- * Threads. A dataset does not change while it is only read, and threads may share it then. Functions that
- * return a status, and those that change a dataset, are for the thread of its context. Functions without a
- * dataset or a context may be called by any thread.
+ * Threads. Functions that return a status, and those that change a dataset, are for the thread of its
+ * context. The others write nothing into the dataset, so several threads may call them at once while no
+ * thread changes it. Functions without a dataset or a context may be called by any thread.
  */
 #ifndef ATTN_DATASET_H
 #define ATTN_DATASET_H
@@ -92,10 +93,11 @@ typedef enum attn_format {
     ATTN_FORMAT_PARAGRAPHS = 8
 } attn_format;
 
-/* The kinds of input: name and a line of help; NULL out of range. In the functions below, input is the name
- * of a kind; NULL: the first kind, text. format: the name of a format by number (number 0 is "auto"); NULL
- * out of range. find_format: the number of a format by name, -1 if there is none. of_file: the kind that a
- * file's name indicates, else the first. row, example, encoders and of_file never return NULL. */
+/* The kinds of input: name and a line of help; NULL out of range. The parameter `input` is the name of a
+ * kind; NULL: the first kind, text. attn_input_format: the name of a format by its number (0 is "auto"); NULL
+ * out of range. attn_input_find_format: the number of a format by its name; -1 if there is none.
+ * attn_input_of_file: the kind that a file's name indicates, else the first. attn_input_row, _example,
+ * _encoders and _of_file never return NULL. */
 ATTN_API int attn_input_count(void);
 ATTN_API const char *attn_input_name(int index);
 ATTN_API const char *attn_input_help(int index);
@@ -143,8 +145,8 @@ typedef struct attn_reader_options {
     /* The split into training, validation and test data: see attn_dataset_part. NULL or "" after init. */
     const char *split_column; /* the column with the part of each example (train, val, test, none). A field
                                  may also hold several splits, one letter each (t: training, v: validation,
-                                 s: test), such as "ttvs": "splits10:3" takes the fourth letter of the column
-                                 splits10 */
+                                 s: test), such as "ttvs". split_column "splits10:3" then takes letter 3,
+                                 counted from 0, of each field of the column splits10 */
     const char *split;      /* how to draw it: "random", "random:7" (another draw), or a method of the kind of
                                input (molecules: "scaffold") */
     const char *split_file; /* a file with a word per example (per node, where nodes have targets) */
@@ -203,10 +205,10 @@ ATTN_API void attn_dataset_destroy(attn_dataset *dataset); /* NULL is allowed */
 ATTN_API attn_format attn_dataset_detect(const char *name, const char *bytes, size_t count,
                                          const attn_reader_options *options);
 
-/* pieces: where a file of options.input and options.format may be cut into pieces that are parsed separately.
- * 0: at every line; 1: at blank lines; 2: at every line end outside of quoted fields; -1: nowhere, and for
- * NULL. quotes: the character between the fields (',' or ';') of a file that begins with these bytes, if its
- * fields may be quoted (TABLE without TABs); else 0. */
+/* attn_reader_pieces: where a file of options.input and options.format may be cut into pieces that are parsed
+ * separately. 0: at every line; 1: at blank lines; 2: at every line end outside of quoted fields; -1:
+ * nowhere, and for NULL. attn_reader_quotes: the field separator (',' or ';') of a file that begins with
+ * these bytes, if its fields may be quoted (TABLE without TABs); 0 if they may not. */
 ATTN_API int attn_reader_pieces(const attn_reader_options *options);
 ATTN_API char attn_reader_quotes(const char *name, const char *bytes, size_t count,
                                  const attn_reader_options *options);
@@ -232,9 +234,10 @@ ATTN_API int64_t attn_dataset_skipped(const attn_dataset *dataset); /* bad lines
 /* Why the first hundred of them were left out: "train.conllu:17: 9 columns, a token line has 10". */
 ATTN_API const char *attn_dataset_problem(const attn_dataset *dataset, int64_t index);
 
-/* stopped: with stop_at_bad, the status of the first bad line, if there is one; its message is then the last
- * attn_dataset_problem. Else, and for NULL, OK. Errors: that status. consumed: if reading stopped, the number
- * of bytes before that line (or sentence); the examples are from these bytes. */
+/* attn_dataset_stopped: OK if reading did not stop at a bad line, and for NULL. Errors: the status of the bad
+ * line at which reading stopped (stop_at_bad without skip_bad); its message is then
+ * attn_dataset_problem(dataset, 0). attn_dataset_consumed: if reading stopped, the number of bytes before
+ * that line (or sentence); the examples are from these bytes. */
 ATTN_API attn_status attn_dataset_stopped(const attn_dataset *dataset);
 ATTN_API size_t attn_dataset_consumed(const attn_dataset *dataset);
 

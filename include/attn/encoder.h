@@ -42,7 +42,8 @@ typedef struct attn_encoder_options {
     int64_t input_columns; /* 0: columns */
     int64_t layers;
     attn_position position; /* SINUSOIDAL after init. Kinds that act inside attention go to the blocks */
-    int64_t longest;        /* of LEARNED and ONE_HOT, and of the score NONE; 512 after init */
+    int64_t longest;        /* largest number of positions for LEARNED, ONE_HOT and the score NONE; largest
+                               height and width of a grid for GRID_LEARNED; 512 after init */
     float dropout;          /* after the input, and in the blocks */
     union {
         attn_block_options block; /* of every block; the encoder sets mixer.columns, dropout, output_scale */
@@ -156,9 +157,9 @@ ATTN_API attn_status attn_cache_begin(attn_tape *tape, attn_cache *cache, int64_
                                       attn_variable *source, const attn_ragged *source_batch);
 
 /* Afterwards the cache holds `sequences` sequences, and sequence b continues
- * the old sequence from[b]. For beam search: from may name an old sequence
- * several times or not at all. It must keep the hypotheses of one source
- * adjacent, and the sources in their order.
+ * the old sequence from[b]. As beam search needs it, `from` may contain an old
+ * sequence several times or not at all. The new order must keep the hypotheses
+ * of one source adjacent, and the sources in their order.
  * Errors: INVALID_ARGUMENT (a number out of range, more sequences than the cache was made for),
  * UNSUPPORTED (they would no longer be adjacent). */
 ATTN_API attn_status attn_cache_reorder(attn_cache *cache, int64_t sequences, const int64_t *from);

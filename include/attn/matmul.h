@@ -13,9 +13,9 @@
  * rows = 0 is allowed (y is empty, dW and db are 0); in and out are >= 1.
  *
  * Overlap and alignment (see attn/tensor.h). Data that is not aligned as float is refused. The forward pass
- * compares output and pre_activation with each other and with input and bias, the backward pass d_input,
- * d_weight and d_bias with each other and with d_output, pre_activation and input. If both tensors of such a
- * pair have no gaps, an overlap is refused. The packed weight is not compared.
+ * checks whether output and pre_activation overlap each other, input or bias. The backward pass checks
+ * whether d_input, d_weight and d_bias overlap each other, d_output, pre_activation or input. An overlap is
+ * refused if both tensors have no gaps. The packed weight is not checked.
  *
  * Threads. A call uses all threads of its context, which is for one thread at a time. Calls only read a
  * packed weight: contexts of several threads may share it.

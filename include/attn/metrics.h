@@ -26,13 +26,13 @@ ATTN_API attn_status attn_edit_distance(attn_context *context, const int32_t *a,
 /* BLEU of a corpus, equal to that of sacrebleu with its defaults: tokenizer 13a, n-grams up to 4, exponential
  * smoothing; lowercase as sacrebleu's. score, which is BLEU itself, and precisions are percents. Texts are
  * UTF-8, without line ends; bytes that are not UTF-8 count as characters that equal only themselves. BLEU of
- * no texts is 0. */
+ * no texts is 0. answers: the predicted texts; right: the reference of each; count: how many there are. */
 typedef struct attn_bleu {
     size_t size; /* sizeof(attn_bleu), set by the init function */
     double score;
     double precisions[4];
     double brevity_penalty;
-    int64_t answer_tokens, right_tokens;
+    int64_t answer_tokens, right_tokens; /* number of tokens of all answers, and of all references */
 } attn_bleu;
 ATTN_INIT(attn_bleu)
 /* Errors: INVALID_ARGUMENT (NULL, a count below 0, bleu without init), OUT_OF_MEMORY. */
@@ -41,7 +41,7 @@ ATTN_API attn_status attn_metric_bleu(attn_context *context, const char *const *
                                       attn_bleu *bleu);
 
 /* chrF of a corpus in percent, equal to sacrebleu's chrF2 with its defaults (characters up to 6, no words,
- * beta 2, spaces left out).
+ * beta 2, spaces left out). Arguments as for BLEU.
  * Errors: INVALID_ARGUMENT (NULL, a count below 0), OUT_OF_MEMORY. */
 ATTN_API attn_status attn_metric_chrf(attn_context *context, const char *const *answers,
                                       const char *const *right, int64_t count, int lowercase, double *chrf);

@@ -92,11 +92,12 @@ ATTN_API const char *attn_model_output_name(const attn_model *model, int output)
 ATTN_API const char *attn_model_output_kind(const attn_model *model, int output);
 ATTN_API int attn_model_output_several(const attn_model *model, int output);
 ATTN_API int attn_model_per_token(const attn_model *model); /* 1: a prediction per row; 0: one per example */
-/* longest: the largest number of rows that the network processes at once. Longer sources of seq2seq are
- * truncated to it; other longer examples are processed in pieces. If an example has one prediction, the
- * pieces overlap, and the prediction is made from the rows of all of them. most: for examples with one
- * prediction, the largest number of rows that are used (encoder.pieces); the rest is ignored. Other models
- * return longest: those with a prediction per row, which never truncate, and those that produce symbols. */
+/* attn_model_longest: the largest number of rows that the network processes at once. Longer sources of
+ * seq2seq are truncated to it; other longer examples are processed in pieces. If an example has one
+ * prediction, the pieces overlap, and the prediction is made from the rows of all of them. attn_model_most:
+ * for models with one prediction per example, the largest number of rows that are used (encoder.pieces); the
+ * rest is ignored. It equals attn_model_longest for models with a prediction per row, which never truncate,
+ * and for models that produce symbols. */
 ATTN_API int64_t attn_model_longest(const attn_model *model);
 ATTN_API int64_t attn_model_most(const attn_model *model);
 /* The labels of an output: how many, and their texts. */

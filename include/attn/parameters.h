@@ -14,8 +14,9 @@
  *     if (attn_parameters_status(parameters) != ATTN_OK)
  *         puts(attn_parameters_error(parameters));
  *
- * Initial values come from a counter-based generator: they depend only on the seed of the set, the
- * parameter's name and the index, not on threads, instruction set or the order in which parameters are added.
+ * Initial values come from a counter-based generator: the value of an element depends only on the seed of the
+ * set, the parameter's name and the element's index, not on threads, instruction set or the order in which
+ * parameters are added.
  *
  * Where a parameter is used as a matrix of rows x columns, rows is shape[0] and columns is the product of the
  * other extents.

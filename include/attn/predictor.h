@@ -36,7 +36,7 @@ typedef struct attn_prediction attn_prediction;
  * that loaded the model). context NULL: the predictor creates its own context, with one thread. Model and
  * context must outlive it. *predictor is untouched on failure; the message is in `context`, or, if that is
  * NULL, in attn_last_create_error.
- * Errors: INVALID_ARGUMENT (NULL; a context of another instruction set or backend than the model's),
+ * Errors: INVALID_ARGUMENT (NULL; a context of another instruction set than that of the model's context),
  * OUT_OF_MEMORY, and those of attn_context_create. */
 ATTN_API attn_status attn_predictor_create(const attn_model *model, attn_context *context,
                                            attn_predictor **predictor);

@@ -26,7 +26,8 @@
  *               of their characters adds 21 bits, the size of a code point, to the loss, and so to all three)
  *     raw text  of attn_report_create_raw: sentence_, token_ and word_precision, _recall and _f1; for each
  *               output tag_precision, tag_recall, tag_f1, and tag_accuracy of the aligned words;
- *               all_tags_f1 of several outputs together. There are no classes
+ *               all_tags_f1 of several outputs together. Such a report has no metrics per class or entity
+ *               type, and no confusion matrix
  *
  * An example whose true label is unknown to the model counts as wrong (and in "unknown_labels"); a missing
  * target does not count. attn/metrics.h defines roc_auc, pr_auc, log_loss, calibration_error, rmse and r2. A

@@ -17,9 +17,9 @@
  * Overlap. A result must not share memory with another argument of the call. A call refuses this
  * (INVALID_ARGUMENT) where the shapes and strides show it at no cost: if the result and the other tensor both
  * fill their memory without gaps. Tensors with gaps, such as the heads of one array, may be interleaved; they
- * are not compared, and if they do share elements, the result is undefined. A result with a stride of 0 over
- * more than one element is always refused. The comments of attn/attention.h and attn/matmul.h say which
- * arguments are compared.
+ * are not checked, and if they do share elements, the result is undefined. A result with a stride of 0 over
+ * more than one element is always refused. The comments of attn/attention.h and attn/matmul.h say which pairs
+ * of arguments are checked.
  *
  * The functions here compute views from numbers. Any thread may call them.
  */

@@ -72,8 +72,9 @@ typedef struct attn_training_state {
     int splitter;            /* a second network is trained, which splits raw text */
     double splitter_f1;      /* its F1 of words when the best model was evaluated; NaN before */
     const char *no_splitter; /* NULL, or why none can be trained */
-    /* If rows (nodes of a graph) are divided into training and development data: the number of rows with
-     * targets in each, and dev_rows 0 if the same rows are in both. If examples are divided: 0 and 0. */
+    /* If nodes of graphs have targets: the number of nodes with targets in the training data and in the
+     * development data; dev_rows is 0 if the model is evaluated on the nodes that it is trained on. Else both
+     * are 0. */
     int64_t train_rows, dev_rows;
     const char *row;        /* what a row is called */
     int ranks;              /* number of ranks that train together; units_per_second is their sum */

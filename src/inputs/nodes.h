@@ -62,12 +62,14 @@ typedef struct at_node_values {
         AT_CHOICE(prefix "activation", type, nodes.activation, at_node_activations, "none",                  \
                   "after the input's map and norm"),                                                         \
         AT_CHOICE(prefix "few", type, nodes.few, at_node_choices, "auto",                                    \
-                  "a single graph with few labels; found from the data; only selects defaults, of graphs"),  \
+                  "a single graph with few labels; found from the data; only selects other defaults, and "   \
+                  "only if the input is graph"),                                                             \
         AT_CHOICE(prefix "alike", type, nodes.alike, at_node_choices, "auto",                                \
-                  "neighbours are mostly of the same class; found from the labels; only selects defaults, "  \
-                  "of graphs"),                                                                              \
+                  "neighbours are mostly of the same class; found from the labels; only selects other "      \
+                  "defaults, and only if the input is graph"),                                               \
         AT_CHOICE(prefix "edge_numbers", type, nodes.numbers, at_node_choices, "auto",                       \
-                  "edges have features; found from the data; only selects defaults, of graphs")
+                  "edges have features; found from the data; only selects other defaults, and only if the "  \
+                  "input is graph")
 enum { AT_NODE_FIELD_COUNT = 11 };
 /* Flags that kinds of graphs share: "*" stands for the kind that is configured. */
 #define AT_NODE_FLAGS                                                                                        \

@@ -172,13 +172,16 @@ static const at_field training_fields[] = {
     AT_INTEGER("training.accumulate", at_training_values, accumulate, 1, 1e6, "1", "batches per step"),
     AT_INTEGER("training.batch_units", at_training_values, batch_units, 1, 1e9, "400",
                "rows per batch, approximately"),
-    AT_INTEGER("training.shards", at_training_values, shards, 0, 1e6, "0",
-               "shards of a batch, one worker each; 0: 2, 4, 8, ... with at least 128 rows each"),
+    AT_INTEGER(
+        "training.shards", at_training_values, shards, 0, 1e6, "0",
+        "shards of a batch, one worker each; 0: 2, 4, 8, ..., at most 64, with at least 128 rows each"),
     AT_INTEGER("training.examples", at_training_values, examples, 0, AT_MANY, "0",
                "number of training examples, on which defaults depend; 0: counted"),
     AT_INTEGER("training.epochs", at_training_values, epochs, 1, 1e9, "6", "passes over the training data"),
-    AT_INTEGER("training.least_steps", at_training_values, least_steps, 0, AT_MANY, "600",
-               "train more epochs if they have fewer steps; 0 if epochs are given"),
+    AT_INTEGER(
+        "training.least_steps", at_training_values, least_steps, 0, AT_MANY, "600",
+        "the least number of steps: if training.epochs epochs have fewer, there are more epochs; 0 if the "
+        "number of epochs is given"),
     AT_INTEGER("training.steps", at_training_values, steps, 0, AT_MANY, "0", "0: those of the epochs"),
     AT_TEXT("training.timetable", at_training_values, timetable, "",
             "how --time changed the number of steps; 1200,150:1180 means 1,200 steps, changed to 1,180 after "

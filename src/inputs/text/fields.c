@@ -60,15 +60,16 @@ const at_field at_text_fields[] = {
                      "classify, regress: rows of the table of n-grams of whole texts, whose logits are "
                      "averaged with the network's; 0: none"),
     AT_INTEGER("text.wide_units", at_text_values, wide_units, 0, 16, "2",
-               "the longest n-grams of units in it; 0: none"),
+               "table of n-grams of whole texts: the longest n-grams of units; 0: none"),
     AT_INTEGER("text.wide_letters_min", at_text_values, wide_letters_min, 1, 16, "2",
-               "the shortest n-grams of a word's letters in it"),
+               "table of n-grams of whole texts: the shortest n-grams of letters within words"),
     AT_INTEGER("text.wide_letters_max", at_text_values, wide_letters_max, 0, 16, "5",
-               "the longest ones; 0: none"),
-    AT_NUMBER("text.wide_rate", at_text_values, wide_rate, 1e-6, 1e6, "30",
-              "factor of that table, and so of its learning rate relative to the rest"),
+               "table of n-grams of whole texts: the longest n-grams of letters within words; 0: none"),
+    AT_NUMBER(
+        "text.wide_rate", at_text_values, wide_rate, 1e-6, 1e6, "30",
+        "factor of the table of n-grams of whole texts, and so of its learning rate relative to the rest"),
     AT_NUMBER("text.wide_dropout", at_text_values, wide_dropout, 0, 0.99, "0.3",
-              "probability that training hides one of its n-grams"),
+              "probability that training hides an n-gram of the whole text"),
 };
 _Static_assert(sizeof at_text_fields / sizeof at_text_fields[0] == AT_TEXT_FIELDS, "AT_TEXT_FIELDS");
 
