@@ -380,8 +380,9 @@ const lab_experiment lab_graph = {
         "predicts the factions of Zachary's karate club from two known members of 34, and the operator is "
         "timed. The claim holds only if attention along the edges is at least 10 points better than full "
         "attention and than each node alone when all edges are within communities, predicts at least 26 of "
-        "the other 32 members correctly, and is at least 4 times as fast as full attention on the largest "
-        "graph. The verdict then names the share of edges within a community from which on attention along "
+        "the other 32 members correctly, and on the largest graph is at least 4 times as fast as full "
+        "attention. The verdict then names the share of edges within a community from which on attention "
+        "along "
         "the edges is at least 3 points better than full attention and than each node alone.",
     .mistake = "the edges are rewired: one end of each is a random node",
     .data = "cora/nodes.tsv and cora/edges.tsv: papers, their words and citations",
