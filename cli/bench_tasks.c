@@ -120,14 +120,14 @@ static bool train(task_network *n, task_kind task, int64_t steps, uint64_t *stat
 }
 
 /* How many of the sequences of a batch are right from end to end. */
-static int64_t count_right(const task_batch *batch, const float *scores) {
+static int64_t count_right(const task_batch *batch, const float *logits) {
     int64_t right = 0;
     for (int b = 0; b < BATCH; b++) {
         bool same = true;
         for (int64_t i = batch->offsets[b]; i < batch->offsets[b + 1]; i++) {
             int best = 0;
             for (int s = 1; s < SYMBOLS; s++) {
-                if (scores[i * SYMBOLS + s] > scores[i * SYMBOLS + best]) best = s;
+                if (logits[i * SYMBOLS + s] > logits[i * SYMBOLS + best]) best = s;
             }
             same = same && best == batch->answers[i];
         }
@@ -141,12 +141,12 @@ static bool test(task_network *n, task_kind task, uint64_t *state, int64_t *righ
     for (*right = *asked = 0; *asked < TESTS; *asked += BATCH) {
         fill_batch(task, true, state, &batch);
         attn_tape_begin(n->tape, ATTN_TAPE_PREDICT, 0);
-        attn_variable *scores = apply(n, &batch);
-        if (scores == NULL) {
+        attn_variable *logits = apply(n, &batch);
+        if (logits == NULL) {
             fprintf(stderr, "attn bench: %s\n", attn_tape_error(n->tape));
             return false;
         }
-        *right += count_right(&batch, attn_variable_data(scores));
+        *right += count_right(&batch, attn_variable_data(logits));
     }
     return true;
 }

@@ -26,17 +26,17 @@ static void print_title(const explain_names *names, const explain_screen *screen
 
 static void remark(const explain_screen *screen, const char *text) { terminal_remark(screen->color, text); }
 
-/* How likely it is; of a sequence: its score, and whether it came to an end. */
+/* How likely it is; of a sequence: its log-probability, and whether it came to an end. */
 static void print_certainty(const attn_explanation *explanation, const explain_screen *screen) {
     char text[120];
     const attn_prediction *prediction = attn_explanation_prediction(explanation);
     int64_t example = attn_explanation_example(explanation);
     double probability = attn_explanation_probability(explanation, 0);
-    double score = attn_prediction_hypotheses(prediction, example) > 0
-                       ? attn_prediction_log_probability(prediction, example, 0)
-                       : NAN;
-    if (!isnan(score)) {
-        snprintf(text, sizeof text, "   log-probability %.4f", score);
+    double log_probability = attn_prediction_hypotheses(prediction, example) > 0
+                                 ? attn_prediction_log_probability(prediction, example, 0)
+                                 : NAN;
+    if (!isnan(log_probability)) {
+        snprintf(text, sizeof text, "   log-probability %.4f", log_probability);
         remark(screen, text);
         if (attn_prediction_ended(prediction, example, 0)) return;
         snprintf(text, sizeof text, ", cut after %" PRId64 " symbols",

@@ -135,7 +135,7 @@ static void test_wide_beam(void **state) {
         found_answers *found = search(&rows, 1024, 20, 0);
         assert_int_equal(found->count, all->count < 20 ? all->count : 20);
         for (int64_t a = 0; a < found->count; a++) {
-            assert_true(fabs(found->found[a].score - log(all->list[a].p)) < 1e-9);
+            assert_true(fabs(found->found[a].log_probability - log(all->list[a].p)) < 1e-9);
             assert_true(same_answer(&all->list[a], found->symbols + a * length, found->found[a].count));
             assert_true(found->found[a].ended);
         }
@@ -162,8 +162,8 @@ static void test_narrow_beam(void **state) {
                 int64_t k = 0;
                 while (k < all->count && !same_answer(&all->list[k], said, found->found[a].count)) k++;
                 assert_true(k < all->count);
-                assert_true(fabs(found->found[a].score - log(all->list[k].p)) < 1e-9);
-                assert_true(a == 0 || found->found[a].score <= found->found[a - 1].score);
+                assert_true(fabs(found->found[a].log_probability - log(all->list[k].p)) < 1e-9);
+                assert_true(a == 0 || found->found[a].log_probability <= found->found[a - 1].log_probability);
                 assert_true(!longest || found->found[a].count <= longest);
                 for (int64_t b = 0; b < a; b++)
                     assert_false(found->found[b].count == found->found[a].count &&
@@ -184,7 +184,7 @@ static void test_narrow_beam(void **state) {
             answer greedy = {.count = collapse(path, length, symbols_of_path, NULL)};
             memcpy(greedy.symbols, symbols_of_path, sizeof greedy.symbols);
             assert_true(same_answer(&greedy, one->symbols, one->found[0].count));
-            better += four->found[0].score > one->found[0].score;
+            better += four->found[0].log_probability > one->found[0].log_probability;
             free(one);
             free(four);
         }
@@ -200,10 +200,10 @@ static void test_sum_of_paths(void **state) {
     at_ctc_rows rows = {data, 2, 2, 2};
     found_answers *greedy = search(&rows, 1, 1, 0), *beam = search(&rows, 2, 2, 0);
     assert_int_equal(greedy->found[0].count, 0);
-    assert_true(fabs(greedy->found[0].score - log(0.36)) < 1e-6);
+    assert_true(fabs(greedy->found[0].log_probability - log(0.36)) < 1e-6);
     assert_int_equal(beam->found[0].count, 1);
     assert_int_equal(beam->symbols[0], 1);
-    assert_true(fabs(beam->found[0].score - log(0.64)) < 1e-6);
+    assert_true(fabs(beam->found[0].log_probability - log(0.64)) < 1e-6);
     assert_int_equal(beam->count, 2);
     assert_int_equal(beam->found[1].count, 0);
     free(greedy);

@@ -58,7 +58,7 @@ static void make_bench(bench *made, int crosses) {
     options.inner = 16;
     options.source_columns = crosses ? COLUMNS : 0;
     at_symbol_layer *layer = &made->layer;
-    layer->table = layer->scores = at_symbol_table(made->set, "", "symbols", SYMBOLS, COLUMNS, 0.05);
+    layer->table = layer->output = at_symbol_table(made->set, "", "symbols", SYMBOLS, COLUMNS, 0.05);
     layer->norm = attn_norm_create(made->set, "norm", ATTN_NORM_LAYER, COLUMNS);
     layer->decoder = attn_decoder_create(made->set, "decoder", &options);
     layer->bias = at_symbol_bias(made->set, "", SYMBOLS);

@@ -28,7 +28,7 @@ typedef struct table {
     int64_t symbols;
     int coarse;    /* few different values: many are equal */
     int holes;     /* percent of -inf and NaN */
-    double ending; /* added to the end's score before the softmax */
+    double ending; /* added to the end's value before the softmax */
 } table;
 
 static void say(const table *from, const sequence *so_far, float *logarithms) {
@@ -55,7 +55,7 @@ static void say(const table *from, const sequence *so_far, float *logarithms) {
 
 typedef struct answer {
     sequence said;
-    double sum, score;
+    double sum, value;
     int ended;
 } answer;
 
@@ -92,7 +92,7 @@ static void enumerate(const table *from, const sequence *so_far, double sum, int
 
 static int compare_answers(const void *left, const void *right) {
     const answer *a = left, *b = right;
-    return a->score < b->score ? 1 : a->score > b->score ? -1 : 0;
+    return a->value < b->value ? 1 : a->value > b->value ? -1 : 0;
 }
 
 /* ---- running a search ---- */
@@ -192,12 +192,12 @@ static void check_found(const run *one, int64_t example, const table *from,
         say(from, &so_far, logarithms);
         if (found[a].ended) sum += (double)logarithms[0];
         assert_true(sum == found[a].sum);
-        assert_true(found[a].score ==
+        assert_true(found[a].value ==
                     score_of(sum, found[a].length + found[a].ended, options->length_penalty));
         if (!found[a].ended) assert_int_equal(found[a].length, limit);
         if (a == 0) continue;
         assert_true(found[a - 1].ended >= found[a].ended);
-        if (found[a - 1].ended == found[a].ended) assert_true(found[a - 1].score >= found[a].score);
+        if (found[a - 1].ended == found[a].ended) assert_true(found[a - 1].value >= found[a].value);
         for (int64_t b = 0; b < a; b++) /* each is another one */
             assert_true(said[a].length != said[b].length ||
                         memcmp(said[a].symbols, said[b].symbols, (size_t)said[a].length * sizeof(int32_t)) !=
@@ -243,9 +243,9 @@ static void test_exhaustive(void **state) {
         for (int64_t a = 0; a < ended; a++) {
             sequence said = {.length = found[a].length};
             at_search_spell(searched.search, &found[a], said.symbols);
-            assert_true(found[a].score == all.list[a].score);
-            if ((a > 0 && all.list[a].score == all.list[a - 1].score) ||
-                (a + 1 < all.count && all.list[a].score == all.list[a + 1].score))
+            assert_true(found[a].value == all.list[a].value);
+            if ((a > 0 && all.list[a].value == all.list[a - 1].value) ||
+                (a + 1 < all.count && all.list[a].value == all.list[a + 1].value))
                 continue; /* of equal ones any may stand first */
             assert_int_equal(said.length, all.list[a].said.length);
             assert_memory_equal(said.symbols, all.list[a].said.symbols,
@@ -329,8 +329,8 @@ static void test_never_better_than_best(void **state) {
             search_all(&searched, context, 1, &options, &limit, &one);
             const at_found *found;
             at_search_found(searched.search, 0, &found);
-            if (found->ended) assert_true(found->score <= all.list[0].score);
-            reached += found->score == all.list[0].score;
+            if (found->ended) assert_true(found->value <= all.list[0].value);
+            reached += found->value == all.list[0].value;
             searches++;
             finish(&searched);
         }
@@ -410,9 +410,9 @@ static void test_impossible(void **state) {
         assert_int_equal(at_search_rows(search), 0);
         const at_found *found;
         assert_int_equal(at_search_found(search, 0, &found), 1);
-        assert_true(found->length == 0 && !found->ended && found->score == -INFINITY);
+        assert_true(found->length == 0 && !found->ended && found->value == -INFINITY);
         assert_int_equal(at_search_found(search, 1, &found), 1);
-        assert_true(found->length == 0 && found->ended && found->score == -0.5);
+        assert_true(found->length == 0 && found->ended && found->value == -0.5);
         at_search_destroy(search);
     }
 }
@@ -425,7 +425,7 @@ static int same_found(const at_search *a, int64_t example, const at_search *b, i
         int32_t said[2][MOST_LENGTH];
         at_search_spell(a, &x[i], said[0]);
         at_search_spell(b, &y[i], said[1]);
-        if (x[i].score != y[i].score || x[i].length != y[i].length || x[i].ended != y[i].ended ||
+        if (x[i].value != y[i].value || x[i].length != y[i].length || x[i].ended != y[i].ended ||
             memcmp(said[0], said[1], (size_t)x[i].length * sizeof(int32_t)) != 0)
             return 0;
     }

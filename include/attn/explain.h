@@ -188,7 +188,7 @@ typedef struct attn_drawing_options {
     uint64_t seed;     /* of the layout of a graph; 1 after init */
     int dark;          /* not 0: light on dark (SVG, PNG) */
     double scale;      /* PNG: pixels per unit; 2 after init */
-    const char *title; /* NULL: the answer */
+    const char *title; /* NULL: the prediction */
 } attn_drawing_options;
 ATTN_INIT(attn_drawing_options)
 
@@ -210,7 +210,7 @@ typedef struct attn_steps_options {
     int64_t row;         /* the query; 0 after init */
     int html;            /* a page with small coloured matrices and formulas, else text */
     int64_t width;       /* text: columns of the terminal; 80 after init */
-    const char *title;   /* NULL: the answer */
+    const char *title;   /* NULL: the prediction */
 } attn_steps_options;
 ATTN_INIT(attn_steps_options)
 /* *bytes as in attn_explanation_write. Errors: those of attn_explanation_write, and UNSUPPORTED (no details,

@@ -3,7 +3,7 @@
  *     at_capture_begin(&capture, PREDICT or GRADIENT tape);  ... the pass ...;  at_capture_gradients(...)
  *
  * The first network makes the maps; those of the others are added to them, so that an ensemble's are the
- * mean. The gradient of a weight is that of the output times the value: d score / d p_ij = d_i . v_j in a
+ * mean. The gradient of a weight is that of the output times the value: d explained / d p_ij = d_i . v_j in a
  * head, because the output of attention is sum_j p_ij v_j.
  */
 #ifndef AT_EXPLAIN_CAPTURE_H

@@ -2,7 +2,7 @@
  * at.
  *
  *     predict -> the prediction;  PREDICT pass, observed -> weights;  GRADIENT pass, walked back from the
- * score of the prediction -> contributions and the gradients of the weights
+ * explained output -> contributions and the gradients of the weights
  *
  * The second pass computes as the prediction did, with the same kernels. Parameters want no gradients: the
  * model is read by others at the same time.
@@ -197,12 +197,12 @@ static attn_variable *run_network(job *now, int network, attn_variable *x) {
 }
 
 /* A head's part of the pass. Errors that it puts into the context are told from here. */
-static attn_status run_head(job *now, int network, attn_variable *x, attn_variable **score) {
+static attn_status run_head(job *now, int network, attn_variable *x, attn_variable **explained) {
     const at_head *head = now->stage->heads[now->options.output];
     if (now->capture.status != ATTN_OK) return now->capture.status;
     now->context->error[0] = '\0';
-    *score = x ? head->kind->explain(head, network, now->tape, x, now->batch, &now->asked) : NULL;
-    if (*score && now->capture.status == ATTN_OK)
+    *explained = x ? head->kind->explain(head, network, now->tape, x, now->batch, &now->asked) : NULL;
+    if (*explained && now->capture.status == ATTN_OK)
         return attn_tape_status(now->tape) == ATTN_OK ? ATTN_OK : tape_failed(now);
     if (now->capture.status != ATTN_OK) return now->capture.status;
     if (attn_tape_status(now->tape) == ATTN_OK && now->context->error[0])
@@ -211,12 +211,12 @@ static attn_status run_head(job *now, int network, attn_variable *x, attn_variab
 }
 
 static attn_status capture_weights(job *now, int network) {
-    attn_variable *score;
+    attn_variable *explained;
     attn_tape_begin(now->tape, ATTN_TAPE_PREDICT, 0);
     now->capture.gradients = 0;
     at_capture_begin(&now->capture, now->tape);
     attn_variable *x = run_network(now, network, at_stage_input(now->stage, network, now->tape, now->batch));
-    attn_status status = run_head(now, network, x, &score);
+    attn_status status = run_head(now, network, x, &explained);
     at_tape_observe(now->tape, NULL);
     return status;
 }
@@ -238,7 +238,7 @@ static attn_status add_contributions(job *now, const attn_variable *x, const flo
 }
 
 static attn_status walk_back(job *now, int network) {
-    attn_variable *score;
+    attn_variable *explained;
     attn_tape_begin(now->tape, ATTN_TAPE_GRADIENT, 0);
     now->capture.gradients = 1;
     at_capture_begin(&now->capture, now->tape);
@@ -248,8 +248,8 @@ static attn_status walk_back(job *now, int network) {
     int64_t count = attn_variable_rows(x) * attn_variable_columns(x);
     float *numbers = at_allocate(now->context, count, sizeof *numbers, "an explanation");
     attn_status status = numbers ? attn_variable_read(x, numbers) : ATTN_OUT_OF_MEMORY;
-    if (status == ATTN_OK) status = run_head(now, network, run_network(now, network, x), &score);
-    if (status == ATTN_OK && attn_tape_backward(now->tape, score, now->asked.gradient) != ATTN_OK)
+    if (status == ATTN_OK) status = run_head(now, network, run_network(now, network, x), &explained);
+    if (status == ATTN_OK && attn_tape_backward(now->tape, explained, now->asked.gradient) != ATTN_OK)
         status = tape_failed(now);
     if (status == ATTN_OK) status = at_capture_gradients(&now->capture);
     if (status == ATTN_OK) status = add_contributions(now, x, numbers);

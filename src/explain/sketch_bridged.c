@@ -31,7 +31,7 @@ enum {
 #define FIRM_BONDS 4.0
 #define SOFT_BONDS 0.5
 #define GOOD                                                                                                 \
-    2.0 /* a score with which the search ends: nothing is near or crossed, bonds stretch a little            \
+    2.0 /* a penalty with which the search ends: nothing is near or crossed, bonds stretch a little          \
          */
 #define FAULTY 5.0
 
@@ -367,52 +367,52 @@ static attn_status list_wanted(system_state *s, int outer, double weight) {
 
 /* ---- the best of several ---- */
 
-static double score_bonds(const system_state *s) {
-    double score = 0;
+static double penalty_of_bonds(const system_state *s) {
+    double penalty = 0;
     for (int i = 0; i < s->bonds; i++) {
         int a = s->from[i], b = s->to[i];
         double dx = s->x[a] - s->x[b], dy = s->y[a] - s->y[b], off = fabs(sqrt(dx * dx + dy * dy) - 1);
-        score += 4 * off * off;
+        penalty += 4 * off * off;
         for (int j = i + 1; j < s->bonds; j++) {
             int c = s->from[j], d = s->to[j];
             if (a == c || a == d || b == c || b == d) continue;
             if (at_segments_cross(s->x[a], s->y[a], s->x[b], s->y[b], s->x[c], s->y[c], s->x[d], s->y[d]))
-                score += 10;
+                penalty += 10;
         }
         for (int p = 0; p < s->points; p++) {
             if (p == a || p == b) continue;
             double distance = at_point_to_segment(s->x[p], s->y[p], s->x[a], s->y[a], s->x[b], s->y[b]);
-            if (distance < 0.45) score += 5 + 5 * (0.45 - distance);
+            if (distance < 0.45) penalty += 5 + 5 * (0.45 - distance);
         }
     }
-    return score;
+    return penalty;
 }
 
-static double score_drawing(const system_state *s) {
-    double score = score_bonds(s);
+static double penalty_of_drawing(const system_state *s) {
+    double penalty = penalty_of_bonds(s);
     for (int i = 0; i < s->points; i++)
         for (int j = i + 1; j < s->points; j++) {
             double dx = s->x[i] - s->x[j], dy = s->y[i] - s->y[j];
-            if (dx * dx + dy * dy < 0.45 * 0.45) score += 5;
+            if (dx * dx + dy * dy < 0.45 * 0.45) penalty += 5;
         }
     for (int i = 0; i < s->wanted_count; i++) {
         const at_wanted *one = &s->wanted[i];
         double dx = s->x[one->a] - s->x[one->b], dy = s->y[one->a] - s->y[one->b];
         double off = sqrt(dx * dx + dy * dy) - one->length;
-        score += 0.3 * one->weight * off * off;
+        penalty += 0.3 * one->weight * off * off;
     }
-    return score;
+    return penalty;
 }
 
 /* What needs room outside and does not are there. */
-static double score_outside(const system_state *s, int outer) {
-    double score = 0;
+static double penalty_of_outside(const system_state *s, int outer) {
+    double penalty = 0;
     for (int i = 0; i < s->rings->atoms && outer >= 0; i++) {
         int inside = 1;
         for (int k = s->face_first[outer]; k < s->face_first[outer + 1]; k++) inside &= s->face_atom[k] != i;
-        if (inside && s->rings->heavy[i]) score += 9;
+        if (inside && s->rings->heavy[i]) penalty += 9;
     }
-    return score;
+    return penalty;
 }
 
 /* The directions in which the points for what hangs at an atom were pushed. */
@@ -430,9 +430,9 @@ static attn_status try_outer(system_state *s, int outer, double weight, double *
     s->relaxation.wanted_count = s->wanted_count;
     place_stubs(s);
     at_relax(&s->relaxation);
-    double score = score_drawing(s) + score_outside(s, outer);
-    if (score >= *best) return ATTN_OK;
-    *best = score;
+    double penalty = penalty_of_drawing(s) + penalty_of_outside(s, outer);
+    if (penalty >= *best) return ATTN_OK;
+    *best = penalty;
     memcpy(s->best_x, s->x, (size_t)s->points * sizeof *s->x);
     memcpy(s->best_y, s->y, (size_t)s->points * sizeof *s->y);
     return ATTN_OK;
@@ -460,7 +460,7 @@ static attn_status order_faces(system_state *s, int **order) {
     if (!*order || !key) return ATTN_OUT_OF_MEMORY;
     for (int f = 0; f < s->faces; f++) {
         int size = s->face_first[f + 1] - s->face_first[f], place = f;
-        key[f] = 1000 * score_outside(s, f) - size - (f == s->faces - 1 ? 500 : 0);
+        key[f] = 1000 * penalty_of_outside(s, f) - size - (f == s->faces - 1 ? 500 : 0);
         for (; place > 0 && key[(*order)[place - 1]] > key[f]; place--) (*order)[place] = (*order)[place - 1];
         (*order)[place] = f;
     }

@@ -169,7 +169,7 @@ static attn_status keep_found(at_beam_worker *worker, const at_beam_job *job, co
     for (int64_t s = 0; s < worker->batch->sequences; s++) {
         const at_found *found;
         int64_t count = at_search_found(search, s, &found);
-        if (count > 0 && !(found[0].score > -INFINITY))
+        if (count > 0 && !(found[0].value > -INFINITY))
             return at_fail(worker->context, ATTN_NOT_FINITE,
                            "the model's output is not a number: its weights are damaged");
         for (int64_t a = 0; a < count; a++) {
@@ -179,7 +179,7 @@ static attn_status keep_found(at_beam_worker *worker, const at_beam_job *job, co
             if (status != ATTN_OK) return status;
             if (found[a].length) at_search_spell(search, &found[a], said->symbols + said->symbol_count);
             job->found.list[order[s] * job->options.n_best + a] = (at_found_answer){
-                found[a].score, said, said->symbol_count, found[a].length, -1, found[a].ended};
+                found[a].value, said, said->symbol_count, found[a].length, -1, found[a].ended};
             said->symbol_count += found[a].length;
         }
         job->found.counts[order[s]] = count;

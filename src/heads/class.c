@@ -72,25 +72,25 @@ static attn_status fill(const at_row_head *head, attn_context *context, const at
 
 /* ---- computing ---- */
 
-static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *scores,
+static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *logits,
                            const at_targets *targets) {
     attn_cross_entropy_options options;
     attn_cross_entropy_options_init(&options);
     options.smoothing = (float)head->config.output.smoothing;
     options.class_weights = at_row_head_of(head)->class_weights;
-    return attn_tape_cross_entropy(tape, scores,
+    return attn_tape_cross_entropy(tape, logits,
                                    ((const at_row_targets *)(const void *)targets)->batch_classes, &options);
 }
 
-static void soften(const float *scores, int64_t count, double temperature, float *answer) {
-    double sum = 0, most = scores[at_largest(scores, count)];
-    for (int64_t i = 0; i < count; i++) sum += exp(((double)scores[i] - most) / temperature);
+static void soften(const float *logits, int64_t count, double temperature, float *answer) {
+    double sum = 0, most = logits[at_largest(logits, count)];
+    for (int64_t i = 0; i < count; i++) sum += exp(((double)logits[i] - most) / temperature);
     for (int64_t i = 0; i < count; i++)
-        answer[i] = (float)(exp(((double)scores[i] - most) / temperature) / sum);
+        answer[i] = (float)(exp(((double)logits[i] - most) / temperature) / sum);
 }
 
-static void answer(const at_row_head *head, const float *scores, float *answer) {
-    soften(scores, width(head), 1, answer);
+static void answer(const at_row_head *head, const float *logits, float *answer) {
+    soften(logits, width(head), 1, answer);
 }
 
 static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,

@@ -69,12 +69,12 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
                          ((const at_row_targets *)(const void *)targets)->batch_classes);
 }
 
-static attn_status decode(const at_head *head, int network, attn_tape *tape, attn_variable *scores,
+static attn_status decode(const at_head *head, int network, attn_tape *tape, attn_variable *logits,
                           const attn_ragged *rows, int32_t *path, float *marginals) {
     const at_row_layer *layer = head->layers[network];
-    attn_status status = path ? attn_tape_crf_decode(tape, scores, rows, &layer->crf, path) : ATTN_OK;
+    attn_status status = path ? attn_tape_crf_decode(tape, logits, rows, &layer->crf, path) : ATTN_OK;
     if (status == ATTN_OK && marginals)
-        status = attn_tape_crf_marginals(tape, scores, rows, &layer->crf, marginals);
+        status = attn_tape_crf_marginals(tape, logits, rows, &layer->crf, marginals);
     return status;
 }
 

@@ -154,8 +154,8 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
                            const at_batch *batch, const at_targets *targets) {
     const at_decoding *wanted = &own(targets)->decoding;
     attn_ragged rows, symbols = {wanted->sequences, wanted->offsets};
-    attn_variable *scores = at_ctc_logits(head, network, tape, x, batch, &rows);
-    return attn_tape_ctc(tape, scores, &rows, wanted->predicted, &symbols, 0);
+    attn_variable *logits = at_ctc_logits(head, network, tape, x, batch, &rows);
+    return attn_tape_ctc(tape, logits, &rows, wanted->predicted, &symbols, 0);
 }
 
 static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {

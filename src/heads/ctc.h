@@ -23,7 +23,7 @@ typedef struct at_ctc_layer {
 
 static inline int64_t at_ctc_upsample(const at_head *head) { return head->config.sequence.upsample; }
 
-/* The scores of the rows of a batch, upsampled; *rows: where the rows of each sequence stand, in the tape's
+/* The logits of the rows of a batch, upsampled; *rows: where the rows of each sequence stand, in the tape's
  * memory. */
 attn_variable *at_ctc_logits(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                              const at_batch *batch, attn_ragged *rows);

@@ -209,7 +209,8 @@ static attn_status keep_answers(const job *now, int64_t sequence, int64_t segmen
         if (found->count)
             memcpy(said->symbols + said->symbol_count, symbols_of(now, sequence) + a * rows,
                    (size_t)found->count * sizeof *said->symbols);
-        *one = (at_found_answer){found->score, said, said->symbol_count, found->count, -1, found->ended};
+        *one = (at_found_answer){found->log_probability, said, said->symbol_count,
+                                 found->count,           -1,   found->ended};
         said->symbol_count += found->count;
         if (now->options.alignment) status = align(now, sequence, offsets[1] - offsets[0], one);
     }

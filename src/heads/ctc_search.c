@@ -28,7 +28,7 @@ typedef struct at_ctc_beginning {
 } at_ctc_beginning;
 
 typedef struct at_ctc_choice {
-    double score;
+    double log_probability;
     int32_t from;   /* a beginning of the beam */
     int32_t symbol; /* that it continues with, -1: it stays */
 } at_ctc_choice;
@@ -223,16 +223,18 @@ static void find_likely(searching *now, const float *row) {
 }
 
 /* Among the best, of equal ones the earlier. */
-static void choose(searching *now, double score, int32_t from, int32_t symbol) {
+static void choose(searching *now, double log_probability, int32_t from, int32_t symbol) {
     at_ctc_choice *choices = now->memory->choices;
     int64_t at = now->choice_count;
-    if (!(score > -INFINITY) || (at == now->beam && !(score > choices[at - 1].score))) return;
+    if (!(log_probability > -INFINITY) ||
+        (at == now->beam && !(log_probability > choices[at - 1].log_probability)))
+        return;
     if (at == now->beam)
         at--;
     else
         now->choice_count++;
-    for (; at > 0 && score > choices[at - 1].score; at--) choices[at] = choices[at - 1];
-    choices[at] = (at_ctc_choice){score, from, symbol};
+    for (; at > 0 && log_probability > choices[at - 1].log_probability; at--) choices[at] = choices[at - 1];
+    choices[at] = (at_ctc_choice){log_probability, from, symbol};
 }
 
 /* A beginning that continues with `symbol`: a repetition of its last one needs a blank between them. */
@@ -271,13 +273,14 @@ static void choose_all(searching *now, const float *row, at_ctc_beginning *same)
         if (now->longest > 0 && node->length == now->longest) continue;
         for (int64_t k = 0; k < now->likely_count; k++) {
             int32_t symbol = memory->likely[k];
-            double score = longer(from, node, symbol) + (double)row[symbol];
-            if (now->choice_count == now->beam && !(score > memory->choices[now->beam - 1].score)) {
+            double log_probability = longer(from, node, symbol) + (double)row[symbol];
+            if (now->choice_count == now->beam &&
+                !(log_probability > memory->choices[now->beam - 1].log_probability)) {
                 if (node->length > 0 && node->symbol == symbol) continue;
                 break; /* those that follow are no likelier */
             }
             int32_t child = *slot_of(now, from->node, symbol);
-            if (child < 0 || memory->nodes[child].place < 0) choose(now, score, (int32_t)i, symbol);
+            if (child < 0 || memory->nodes[child].place < 0) choose(now, log_probability, (int32_t)i, symbol);
         }
     }
 }
@@ -294,9 +297,9 @@ static void take_choices(searching *now) {
     }
     for (int64_t k = 0; k < now->choice_count; k++) {
         const at_ctc_choice *choice = &memory->choices[k];
-        beam[k] = choice->symbol < 0
-                      ? same[choice->from]
-                      : (at_ctc_beginning){choice->from, -INFINITY, choice->score, choice->score};
+        beam[k] = choice->symbol < 0 ? same[choice->from]
+                                     : (at_ctc_beginning){choice->from, -INFINITY, choice->log_probability,
+                                                          choice->log_probability};
         memory->nodes[beam[k].node].place = (int32_t)k;
     }
     now->count = now->choice_count;
@@ -312,7 +315,7 @@ static void spell(const at_ctc_memory *memory, int32_t node, int32_t *symbols) {
 /* Best first; of equal ones as they were found. */
 static void sort_found(at_ctc_found *found, int64_t count, int32_t *symbols, int64_t rows) {
     for (int64_t a = 1; a < count; a++) {
-        for (int64_t b = a; b > 0 && found[b].score > found[b - 1].score; b--) {
+        for (int64_t b = a; b > 0 && found[b].log_probability > found[b - 1].log_probability; b--) {
             at_ctc_found one = found[b];
             found[b] = found[b - 1];
             found[b - 1] = one;
@@ -348,7 +351,8 @@ int64_t at_ctc_search_rows(at_ctc_memory *memory, const at_ctc_rows *rows, const
         }
     }
     for (int64_t a = 0; a < count; a++)
-        found[a].score = at_ctc_log_probability(rows, symbols + a * rows->rows, found[a].count, memory->sums);
+        found[a].log_probability =
+            at_ctc_log_probability(rows, symbols + a * rows->rows, found[a].count, memory->sums);
     sort_found(found, count, symbols, rows->rows);
     return count;
 }

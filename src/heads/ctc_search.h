@@ -39,7 +39,7 @@ typedef struct at_ctc_memory {
 } at_ctc_memory;
 
 typedef struct at_ctc_found {
-    double score;
+    double log_probability;
     int64_t count; /* symbols */
     int ended;     /* it was not cut */
 } at_ctc_found;

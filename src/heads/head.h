@@ -56,8 +56,8 @@ typedef struct at_sequence_values {
 
 extern const at_fields at_output_fields, at_sequence_fields;
 
-/* Features of whole examples, which go straight to the scores of heads of examples: the layer of a head,
- * whose scores have `columns`, and what it adds to them, sequences x columns. build NULL: there are none. */
+/* Features of whole examples, which go straight to the logits of heads of examples: the layer of a head,
+ * whose logits have `columns`, and what it adds to them, sequences x columns. build NULL: there are none. */
 typedef struct at_head_wide {
     const void *user;
     void *(*build)(const void *user, attn_parameters *set, const char *name, int64_t columns);
@@ -195,18 +195,18 @@ int at_report_of_pieces(const attn_report *report, int index);
 void at_report_compared(attn_report *report, int output, int64_t count);
 /* The label that areas under curves are about. */
 void at_report_positive(attn_report *report, int output, int64_t label);
-/* The labels of an output, its own and then those that only the data have; *scores: room for those of each.
+/* The labels of an output, its own and then those that only the data have; *metrics: room for those of each.
  */
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
-                             const at_strings *unknown, attn_class_metrics **scores);
+                             const at_strings *unknown, attn_class_metrics **metrics);
 /* The same, and how often each was taken for each; truth below 0 does not count. */
 struct at_metric_summary;
 attn_status at_report_confusion(attn_report *report, int output, const at_strings *known,
                                 const at_strings *unknown, const int32_t *truth, const int32_t *answers,
                                 int64_t places, struct at_metric_summary *summary);
-/* The types of entities of an output; *scores: room for those of each, cleared. */
+/* The types of entities of an output; *metrics: room for those of each, cleared. */
 attn_status at_report_entities(attn_report *report, int output, const at_strings *types,
-                               attn_class_metrics **scores);
+                               attn_class_metrics **metrics);
 /* What its intervals are computed from; the report's from now on. */
 struct at_statistics;
 void at_report_statistics(attn_report *report, int output, struct at_statistics *statistics);
@@ -246,9 +246,9 @@ typedef enum at_effort { AT_EFFORT_FULL, AT_EFFORT_DEVELOPMENT, AT_EFFORT_LEAST 
 
 /* ---- explanations ---- */
 
-/* What is asked about a prediction: how its score follows from rows. The score of a label is its logit above
- * the mean of all labels' logits, that of a number the number, that of a text its log-probability. The batch
- * is one segment of one example. */
+/* What is asked about a prediction: how a number, which is explained, follows from rows. Of a label it is its
+ * logit above the mean of all labels' logits, of a number the number itself, of a text its log-probability.
+ * The batch is one segment of one example. */
 typedef struct at_asked {
     attn_context *context;
     const at_encoded *encoded;
@@ -261,8 +261,8 @@ typedef struct at_asked {
      * columns, kept from call to call), and names. */
     float *gradient;
     int64_t gradient_room;
-    double likelihood;    /* of what the score is of; NaN: the prediction says it, or there is none */
-    at_strings target;    /* one: what the score is of */
+    double likelihood;    /* of what is explained; NaN: the prediction says it, or there is none */
+    at_strings target;    /* one: what is explained */
     at_strings written;   /* the rows of a decoder, by what each of them predicts */
     at_strings preceding; /* and by what each of them is given */
 } at_asked;
@@ -292,7 +292,7 @@ struct at_head_kind {
         *rows; /* heads of rows: what they do with one of them; else NULL: writes symbols */
     /* NULL, or what all rows of a batch say together, by one network: into `path` and, unless NULL,
      * `marginals`. */
-    attn_status (*decode)(const at_head *head, int network, attn_tape *tape, attn_variable *scores,
+    attn_status (*decode)(const at_head *head, int network, attn_tape *tape, attn_variable *logits,
                           const attn_ragged *rows, int32_t *path, float *marginals);
     const at_metric *metrics; /* ends with a NULL name; all that it reports */
     /* NULL, or whether a head has one of them: some are for certain labels only. */
@@ -361,8 +361,8 @@ struct at_head_kind {
                            const at_encoded *encoded, const void *settings, at_answers **answers);
     void (*free_answers)(at_answers *answers);
     void (*free_state)(attn_context *context, void *state);
-    /* Records what the score of a prediction is computed from, and fills `asked`; x: the rows of the network,
-     * or the pooled one. NULL with the tape's or the context's error set. */
+    /* Records what the explained number is computed from, and fills `asked`; x: the rows of the
+     * network, or the pooled one. NULL with the tape's or the context's error set. */
     attn_variable *(*explain)(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                               const at_batch *batch, at_asked *asked);
     /* Compares with targets; `effort` says what it may cost. */

@@ -56,15 +56,15 @@ static attn_status fill(const at_row_head *head, attn_context *context, const at
     return at_for_values(labels, column, 1, mark, &into);
 }
 
-static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *scores,
+static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *logits,
                            const at_targets *targets) {
     (void)head;
-    return attn_tape_binary_cross_entropy(tape, scores,
+    return attn_tape_binary_cross_entropy(tape, logits,
                                           ((const at_row_targets *)(const void *)targets)->batch_numbers);
 }
 
-static void answer(const at_row_head *head, const float *scores, float *answer) {
-    for (int64_t l = 0; l < width(head); l++) answer[l] = (float)(1.0 / (1.0 + exp(-(double)scores[l])));
+static void answer(const at_row_head *head, const float *logits, float *answer) {
+    for (int64_t l = 0; l < width(head); l++) answer[l] = (float)(1.0 / (1.0 + exp(-(double)logits[l])));
 }
 
 static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,
@@ -107,20 +107,20 @@ static attn_status compare(const at_row_head *head, attn_context *context, const
                            const at_row_answers *answers, int output, attn_report *report) {
     int64_t known = width(head), exact = 0, unknown = 0;
     double roc_auc, pr_auc;
-    attn_class_metrics *scores;
+    attn_class_metrics *counted;
     attn_status status =
-        at_report_labels(report, output, &head->labels.strings, &targets->unknown.strings, &scores);
+        at_report_labels(report, output, &head->labels.strings, &targets->unknown.strings, &counted);
     if (status == ATTN_OK) status = rank(head, context, targets, answers, &roc_auc, &pr_auc);
     if (status != ATTN_OK) return status;
     for (int64_t i = 0; i < targets->places; i++) {
         int right =
-            at_labels_count(targets->numbers + i * known, answers->probabilities + i * known, known, scores);
+            at_labels_count(targets->numbers + i * known, answers->probabilities + i * known, known, counted);
         exact += right && targets->classes[i] == 0;
         unknown += targets->classes[i];
     }
     for (int64_t u = 0; u < targets->unknown.strings.count; u++)
-        scores[known + u].support = targets->unknown.counts[u];
-    at_metric_summary summary = at_metrics_finish(scores, known + targets->unknown.strings.count);
+        counted[known + u].support = targets->unknown.counts[u];
+    at_metric_summary summary = at_metrics_finish(counted, known + targets->unknown.strings.count);
     at_report_compared(report, output, targets->places);
     const double values[] = {(double)exact / (double)(targets->places ? targets->places : 1),
                              summary.macro_precision,

@@ -50,8 +50,8 @@ attn_variable *at_monotone_loss(const at_head *head, const at_symbol_layer *laye
     const int64_t sequences = decoding->sequences;
     int64_t *offsets = at_tape_memory(tape, sequences + 1, sizeof *offsets);
     int32_t *targets = at_tape_memory(tape, decoding->offsets[sequences], sizeof *targets);
-    attn_variable *scores = at_monotone_logits(head, layer, tape, x, batch, decoding);
-    if (!offsets || !targets || !scores) return NULL;
+    attn_variable *logits = at_monotone_logits(head, layer, tape, x, batch, decoding);
+    if (!offsets || !targets || !logits) return NULL;
     for (int64_t b = 0; b <= sequences; b++) offsets[b] = decoding->offsets[b] - b; /* without the ends */
     for (int64_t b = 0; b < sequences; b++) {
         const int64_t count = offsets[b + 1] - offsets[b];
@@ -60,7 +60,7 @@ attn_variable *at_monotone_loss(const at_head *head, const at_symbol_layer *laye
                    (size_t)count * sizeof *targets);
     }
     attn_ragged rows = {sequences, batch->offsets}, symbols = {sequences, offsets};
-    return attn_tape_transducer(tape, scores, &rows, targets, &symbols, 0);
+    return attn_tape_transducer(tape, logits, &rows, targets, &symbols, 0);
 }
 
 /* ---- search ---- */

@@ -145,7 +145,7 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
     memset(layer, 0, sizeof *layer);
     head->layers[network] = layer;
     int tied = head->config.sequence.tied && offer->table && columns == width;
-    layer->scores =
+    layer->output =
         tied ? offer->table : at_symbol_table(set, prefix, "symbols.weight", symbols, columns, head->rate);
     layer->bias = at_symbol_bias(set, prefix, symbols);
 }
@@ -202,11 +202,11 @@ static attn_status add_likelihood(const measuring *now, at_work *work, const int
     for (int n = 0; n < networks; n++) {
         attn_tape_begin(work->tape, ATTN_TAPE_PREDICT, 0);
         attn_variable *x = now->forward->rows(now->forward, n, work->tape, work->batch);
-        attn_variable *scores = attn_tape_log_softmax(
+        attn_variable *log_probabilities = attn_tape_log_softmax(
             work->tape, at_sequence_logits(now->head, now->head->layers[n], work->tape, x));
         attn_status status = attn_tape_status(work->tape);
         if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
-        status = at_host_rows_of(scores, &work->host);
+        status = at_host_rows_of(log_probabilities, &work->host);
         if (status != ATTN_OK) return status;
         const float *row = work->host.data;
         for (int64_t r = 0; r < work->batch->rows; r++, row += work->host.stride)

@@ -90,16 +90,16 @@ static attn_status fill(const at_row_head *head, attn_context *context, const at
 
 /* ---- computing ---- */
 
-static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *scores,
+static attn_variable *loss(const at_head *head, attn_tape *tape, attn_variable *outputs,
                            const at_targets *targets) {
     (void)head;
-    return attn_tape_squared_error(tape, scores,
+    return attn_tape_squared_error(tape, outputs,
                                    ((const at_row_targets *)(const void *)targets)->batch_numbers);
 }
 
-static void answer(const at_row_head *head, const float *scores, float *answer) {
+static void answer(const at_row_head *head, const float *outputs, float *answer) {
     (void)head;
-    answer[0] = scores[0];
+    answer[0] = outputs[0];
 }
 
 static void put(const at_row_head *head, at_row_answers *into, const float *row, int averaged,
@@ -110,13 +110,13 @@ static void put(const at_row_head *head, at_row_answers *into, const float *row,
 
 static attn_status compare(const at_row_head *head, attn_context *context, const at_row_targets *targets,
                            const at_row_answers *answers, int output, attn_report *report) {
-    attn_number_metrics scores = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
-    const double values[] = {scores.mean_squared_error, scores.rmse, scores.mean_absolute_error,
-                             scores.correlation, scores.r2};
+    attn_number_metrics measured = at_numbers_compare(targets->numbers, answers->numbers, targets->places);
+    const double values[] = {measured.mean_squared_error, measured.rmse, measured.mean_absolute_error,
+                             measured.correlation, measured.r2};
     attn_status status = ATTN_OK;
     (void)head;
     (void)context;
-    at_report_compared(report, output, scores.compared);
+    at_report_compared(report, output, measured.compared);
     for (int i = 0; i < 5 && status == ATTN_OK; i++) /* r2 of one number is none */
         if (!isnan(values[i])) status = at_report_add(report, output, metrics[i].name, values[i]);
     return status;

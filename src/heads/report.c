@@ -19,8 +19,8 @@ enum { MOST_CLASSES_IN_JSON = 200 };
 typedef struct output_report {
     const at_head_kind *kind;
     int64_t compared;
-    at_strings labels;          /* the head's, then those that only the data have */
-    attn_class_metrics *scores; /* [labels.count] */
+    at_strings labels;                 /* the head's, then those that only the data have */
+    attn_class_metrics *class_metrics; /* [labels.count] */
     at_confusion confusion;
     int confused;                     /* there is a confusion */
     int64_t positive;                 /* of two labels; -1: none */
@@ -127,7 +127,7 @@ attn_status at_report_add(attn_report *report, int output, const char *name, dou
 int at_report_of_pieces(const attn_report *report, int index) { return report->described[index]->of_pieces; }
 
 attn_status at_report_labels(attn_report *report, int output, const at_strings *known,
-                             const at_strings *unknown, attn_class_metrics **scores) {
+                             const at_strings *unknown, attn_class_metrics **metrics) {
     attn_context *context = report->context;
     output_report *into = &report->outputs[output];
     const at_strings *lists[] = {known, unknown};
@@ -138,30 +138,31 @@ attn_status at_report_labels(attn_report *report, int output, const at_strings *
                                     at_string_length(lists[list], i));
     }
     if (status != ATTN_OK) return status;
-    into->scores = at_allocate(context, into->labels.count, sizeof *into->scores, "scores of classes");
-    *scores = into->scores;
-    return into->scores ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+    into->class_metrics =
+        at_allocate(context, into->labels.count, sizeof *into->class_metrics, "metrics of classes");
+    *metrics = into->class_metrics;
+    return into->class_metrics ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
 attn_status at_report_confusion(attn_report *report, int output, const at_strings *known,
                                 const at_strings *unknown, const int32_t *truth, const int32_t *answers,
                                 int64_t places, at_metric_summary *summary) {
     output_report *into = &report->outputs[output];
-    attn_class_metrics *scores;
-    attn_status status = at_report_labels(report, output, known, unknown, &scores);
+    attn_class_metrics *metrics;
+    attn_status status = at_report_labels(report, output, known, unknown, &metrics);
     if (status == ATTN_OK)
         status =
             at_confusion_make(report->context, truth, answers, places, into->labels.count, &into->confusion);
     if (status != ATTN_OK) return status;
     into->confused = 1;
-    at_confusion_count(&into->confusion, scores);
-    *summary = at_metrics_finish(scores, into->labels.count);
-    for (int64_t c = 0; c < into->labels.count; c++) into->compared += scores[c].support;
+    at_confusion_count(&into->confusion, metrics);
+    *summary = at_metrics_finish(metrics, into->labels.count);
+    for (int64_t c = 0; c < into->labels.count; c++) into->compared += metrics[c].support;
     return ATTN_OK;
 }
 
 attn_status at_report_entities(attn_report *report, int output, const at_strings *types,
-                               attn_class_metrics **scores) {
+                               attn_class_metrics **metrics) {
     output_report *into = &report->outputs[output];
     attn_status status = ATTN_OK;
     for (int64_t i = 0; i < types->count && status == ATTN_OK; i++)
@@ -169,8 +170,8 @@ attn_status at_report_entities(attn_report *report, int output, const at_strings
             at_strings_add(report->context, &into->types, at_string(types, i), at_string_length(types, i));
     if (status != ATTN_OK) return status;
     into->type_metrics =
-        at_allocate(report->context, types->count, sizeof *into->type_metrics, "scores of entities");
-    *scores = into->type_metrics;
+        at_allocate(report->context, types->count, sizeof *into->type_metrics, "metrics of entities");
+    *metrics = into->type_metrics;
     return into->type_metrics ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
@@ -184,7 +185,7 @@ void attn_report_destroy(attn_report *report) {
     attn_context *context = report->context;
     for (int i = 0; i < report->output_count; i++) {
         at_strings_free(context, &report->outputs[i].labels);
-        at_release(context, report->outputs[i].scores);
+        at_release(context, report->outputs[i].class_metrics);
         at_strings_free(context, &report->outputs[i].types);
         at_release(context, report->outputs[i].type_metrics);
         at_statistics_free(report->outputs[i].statistics);
@@ -295,7 +296,7 @@ const char *attn_report_class(const attn_report *report, int output, int64_t cla
 attn_class_metrics attn_report_class_metrics(const attn_report *report, int output, int64_t class_number) {
     if (class_number < 0 || class_number >= attn_report_classes(report, output))
         return (attn_class_metrics){0};
-    return report->outputs[output].scores[class_number];
+    return report->outputs[output].class_metrics[class_number];
 }
 
 int64_t attn_report_entity_types(const attn_report *report, int output) {
@@ -338,10 +339,10 @@ int64_t attn_report_confusion(const attn_report *report, int output, int64_t tru
 static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 /* name: "label" of classes, "type" of entities. */
-static json_t *classes_json(const at_strings *labels, const attn_class_metrics *scores, const char *name) {
+static json_t *classes_json(const at_strings *labels, const attn_class_metrics *metrics, const char *name) {
     json_t *list = json_array();
     for (int64_t c = 0; list && c < labels->count; c++) {
-        const attn_class_metrics *one = &scores[c];
+        const attn_class_metrics *one = &metrics[c];
         json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", name, at_string(labels, c),
                                    "support", (json_int_t)one->support, "predicted",
                                    (json_int_t)one->predicted, "right", (json_int_t)one->right, "precision",
@@ -409,7 +410,8 @@ static int output_json(const attn_report *report, int number, json_t *object) {
         bad |= json_object_set_new(object, "entities",
                                    classes_json(&output->types, output->type_metrics, "type"));
     if (output->labels.count > 0)
-        bad |= json_object_set_new(object, "classes", classes_json(&output->labels, output->scores, "label"));
+        bad |= json_object_set_new(object, "classes",
+                                   classes_json(&output->labels, output->class_metrics, "label"));
     if (output->positive >= 0)
         bad |= json_object_set_new(object, "positive",
                                    json_string(at_string(&output->labels, output->positive)));

@@ -313,10 +313,10 @@ void at_rows_build(at_head *head, int network, attn_parameters *set, const char 
 attn_variable *at_rows_logits(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                               const at_batch *batch) {
     const at_row_layer *layer = head->layers[network];
-    attn_variable *scores = layer->map ? attn_linear_apply(tape, layer->map, x) : NULL;
-    if (!layer->wide_layer) return scores;
+    attn_variable *logits = layer->map ? attn_linear_apply(tape, layer->map, x) : NULL;
+    if (!layer->wide_layer) return logits;
     attn_variable *wide = layer->wide.apply(layer->wide.user, layer->wide_layer, tape, batch);
-    return layer->map ? attn_tape_scale(tape, attn_tape_add(tape, scores, wide), 0.5f) : wide;
+    return layer->map ? attn_tape_scale(tape, attn_tape_add(tape, logits, wide), 0.5f) : wide;
 }
 
 /* Network and features of whole examples have separate losses, so that each also learns what the other

@@ -19,7 +19,7 @@ typedef struct at_row_head {
 typedef struct at_row_layer {
     attn_linear *map; /* NULL: the network has no rows */
     at_head_wide wide;
-    void *wide_layer; /* NULL, or what is added to the scores: of all networks the same */
+    void *wide_layer; /* NULL, or what is added to the logits: of all networks the same */
     attn_crf crf;     /* crf only */
 } at_row_layer;
 
@@ -51,7 +51,7 @@ typedef struct at_cut_example {
 typedef struct at_cut {
     at_cut_example *examples; /* [count], in their order */
     int64_t count, numbers;
-    float *rows; /* [numbers]: scores, a row of labels each */
+    float *rows; /* [numbers]: logits, a row of labels each */
 } at_cut;
 
 typedef struct at_row_answers {
@@ -90,11 +90,11 @@ typedef struct at_row_kind {
     int labels;                                /* probabilities are the prediction */
     int likelihood;                            /* a report says how likely the truth was */
     /* The loss of these logits; NULL: the head has a loss of its own. */
-    attn_variable *(*loss)(const at_head *head, attn_tape *tape, attn_variable *scores,
+    attn_variable *(*loss)(const at_head *head, attn_tape *tape, attn_variable *logits,
                            const at_targets *targets);
-    /* One row of scores as it is to be averaged: probabilities, or a number. */
-    void (*answer)(const at_row_head *head, const float *scores, float *answer);
-    /* The prediction of one network (scores), or the mean of several (answers), put to a place. */
+    /* One row of logits as it is to be averaged: probabilities, or a number. */
+    void (*answer)(const at_row_head *head, const float *logits, float *answer);
+    /* The prediction of one network (logits), or the mean of several (answers), put to a place. */
     void (*put)(const at_row_head *head, at_row_answers *into, const float *row, int averaged, int64_t place);
     attn_status (*fill)(const at_row_head *head, attn_context *context, const at_labels *labels, int column,
                         at_row_targets *targets);

@@ -42,7 +42,7 @@ attn_status at_cut_create(attn_context *context, const at_encoded *encoded, int6
         rows += count;
     }
     cut->numbers = rows * into->labels;
-    cut->rows = at_allocate(context, cut->numbers, sizeof *cut->rows, "the scores of long examples");
+    cut->rows = at_allocate(context, cut->numbers, sizeof *cut->rows, "the logits of long examples");
     return cut->rows ? ATTN_OK : ATTN_OUT_OF_MEMORY;
 }
 
@@ -65,8 +65,9 @@ static void keep_rows(const at_cut *cut, const at_segment *segment, int64_t begi
     float *into = cut->rows + (found->row + segment->first - begin) * labels;
     for (int64_t r = 0; r < of->count; r++) {
         for (int64_t l = 0; l < labels; l++) {
-            float score = of->rows[r * of->stride + l];
-            *into++ = of->probabilities ? logf(score > FLT_MIN ? score : FLT_MIN) : score;
+            float log_probability = of->rows[r * of->stride + l];
+            *into++ = of->probabilities ? logf(log_probability > FLT_MIN ? log_probability : FLT_MIN)
+                                        : log_probability;
         }
     }
 }
@@ -74,8 +75,8 @@ static void keep_rows(const at_cut *cut, const at_segment *segment, int64_t begi
 /* ---- batches ---- */
 
 /* The parameters of a CRF on the host; copies are to be released. */
-static attn_status crf_scores(attn_context *context, const at_head *head, int network, float **copies,
-                              at_path_log_probabilities *into) {
+static attn_status add_crf(attn_context *context, const at_head *head, int network, float **copies,
+                           at_path_log_probabilities *into) {
     const at_row_layer *layer = head->layers[network];
     into->transitions = at_host_value(context, layer->crf.transitions, &copies[0]);
     into->start = at_host_value(context, layer->crf.start, &copies[1]);
@@ -85,10 +86,12 @@ static attn_status crf_scores(attn_context *context, const at_head *head, int ne
 
 /* The best possible path in the place of `path`, which is not possible. */
 static attn_status find_path(attn_context *context, const at_head *head, int network, int open,
-                             at_path_log_probabilities scores, at_path_memory *memory, int32_t *path) {
+                             at_path_log_probabilities log_probabilities, at_path_memory *memory,
+                             int32_t *path) {
     float *copies[3] = {NULL};
-    attn_status status = network >= 0 ? crf_scores(context, head, network, copies, &scores) : ATTN_OK;
-    if (status == ATTN_OK) status = at_path_find(context, restricted(head), &scores, open, memory, path);
+    attn_status status = network >= 0 ? add_crf(context, head, network, copies, &log_probabilities) : ATTN_OK;
+    if (status == ATTN_OK)
+        status = at_path_find(context, restricted(head), &log_probabilities, open, memory, path);
     for (int i = 0; i < 3; i++) at_release(context, copies[i]);
     return status;
 }
@@ -129,11 +132,11 @@ attn_status at_rows_decode_cut(const at_head *head, const at_forward *forward, c
     for (int64_t i = 0; i < into->cut.count && status == ATTN_OK; i++) {
         const at_cut_example *one = &into->cut.examples[i];
         int64_t first = encoded->offsets[one->example], count = encoded->offsets[one->example + 1] - first;
-        at_path_log_probabilities scores = {
+        at_path_log_probabilities log_probabilities = {
             .rows = into->cut.rows + one->row * into->labels, .stride = into->labels, .count = count};
         int32_t *path = into->classes + first;
         if (!at_path_possible(restricted(head), path, count, forward->parts))
-            status = find_path(context, head, network, forward->parts, scores, &memory, path);
+            status = find_path(context, head, network, forward->parts, log_probabilities, &memory, path);
     }
     at_path_memory_free(context, &memory);
     return status;
@@ -152,7 +155,7 @@ int at_tagging_has_metric(const at_row_head *head, const at_metric *metric) {
 /* Counts by type; set: the labels of the head, then those that only the data have. */
 static attn_status count_entities(attn_context *context, const at_tag_set *set, int64_t known,
                                   const at_encoded *encoded, const at_row_targets *targets,
-                                  const at_row_answers *answers, attn_class_metrics *scores) {
+                                  const at_row_answers *answers, attn_class_metrics *counted) {
     int32_t *truth = at_allocate(context, targets->places, sizeof *truth, "a comparison");
     if (!truth) return ATTN_OUT_OF_MEMORY;
     for (int64_t i = 0; i < targets->places; i++) {
@@ -161,7 +164,7 @@ static attn_status count_entities(attn_context *context, const at_tag_set *set, 
     }
     for (int64_t e = 0; e < encoded->examples; e++) {
         int64_t first = encoded->offsets[e], count = encoded->offsets[e + 1] - first;
-        at_entities_count(set, truth + first, answers->classes + first, count, scores);
+        at_entities_count(set, truth + first, answers->classes + first, count, counted);
     }
     at_release(context, truth);
     return ATTN_OK;
@@ -171,15 +174,16 @@ attn_status at_tagging_report(const at_row_head *head, attn_context *context, co
                               const at_row_targets *targets, const at_row_answers *answers, int output,
                               attn_report *report) {
     at_tag_set set = {.count = 0};
-    attn_class_metrics *scores = NULL;
+    attn_class_metrics *counted = NULL;
     if (!head->tagging || targets->places != encoded->rows) return ATTN_OK;
     attn_status status = at_tags_add(context, &set, &head->labels.strings);
     if (status == ATTN_OK) status = at_tags_add(context, &set, &targets->unknown.strings);
-    if (status == ATTN_OK) status = at_report_entities(report, output, &set.types.strings, &scores);
+    if (status == ATTN_OK) status = at_report_entities(report, output, &set.types.strings, &counted);
     if (status == ATTN_OK)
-        status = count_entities(context, &set, head->labels.strings.count, encoded, targets, answers, scores);
+        status =
+            count_entities(context, &set, head->labels.strings.count, encoded, targets, answers, counted);
     if (status == ATTN_OK) {
-        at_metric_summary summary = at_metrics_finish(scores, set.types.strings.count);
+        at_metric_summary summary = at_metrics_finish(counted, set.types.strings.count);
         const double values[] = {summary.micro_f1, summary.micro_precision, summary.micro_recall};
         for (int i = 0; i < 3 && status == ATTN_OK; i++)
             status = at_report_add(report, output, metrics[i], values[i]);

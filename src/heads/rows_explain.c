@@ -43,10 +43,10 @@ attn_variable *at_rows_explain(const at_head *head, int network, attn_tape *tape
                                const at_batch *batch, at_asked *asked) {
     const at_row_head *own = at_row_head_of(head);
     const at_row_answers *answers = at_row_answers_of(asked->answers);
-    attn_variable *scores = at_rows_logits(head, network, tape, x, batch);
-    int64_t label, rows = attn_variable_rows(scores), width = attn_variable_columns(scores), place = 0,
+    attn_variable *logits = at_rows_logits(head, network, tape, x, batch);
+    int64_t label, rows = attn_variable_rows(logits), width = attn_variable_columns(logits), place = 0,
                    places = 0;
-    if (!scores || find_label(head, asked, &label) != ATTN_OK) return NULL;
+    if (!logits || find_label(head, asked, &label) != ATTN_OK) return NULL;
     if (at_grow(asked->context, &asked->gradient, &asked->gradient_room, rows * width + 1, sizeof(float),
                 "an explanation") != ATTN_OK)
         return NULL;
@@ -64,5 +64,5 @@ attn_variable *at_rows_explain(const at_head *head, int network, attn_tape *tape
         for (int64_t c = 0; c < width && !head->kind->rows->labels; c++) into[c] = -1.0f / (float)width;
         into[of] += 1.0f;
     }
-    return name_target(head, asked, label, places, place) == ATTN_OK ? scores : NULL;
+    return name_target(head, asked, label, places, place) == ATTN_OK ? logits : NULL;
 }

@@ -174,18 +174,18 @@ static void put_rows(const job *now, int number, const float *rows, int64_t stri
     }
 }
 
-/* Puts the predictions of a batch, with labels that can follow each other; scores: what labels follow from.
- * network: of a CRF, else -1. */
+/* Puts the predictions of a batch, with labels that can follow each other; log_probabilities: what labels
+ * follow from. network: of a CRF, else -1. */
 static attn_status put_batch(const job *now, int number, const float *rows, int64_t stride,
                              const int32_t *path, int averaged, int network,
-                             const at_path_log_probabilities *scores) {
+                             const at_path_log_probabilities *log_probabilities) {
     rows_state *state = now->work->state;
     put_rows(now, number, rows, stride, path, averaged);
     return at_rows_decode(now->heads[number], now->forward, now->work, now->encoded, &now->whole->segments,
-                          now->order, network, scores, &state->memory, view_of(now, number));
+                          now->order, network, log_probabilities, &state->memory, view_of(now, number));
 }
 
-/* Adds the predictions of a network to the mean; they are rows of scores, or predictions already. */
+/* Adds the predictions of a network to the mean; they are rows of logits, or predictions already. */
 static attn_status add_to_mean(const job *now, int network, int number, const float *rows, int64_t stride,
                                int64_t count, int answered) {
     const at_head *head = now->heads[number];
@@ -225,7 +225,7 @@ static attn_status check_finite(attn_context *context, const float *rows, int64_
 }
 
 /* A head that decodes the rows of a batch together. */
-static attn_status answer_together(const job *now, int network, int number, attn_variable *scores) {
+static attn_status answer_together(const job *now, int network, int number, attn_variable *logits) {
     const at_head *head = now->heads[number];
     at_row_answers *into = view_of(now, number);
     at_work *work = now->work;
@@ -239,7 +239,7 @@ static attn_status answer_together(const job *now, int network, int number, attn
         status = at_grow(work->context, &state->marginals, &state->marginal_room,
                          work->batch->rows * into->labels, sizeof *state->marginals, "marginals");
     if (status != ATTN_OK) return status;
-    status = head->kind->decode(head, network, work->tape, scores, &rows, several ? NULL : state->path,
+    status = head->kind->decode(head, network, work->tape, logits, &rows, several ? NULL : state->path,
                                 wanted ? state->marginals : NULL);
     if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
     if (several)
@@ -255,19 +255,19 @@ static attn_status answer_network(const job *now, int network) {
     attn_variable *x = now->forward->rows(now->forward, network, work->tape, work->batch);
     attn_status status = ATTN_OK;
     for (int i = 0; i < now->count && status == ATTN_OK; i++) {
-        attn_variable *scores = at_rows_logits(now->heads[i], network, work->tape, x, work->batch);
+        attn_variable *logits = at_rows_logits(now->heads[i], network, work->tape, x, work->batch);
         status = attn_tape_status(work->tape);
         if (status != ATTN_OK) return at_fail(work->context, status, "%s", attn_tape_error(work->tape));
-        status = at_host_rows_of(scores, &work->host);
+        status = at_host_rows_of(logits, &work->host);
         if (status == ATTN_OK)
             status = check_finite(work->context, work->host.data, work->host.stride,
-                                  attn_variable_rows(scores), attn_variable_columns(scores));
+                                  attn_variable_rows(logits), attn_variable_columns(logits));
         if (status != ATTN_OK) return status;
         if (now->heads[i]->kind->decode)
-            status = answer_together(now, network, i, scores);
+            status = answer_together(now, network, i, logits);
         else if (now->forward->networks > 1)
             status = add_to_mean(now, network, i, work->host.data, work->host.stride,
-                                 attn_variable_rows(scores), 0);
+                                 attn_variable_rows(logits), 0);
         else
             status =
                 put_batch(now, i, work->host.data, work->host.stride, NULL, 0, -1,
@@ -288,8 +288,8 @@ static attn_status answer_batch(void *user, at_work *worker, int64_t number) {
     for (int i = 0; i < now->count && status == ATTN_OK && now->forward->networks > 1; i++) {
         const float *mean = view_of(now, i)->mean;
         int64_t width = now->heads[i]->kind->rows->width(at_row_head_of(now->heads[i]));
-        at_path_log_probabilities scores = {.rows = mean, .stride = width, .probabilities = 1};
-        status = put_batch(now, i, mean, width, NULL, 1, -1, &scores);
+        at_path_log_probabilities log_probabilities = {.rows = mean, .stride = width, .probabilities = 1};
+        status = put_batch(now, i, mean, width, NULL, 1, -1, &log_probabilities);
     }
     return status;
 }

@@ -56,7 +56,7 @@ struct at_search {
     node *nodes;
     int64_t node_count, node_room;
 
-    const float *scores; /* of the step under way */
+    const float *logits; /* of the step under way */
     int64_t stride, symbol_count;
     int normalised; /* they are logarithms of probabilities */
 };
@@ -137,17 +137,17 @@ static void insert(candidate *list, int64_t *count, int64_t most, candidate one)
     list[place] = one;
 }
 
-/* The symbols of one row, logarithms being scores less `shift`. Most are worse than the worst that is kept:
+/* The symbols of one row, logarithms being logits less `shift`. Most are worse than the worst that is kept:
  * blocks without a better one are skipped. Of equal ones the earlier row, then the smaller symbol stays
  * first. */
-static void scan_block(const float *scores, int64_t first, int64_t end, double shift, double sum,
+static void scan_block(const float *logits, int64_t first, int64_t end, double shift, double sum,
                        int64_t number, int64_t most, candidate *list, int64_t *count) {
     float least = *count < most ? -INFINITY : (float)(list[most - 1].sum - sum + shift);
     int better = 0;
-    for (int64_t s = first; s < end; s++) better |= scores[s] >= least;
+    for (int64_t s = first; s < end; s++) better |= logits[s] >= least;
     if (!better) return;
     for (int64_t s = first; s < end; s++) {
-        double total = sum + ((double)scores[s] - shift);
+        double total = sum + ((double)logits[s] - shift);
         if (!(total > -INFINITY)) continue; /* NaN, too */
         if (*count == most && !(total > list[most - 1].sum)) continue;
         insert(list, count, most, (candidate){total, number, (int32_t)s});
@@ -155,21 +155,21 @@ static void scan_block(const float *scores, int64_t first, int64_t end, double s
 }
 
 static void scan_row(const at_search *search, int64_t number, candidate *list, int64_t *count) {
-    const float *scores = search->scores + number * search->stride;
+    const float *logits = search->logits + number * search->stride;
     int64_t symbols = search->symbol_count, most = 2 * search->beam, block = BLOCK;
     double sum = search->rows[number].sum, shift = 0;
     float maxima[MOST_BLOCKS];
     while (block * MOST_BLOCKS < symbols) block *= 2;
     if (!search->normalised) {
         float maximum, total;
-        at_host_exponential_sum(search->context, symbols, block, scores, maxima, &maximum, &total);
+        at_host_exponential_sum(search->context, symbols, block, logits, maxima, &maximum, &total);
         shift = (double)maximum + log((double)total);
     }
     for (int64_t first = 0; first < symbols; first += block) {
         int64_t end = first + block < symbols ? first + block : symbols;
         float least = *count < most ? -INFINITY : (float)(list[most - 1].sum - sum + shift);
         if (!search->normalised && maxima[first / block] < least) continue;
-        scan_block(scores, first, end, shift, sum, number, most, list, count);
+        scan_block(logits, first, end, shift, sum, number, most, list, count);
     }
 }
 
@@ -186,19 +186,19 @@ static void scan_example(void *argument, int64_t example, int worker) {
 
 /* ---- answers ---- */
 
-static double score_of(const at_search *search, double sum, int64_t length) {
+static double penalized(const at_search *search, double sum, int64_t length) {
     return sum / pow((double)(length > 0 ? length : 1), search->penalty);
 }
 
 static int stands_before(const at_found *a, const at_found *b) {
-    return a->ended != b->ended ? a->ended : a->score > b->score;
+    return a->ended != b->ended ? a->ended : a->value > b->value;
 }
 
 static void add_found(at_search *search, int64_t example, double sum, int64_t symbols, int ended,
                       int32_t last) {
     beam_state *state = &search->states[example];
     at_found *list = search->found + example * search->beam;
-    at_found one = {score_of(search, sum, symbols + ended), sum, symbols, ended, last};
+    at_found one = {penalized(search, sum, symbols + ended), sum, symbols, ended, last};
     if (state->found_count == search->beam && !stands_before(&one, &list[search->beam - 1])) return;
     int64_t place = state->found_count < search->beam ? state->found_count++ : search->beam - 1;
     for (; place > 0 && stands_before(&one, &list[place - 1]); place--) list[place] = list[place - 1];
@@ -210,8 +210,8 @@ static void add_found(at_search *search, int64_t example, double sum, int64_t sy
 static int decided(const at_search *search, int64_t example, double best_sum, int64_t length) {
     const beam_state *state = &search->states[example];
     if (state->found_count < search->n_best) return 0;
-    double hope = score_of(search, best_sum, state->found_count < search->beam ? state->limit + 1 : length);
-    return hope <= search->found[example * search->beam + search->n_best - 1].score;
+    double hope = penalized(search, best_sum, state->found_count < search->beam ? state->limit + 1 : length);
+    return hope <= search->found[example * search->beam + search->n_best - 1].value;
 }
 
 static void finish_example(at_search *search, int64_t example) {
@@ -273,9 +273,9 @@ static attn_status settle_example(at_search *search, int64_t example, int64_t *r
     return ATTN_OK;
 }
 
-static attn_status take_step(at_search *search, const float *scores, int64_t stride, int64_t symbols,
+static attn_status take_step(at_search *search, const float *logits, int64_t stride, int64_t symbols,
                              int normalised) {
-    search->scores = scores;
+    search->logits = logits;
     search->normalised = normalised;
     search->stride = stride;
     search->symbol_count = symbols;
@@ -299,8 +299,8 @@ attn_status at_search_step(at_search *search, const float *logarithms, int64_t s
     return take_step(search, logarithms, stride, symbols, 1);
 }
 
-attn_status at_search_step_logits(at_search *search, const float *scores, int64_t stride, int64_t symbols) {
-    return take_step(search, scores, stride, symbols, 0);
+attn_status at_search_step_logits(at_search *search, const float *logits, int64_t stride, int64_t symbols) {
+    return take_step(search, logits, stride, symbols, 0);
 }
 
 int64_t at_search_found(const at_search *search, int64_t example, const at_found **found) {

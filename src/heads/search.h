@@ -35,12 +35,12 @@ const int64_t *at_search_from(const at_search *search);
 /* logarithms: rows x symbols, `stride` numbers from row to row; NaN is taken as impossible. */
 attn_status at_search_step(at_search *search, const float *logarithms, int64_t stride, int64_t symbols);
 
-/* The same for scores, of which probabilities are still to be made by a softmax. */
-attn_status at_search_step_logits(at_search *search, const float *scores, int64_t stride, int64_t symbols);
+/* The same for logits, of which probabilities are still to be made by a softmax. */
+attn_status at_search_step_logits(at_search *search, const float *logits, int64_t stride, int64_t symbols);
 
 /* The predictions of an example, best first; those that ended precede those that did not. At least one. */
 typedef struct at_found {
-    double score;
+    double value;   /* by which predictions are ranked: sum, divided by a power of the length */
     double sum;     /* of the logarithms, the end included */
     int64_t length; /* symbols, without the end */
     int ended;

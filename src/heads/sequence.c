@@ -376,7 +376,7 @@ static void build(at_head *head, int network, attn_parameters *set, const char *
     layer->norm = attn_norm_create(set, name, ATTN_NORM_LAYER, width);
     snprintf(name, sizeof name, "%sdecoder", prefix);
     layer->decoder = attn_decoder_create(set, name, &decoder);
-    layer->scores = head->config.sequence.tied
+    layer->output = head->config.sequence.tied
                         ? layer->table
                         : at_symbol_table(set, prefix, "symbols.weight", count, width, head->rate);
     layer->bias = at_symbol_bias(set, prefix, count);
@@ -397,7 +397,7 @@ attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *lay
 attn_variable *at_sequence_logits(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                   attn_variable *x) {
     if (head->rate != 1) x = attn_tape_scale(tape, x, (float)head->rate);
-    return attn_tape_linear(tape, x, layer->scores, layer->bias, ATTN_IDENTITY);
+    return attn_tape_linear(tape, x, layer->output, layer->bias, ATTN_IDENTITY);
 }
 
 attn_variable *at_sequence_decode(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
@@ -432,9 +432,9 @@ static attn_variable *loss(const at_head *head, int network, attn_tape *tape, at
     options.smoothing = (float)head->config.output.smoothing;
     if (head->config.sequence.monotone)
         return at_monotone_loss(head, head->layers[network], tape, x, batch, &own->decoding);
-    attn_variable *scores =
+    attn_variable *logits =
         at_sequence_force(head, head->layers[network], tape, x, batch, &own->decoding, NULL);
-    return attn_tape_cross_entropy(tape, scores, own->decoding.predicted, &options);
+    return attn_tape_cross_entropy(tape, logits, own->decoding.predicted, &options);
 }
 
 static void warm(const at_head *head, int network, attn_tape *tape, attn_variable *x, const at_batch *batch) {

@@ -23,7 +23,7 @@ typedef struct at_symbol_layer {
     attn_parameter *table; /* embeds symbols; may be the input's */
     attn_norm *norm;
     attn_decoder *decoder;
-    attn_parameter *scores; /* symbols x columns: `table`, or its own */
+    attn_parameter *output; /* symbols x columns: `table`, or its own */
     attn_parameter *bias;
     attn_linear *source_map, *symbol_map; /* R, S of monotone.h; NULL without */
 } at_symbol_layer;
@@ -134,7 +134,7 @@ attn_status at_decoding_make(attn_context *context, const int32_t *ids, const in
                              const int64_t *examples, int64_t count, at_decoding *decoding);
 void at_decoding_free(attn_context *context, at_decoding *decoding);
 
-/* Symbols embedded, as the decoder takes them; its rows to scores of the next symbol; all of it, with teacher
+/* Symbols embedded, as the decoder takes them; its rows to logits of the next symbol; all of it, with teacher
  * forcing (weights: NULL, or where the cross-attention of the last block goes). */
 attn_variable *at_sequence_embed(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                  const int32_t *ids, int64_t count);
@@ -147,7 +147,7 @@ attn_variable *at_sequence_decode(const at_head *head, const at_symbol_layer *la
 attn_variable *at_sequence_force(const at_head *head, const at_symbol_layer *layer, attn_tape *tape,
                                  attn_variable *source, const at_batch *batch, const at_decoding *decoding,
                                  float *weights);
-/* A table of embeddings, and a bias of scores, by name. */
+/* A table of embeddings, and a bias of logits, by name. */
 attn_parameter *at_symbol_table(attn_parameters *set, const char *prefix, const char *part, int64_t rows,
                                 int64_t columns, double rate);
 attn_parameter *at_symbol_bias(attn_parameters *set, const char *prefix, int64_t symbols);

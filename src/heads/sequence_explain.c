@@ -119,12 +119,12 @@ attn_variable *at_sequence_explain(const at_head *head, int network, attn_tape *
     if (head->config.sequence.monotone)
         return explain_whole(asked, (float)(best->count + 1),
                              at_monotone_loss(head, head->layers[network], tape, x, batch, &decoding));
-    attn_variable *scores = attn_tape_log_softmax(
+    attn_variable *log_probabilities = attn_tape_log_softmax(
         tape, at_sequence_force(head, head->layers[network], tape, x, batch, &decoding, NULL));
-    if (!scores ||
-        choose_symbols(asked, decoding.predicted, best->count + 1, attn_variable_columns(scores)) != ATTN_OK)
+    if (!log_probabilities || choose_symbols(asked, decoding.predicted, best->count + 1,
+                                             attn_variable_columns(log_probabilities)) != ATTN_OK)
         return NULL;
-    return scores;
+    return log_probabilities;
 }
 
 /* ---- CTC ---- */
@@ -137,8 +137,8 @@ attn_variable *at_ctc_explain(const at_head *head, int network, attn_tape *tape,
     attn_ragged rows, symbols = {1, offsets};
     if (label_refused(asked) || set_target(asked, at_string(&answers->texts, best->text)) != ATTN_OK)
         return NULL;
-    attn_variable *scores = at_ctc_logits(head, network, tape, x, batch, &rows);
-    attn_variable *loss = attn_tape_ctc(tape, scores, &rows, answers->symbols + best->first, &symbols, 0);
+    attn_variable *logits = at_ctc_logits(head, network, tape, x, batch, &rows);
+    attn_variable *loss = attn_tape_ctc(tape, logits, &rows, answers->symbols + best->first, &symbols, 0);
     if (!loss || at_grow(asked->context, &asked->gradient, &asked->gradient_room, 1, sizeof(float),
                          "an explanation") != ATTN_OK)
         return NULL;
@@ -149,10 +149,11 @@ attn_variable *at_ctc_explain(const at_head *head, int network, attn_tape *tape,
 /* ---- running text ---- */
 
 /* *symbol: -1, then the likeliest of the known ones after a row. Its probability goes to `asked`. */
-static attn_status choose_next(const attn_variable *scores, int64_t row, at_asked *asked, int32_t *symbol) {
-    int64_t columns = attn_variable_columns(scores);
+static attn_status choose_next(const attn_variable *log_probabilities, int64_t row, at_asked *asked,
+                               int32_t *symbol) {
+    int64_t columns = attn_variable_columns(log_probabilities);
     at_host_rows host = {0};
-    attn_status status = at_host_rows_of(scores, &host);
+    attn_status status = at_host_rows_of(log_probabilities, &host);
     if (status == ATTN_OK) {
         const float *said = host.data + row * host.stride;
         int likeliest = *symbol < 0;
@@ -168,11 +169,11 @@ static attn_status choose_next(const attn_variable *scores, int64_t row, at_aske
 /* Of a row that is requested: the symbol that follows it in the text; else what would come after the last. */
 attn_variable *at_next_explain(const at_head *head, int network, attn_tape *tape, attn_variable *x,
                                const at_batch *batch, at_asked *asked) {
-    attn_variable *scores =
+    attn_variable *log_probabilities =
         attn_tape_log_softmax(tape, at_sequence_logits(head, head->layers[network], tape, x));
     int64_t rows = batch->rows;
     int32_t *symbols = at_tape_memory(tape, rows, sizeof *symbols), next = -1;
-    if (!scores || !symbols || rows < 1 || label_refused(asked)) return NULL;
+    if (!log_probabilities || !symbols || rows < 1 || label_refused(asked)) return NULL;
     for (int64_t r = 0; r < rows; r++) symbols[r] = -1;
     int64_t row = asked->row >= 0 ? asked->row : rows - 1;
     if (asked->row >= 0 && row < rows - 1) {
@@ -180,10 +181,10 @@ attn_variable *at_next_explain(const at_head *head, int network, attn_tape *tape
         int64_t found = at_vocabulary_find(&head->source->vocabulary, follows, strlen(follows));
         next = found < 0 ? 0 : (int32_t)found;
     }
-    if (choose_next(scores, row, asked, &next) != ATTN_OK) return NULL;
+    if (choose_next(log_probabilities, row, asked, &next) != ATTN_OK) return NULL;
     symbols[row] = next;
-    if (choose_symbols(asked, symbols, rows, attn_variable_columns(scores)) != ATTN_OK ||
+    if (choose_symbols(asked, symbols, rows, attn_variable_columns(log_probabilities)) != ATTN_OK ||
         set_target(asked, at_string(&head->source->vocabulary.strings, next)) != ATTN_OK)
         return NULL;
-    return scores;
+    return log_probabilities;
 }

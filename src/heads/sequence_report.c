@@ -198,9 +198,9 @@ static attn_status count_all(counting *work, const at_encoded *encoded, const at
     return status;
 }
 
-static attn_status text_scores(attn_context *context, const at_strings *targets,
-                               const at_sequence_answers *answers, int lowercase, double *bleu,
-                               double *chrf) {
+static attn_status text_metrics(attn_context *context, const at_strings *targets,
+                                const at_sequence_answers *answers, int lowercase, double *bleu,
+                                double *chrf) {
     int64_t count = targets->count;
     const char **said = at_allocate(context, count, sizeof *said, "answers");
     const char **right = at_allocate(context, count, sizeof *right, "answers");
@@ -264,7 +264,7 @@ static attn_status compare(const at_head *head, const at_encoded *encoded, const
     at_vocabulary_free(context, &work.words);
     at_release(context, work.answer.pieces);
     at_release(context, work.right.pieces);
-    if (status == ATTN_OK) status = text_scores(context, targets, answers, lowercase, &bleu, &chrf);
+    if (status == ATTN_OK) status = text_metrics(context, targets, answers, lowercase, &bleu, &chrf);
     at_strings_free(context, &lower);
     if (status != ATTN_OK) return status;
     const struct {

@@ -205,13 +205,13 @@ int at_path_possible(const at_tagging *tagging, const int32_t *path, int64_t cou
     return open || tagging->allowed[path[count - 1] * size + border];
 }
 
-static double score_at(const at_path_log_probabilities *scores, int64_t t, int64_t label) {
-    double score = (double)scores->rows[t * scores->stride + label];
-    return scores->probabilities ? log(score > (double)FLT_MIN ? score : (double)FLT_MIN) : score;
+static double log_probability_at(const at_path_log_probabilities *sequence, int64_t t, int64_t label) {
+    double value = (double)sequence->rows[t * sequence->stride + label];
+    return sequence->probabilities ? log(value > (double)FLT_MIN ? value : (double)FLT_MIN) : value;
 }
 
 /* The best path to every label of row t, from those to the labels of the row before. */
-static void go_on(const at_tagging *tagging, const at_path_log_probabilities *scores, int64_t t,
+static void go_on(const at_tagging *tagging, const at_path_log_probabilities *sequence, int64_t t,
                   const double *best, double *next, int32_t *before) {
     int64_t labels = tagging->tags.count;
     for (int64_t to = 0; to < labels; to++) {
@@ -219,22 +219,22 @@ static void go_on(const at_tagging *tagging, const at_path_log_probabilities *sc
         int32_t from_most = -1;
         for (int64_t from = 0; from < labels; from++) {
             if (!tagging->allowed[from * (labels + 1) + to]) continue;
-            double score =
-                best[from] + (scores->transitions ? (double)scores->transitions[from * labels + to] : 0);
-            if (score > most) {
-                most = score;
+            double log_probability =
+                best[from] + (sequence->transitions ? (double)sequence->transitions[from * labels + to] : 0);
+            if (log_probability > most) {
+                most = log_probability;
                 from_most = (int32_t)from;
             }
         }
-        next[to] = most + score_at(scores, t, to);
+        next[to] = most + log_probability_at(sequence, t, to);
         before[to] = from_most;
     }
 }
 
 attn_status at_path_find(attn_context *context, const at_tagging *tagging,
-                         const at_path_log_probabilities *scores, int open, at_path_memory *memory,
+                         const at_path_log_probabilities *sequence, int open, at_path_memory *memory,
                          int32_t *path) {
-    int64_t labels = tagging->tags.count, size = labels + 1, count = scores->count;
+    int64_t labels = tagging->tags.count, size = labels + 1, count = sequence->count;
     if (count == 0 || !tagging->allowed) return ATTN_OK;
     attn_status status = at_grow(context, &memory->before, &memory->before_room, count * labels,
                                  sizeof *memory->before, "a path");
@@ -245,10 +245,12 @@ attn_status at_path_find(attn_context *context, const at_tagging *tagging,
     double *best = memory->best, *next = best + labels;
     for (int64_t l = 0; l < labels; l++) {
         int can = open || tagging->allowed[labels * size + l];
-        best[l] = can ? score_at(scores, 0, l) + (scores->start ? (double)scores->start[l] : 0) : -INFINITY;
+        best[l] =
+            can ? log_probability_at(sequence, 0, l) + (sequence->start ? (double)sequence->start[l] : 0)
+                : -INFINITY;
     }
     for (int64_t t = 1; t < count; t++) {
-        go_on(tagging, scores, t, best, next, memory->before + t * labels);
+        go_on(tagging, sequence, t, best, next, memory->before + t * labels);
         double *swap = best;
         best = next;
         next = swap;
@@ -256,9 +258,9 @@ attn_status at_path_find(attn_context *context, const at_tagging *tagging,
     double most = -INFINITY;
     int32_t last = -1;
     for (int64_t l = 0; l < labels; l++) {
-        double score = best[l] + (scores->end ? (double)scores->end[l] : 0);
-        if ((!open && !tagging->allowed[l * size + labels]) || !(score > most)) continue;
-        most = score;
+        double log_probability = best[l] + (sequence->end ? (double)sequence->end[l] : 0);
+        if ((!open && !tagging->allowed[l * size + labels]) || !(log_probability > most)) continue;
+        most = log_probability;
         last = (int32_t)l;
     }
     for (int64_t t = count - 1; t >= 0 && last >= 0; t--) {

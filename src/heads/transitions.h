@@ -44,7 +44,8 @@ typedef struct at_path_memory {
 } at_path_memory;
 void at_path_memory_free(attn_context *context, at_path_memory *memory);
 
-/* The scores of a sequence: path y has the sum of rows[t][y_t], and, of a CRF, of its parameters. */
+/* The log-probabilities of a sequence: path y has the sum of rows[t][y_t], and, of a CRF, of its parameters.
+ */
 typedef struct at_path_log_probabilities {
     const float *rows;
     int64_t stride, count;
@@ -57,7 +58,7 @@ int at_path_possible(const at_tagging *tagging, const int32_t *path, int64_t cou
 /* The best path of those that are possible; of equally good ones the first. If there is none `path` is left
  * as it is. */
 attn_status at_path_find(attn_context *context, const at_tagging *tagging,
-                         const at_path_log_probabilities *scores, int open, at_path_memory *memory,
+                         const at_path_log_probabilities *sequence, int open, at_path_memory *memory,
                          int32_t *path);
 
 /* ---- answers (rows_decode.c) ---- */
@@ -81,7 +82,7 @@ attn_status at_rows_decode_cut(const at_head *head, const at_forward *forward, c
 
 /* Whether a head has a metric: those of entities are for tags of entities. */
 int at_tagging_has_metric(const at_row_head *head, const at_metric *metric);
-/* entity_f1, entity_precision, entity_recall, and the scores of every type. */
+/* entity_f1, entity_precision, entity_recall, and the metrics of every type. */
 attn_status at_tagging_report(const at_row_head *head, attn_context *context, const at_encoded *encoded,
                               const at_row_targets *targets, const at_row_answers *answers, int output,
                               attn_report *report);

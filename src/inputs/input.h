@@ -43,7 +43,7 @@ typedef struct at_input {
     int64_t longest;      /* rows of a sequence, at most */
     int64_t stem;         /* rows seen by a convolution before the encoder; 0: no convolution */
     int64_t edge_columns; /* numbers of an edge, where batches are graphs; 0: edges have none */
-    int wide; /* batches have features of whole examples, too, which go straight to the scores of heads */
+    int wide; /* batches have features of whole examples, too, which go straight to the logits of heads */
 } at_input;
 
 /* What it learns from besides the examples. */
@@ -300,7 +300,7 @@ struct at_input_kind {
     attn_variable *(*apply)(const at_input *input, const void *layer, attn_tape *tape, const at_batch *batch);
     void (*offer)(const at_input *input, const void *layer, at_offer *offer); /* NULL: nothing */
     /* Features of whole examples, where `wide` of the view says so: their layer under a name, and what it
-     * adds to the scores of a head, sequences x columns. Both NULL: the kind has none. */
+     * adds to the logits of a head, sequences x columns. Both NULL: the kind has none. */
     void *(*build_wide)(const at_input *input, attn_parameters *set, const char *name, int64_t columns);
     attn_variable *(*apply_wide)(const at_input *input, const void *layer, attn_tape *tape,
                                  const at_batch *batch);
@@ -321,8 +321,8 @@ struct at_input_kind {
     attn_status (*raw)(const at_input *input, const attn_dataset *dataset, attn_dataset **raw);
     /* How right the rows, examples and tags of `split` are, which were found in the raw data of `gold`.
      * Metrics are added by column, -1 first; columns: the names of the tags. */
-    attn_status (*raw_scores)(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
-                              const at_strings *columns, at_raw_metric add, void *user);
+    attn_status (*raw_metrics)(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
+                               const at_strings *columns, at_raw_metric add, void *user);
 };
 
 /* The kinds, in the order of their numbers; NULL out of range or if there is no such kind. */

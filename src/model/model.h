@@ -46,22 +46,22 @@ typedef struct at_stage {
 
 enum { AT_STAGES = 2 }; /* the main one, and the splitter */
 
-/* One of the scores. */
-typedef struct at_score {
+/* One of the metrics. */
+typedef struct at_model_metric {
     double number; /* NaN: it is a text */
     int whole;
-} at_score;
+} at_model_metric;
 
 struct attn_model {
     attn_context *context;
     at_stage stages[AT_STAGES];
     int stage_count;
-    at_safetensors *file;  /* NULL, or where the parameters' values are */
-    char storage[96];      /* how they are stored there, for people */
-    char *scores;          /* JSON; NULL: "{}" */
-    at_score *metric_list; /* the same, one by one */
-    int64_t score_room;
-    at_strings score_names, score_values; /* of each */
+    at_safetensors *file;         /* NULL, or where the parameters' values are */
+    char storage[96];             /* how they are stored there, for people */
+    char *metrics;                /* JSON; NULL: "{}" */
+    at_model_metric *metric_list; /* the same, one by one */
+    int64_t metric_room;
+    at_strings metric_names, metric_values; /* of each */
 };
 
 static inline at_stage *at_main_stage(const attn_model *model) {

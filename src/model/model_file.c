@@ -220,9 +220,9 @@ static attn_status load_parts(attn_model *model, at_safetensors *file) {
                           "has a tensor that the configuration does not name: ", unused);
     const char *text = at_safetensors_metadata(file, "attn.scores");
     if (!text) return ATTN_OK;
-    json_t *scores = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    int good = json_is_object(scores);
-    json_decref(scores);
+    json_t *metrics = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    int good = json_is_object(metrics);
+    json_decref(metrics);
     if (!good) return at_damaged(model->context, file, "attn.scores is not a JSON object", "");
     return at_model_set_metrics(model, text);
 }
@@ -289,16 +289,16 @@ uint64_t attn_model_fingerprint(const attn_model *model) {
 }
 const char *attn_model_storage(const attn_model *model) { return model ? model->storage : NULL; }
 const char *attn_model_metrics(const attn_model *model) {
-    return model && model->scores ? model->scores : "{}";
+    return model && model->metrics ? model->metrics : "{}";
 }
 
-/* ---- scores ---- */
+/* ---- metrics ---- */
 
-static attn_status add_score(attn_model *model, const char *name, const json_t *value) {
+static attn_status add_metric(attn_model *model, const char *name, const json_t *value) {
     attn_context *context = model->context;
-    int64_t count = model->score_values.count;
+    int64_t count = model->metric_values.count;
     char text[64];
-    at_score score = {json_is_number(value) ? json_number_value(value) : NAN, json_is_integer(value)};
+    at_model_metric metric = {json_is_number(value) ? json_number_value(value) : NAN, json_is_integer(value)};
     if (json_is_integer(value))
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
@@ -309,31 +309,31 @@ static attn_status add_score(attn_model *model, const char *name, const json_t *
                  : json_is_false(value) ? "false"
                                         : "null");
     const char *shown = json_is_string(value) ? json_string_value(value) : text;
-    attn_status status = at_grow(context, &model->metric_list, &model->score_room, count + 1,
-                                 sizeof *model->metric_list, "scores");
-    if (status == ATTN_OK) status = at_strings_add(context, &model->score_names, name, strlen(name));
-    if (status == ATTN_OK) status = at_strings_add(context, &model->score_values, shown, strlen(shown));
-    if (status == ATTN_OK) model->metric_list[count] = score;
+    attn_status status = at_grow(context, &model->metric_list, &model->metric_room, count + 1,
+                                 sizeof *model->metric_list, "metrics");
+    if (status == ATTN_OK) status = at_strings_add(context, &model->metric_names, name, strlen(name));
+    if (status == ATTN_OK) status = at_strings_add(context, &model->metric_values, shown, strlen(shown));
+    if (status == ATTN_OK) model->metric_list[count] = metric;
     return status;
 }
 
 /* All values in a value; those of a list have the name of the list. A file is no deeper than jansson reads.
  */
-static attn_status add_scores(attn_model *model, const char *name, json_t *value) {
+static attn_status add_metrics(attn_model *model, const char *name, json_t *value) {
     const char *key;
     json_t *inner;
     size_t index;
     attn_status status = ATTN_OK;
     if (json_is_object(value)) {
         json_object_foreach(value, key, inner) {
-            if (status == ATTN_OK) status = add_scores(model, key, inner);
+            if (status == ATTN_OK) status = add_metrics(model, key, inner);
         }
     } else if (json_is_array(value)) {
         json_array_foreach(value, index, inner) {
-            if (status == ATTN_OK) status = add_scores(model, name, inner);
+            if (status == ATTN_OK) status = add_metrics(model, name, inner);
         }
     } else {
-        status = add_score(model, name, value);
+        status = add_metric(model, name, value);
     }
     return status;
 }
@@ -342,24 +342,24 @@ attn_status at_model_set_metrics(attn_model *model, const char *json) {
     json_error_t error;
     json_t *parsed = json_loads(json, JSON_REJECT_DUPLICATES, &error);
     if (!parsed)
-        return at_fail(model->context, ATTN_INVALID_ARGUMENT, "the scores are not JSON: %s", error.text);
-    at_strings_clear(&model->score_names);
-    at_strings_clear(&model->score_values);
-    attn_status status = add_scores(model, "", parsed);
+        return at_fail(model->context, ATTN_INVALID_ARGUMENT, "the metrics are not JSON: %s", error.text);
+    at_strings_clear(&model->metric_names);
+    at_strings_clear(&model->metric_values);
+    attn_status status = add_metrics(model, "", parsed);
     json_decref(parsed);
     if (status != ATTN_OK) return status;
-    char *copy = at_allocate(model->context, (int64_t)strlen(json) + 1, 1, "scores");
+    char *copy = at_allocate(model->context, (int64_t)strlen(json) + 1, 1, "metrics");
     if (!copy) return ATTN_OUT_OF_MEMORY;
     strcpy(copy, json);
-    at_release(model->context, model->scores);
-    model->scores = copy;
+    at_release(model->context, model->metrics);
+    model->metrics = copy;
     return ATTN_OK;
 }
 
 int attn_model_metric_at(const attn_model *model, int64_t index, attn_model_metric_text *metric) {
-    if (!model || !metric || index < 0 || index >= model->score_values.count) return 0;
-    *metric = (attn_model_metric_text){at_string(&model->score_names, index),
-                                       at_string(&model->score_values, index),
+    if (!model || !metric || index < 0 || index >= model->metric_values.count) return 0;
+    *metric = (attn_model_metric_text){at_string(&model->metric_names, index),
+                                       at_string(&model->metric_values, index),
                                        model->metric_list[index].number, model->metric_list[index].whole};
     return 1;
 }

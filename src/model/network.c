@@ -365,9 +365,9 @@ void attn_model_destroy(attn_model *model) {
         attn_config_destroy(stage->config);
     }
     at_safetensors_close(model->file);
-    at_release(model->context, model->scores);
+    at_release(model->context, model->metrics);
     at_release(model->context, model->metric_list);
-    at_strings_free(model->context, &model->score_names);
-    at_strings_free(model->context, &model->score_values);
+    at_strings_free(model->context, &model->metric_names);
+    at_strings_free(model->context, &model->metric_values);
     at_release(model->context, model);
 }

@@ -130,7 +130,7 @@ static attn_status compare(attn_predictor *predictor, const attn_dataset *gold, 
     at_report_compared(work->report, 0, gold->rows); /* words, whether they have tags or not */
     for (int64_t c = 0; c < work->columns.count; c++)
         at_report_compared(work->report, work->outputs[c], gold->rows);
-    return stage->input->kind->raw_scores(context, &sides[0], &sides[1], &work->columns, add_metric, work);
+    return stage->input->kind->raw_metrics(context, &sides[0], &sides[1], &work->columns, add_metric, work);
 }
 
 attn_status at_report_split(attn_predictor *predictor, const attn_dataset *gold, const attn_dataset *split,

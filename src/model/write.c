@@ -50,7 +50,7 @@ static void cell_probability(const at_cells *cells, int output, int64_t example,
     at_print(writer, "%.4f", cell_number(cells, output, example, row));
 }
 
-/* Predictions that are texts: the best, or, if several are requested, all with their scores. */
+/* Predictions that are texts: the best, or, if several are requested, all with their log-probabilities. */
 static void put_texts(const attn_prediction *prediction, int64_t example, at_writer *writer) {
     int64_t count = attn_prediction_hypotheses(prediction, example);
     if (count <= 1) {

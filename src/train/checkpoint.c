@@ -34,7 +34,7 @@ void at_checkpoint_fingerprint(const attn_trainer *trainer, char *text) {
 }
 
 /* Of several metrics, those of the model that is kept and the best of each; 0, or -1 without memory. */
-static int put_scores(const attn_trainer *trainer, json_t *state) {
+static int put_values(const attn_trainer *trainer, json_t *state) {
     json_t *kept = json_array(), *highest = json_array();
     int bad = 0;
     for (int i = 0; i < trainer->choice_count; i++) {
@@ -58,7 +58,7 @@ static attn_status put_progress(attn_trainer *trainer, at_safetensors_writer *wr
         (json_int_t)made->evaluated_epoch, "best_step", (json_int_t)made->best_step, "without_better",
         (json_int_t)made->without_better, "ended", made->ended, "loss", bits_of(made->loss), "best_score",
         bits_of(made->best_value), "fingerprint", print);
-    int bad = trainer->choice_count > 1 && put_scores(trainer, state) != 0;
+    int bad = trainer->choice_count > 1 && put_values(trainer, state) != 0;
     int goes_on = made->step < trainer->steps_total && !made->ended;
     if (at_timing_adapts(trainer) && goes_on) { /* else it is that of a run by steps */
         bad |= json_object_set_new(state, "seconds", bits_of(at_timing_used(trainer)));
@@ -309,8 +309,8 @@ static int in_range(const attn_trainer *trainer, const at_course *course, const 
            made->best_step <= made->step && made->without_better >= 0 && made->without_better <= made->step;
 }
 
-/* The scores of several metrics, of one the same from the best score; 0: they are not there, or no scores. */
-static int read_scores(const attn_trainer *trainer, const json_t *state, at_progress_made *made) {
+/* The values of several metrics, of one the same from the best value; 0: they are not there, or no values. */
+static int read_values(const attn_trainer *trainer, const json_t *state, at_progress_made *made) {
     const json_t *kept = json_object_get(state, "kept"), *highest = json_object_get(state, "highest");
     size_t count = (size_t)trainer->choice_count;
     made->kept[0] = made->highest[0] = made->best_value;
@@ -358,7 +358,7 @@ static attn_status take_progress(attn_trainer *trainer, json_t *state) {
             attn_optimizer_set_steps(trainer->courses[i].optimizer, step * trainer->courses[i].steps_a_step);
     }
     if (!read_bits(loss, &read.loss) || !read_bits(best, &read.best_value) ||
-        !read_scores(trainer, state, &read))
+        !read_values(trainer, state, &read))
         return refuse(trainer, "its loss or best metric is not a number that training writes", "");
     *made = read;
     return status;
@@ -373,8 +373,8 @@ attn_status at_checkpoint_read(attn_trainer *trainer) {
     status = take_progress(trainer, state);
     for (int i = 0; i < trainer->model->stage_count && status == ATTN_OK; i++)
         status = take_tensors(trainer, &trainer->courses[i], file);
-    const char *scores = at_safetensors_metadata(file, "attn.scores");
-    if (status == ATTN_OK && scores) status = at_model_set_metrics(trainer->model, scores);
+    const char *metrics = at_safetensors_metadata(file, "attn.scores");
+    if (status == ATTN_OK && metrics) status = at_model_set_metrics(trainer->model, metrics);
     json_decref(state);
     at_safetensors_close(file);
     return status;

@@ -18,8 +18,8 @@
 /* ---- telling ---- */
 
 /* The metrics of the development data, of the model with its temperatures; 0, or -1 without memory. */
-static int put_metrics(const attn_report *report, json_t *scores) {
-    json_t *metrics = json_object_get(scores, "dev");
+static int put_metrics(const attn_report *report, json_t *all) {
+    json_t *metrics = json_object_get(all, "dev");
     int bad = 0;
     for (int i = 0; metrics && i < attn_report_metrics(report); i++) {
         const char *name = attn_report_metric_name(report, i);
@@ -29,12 +29,12 @@ static int put_metrics(const attn_report *report, json_t *scores) {
     return bad;
 }
 
-/* The scores with how the run ended, from malloc; NULL without memory. */
-static char *marked(const attn_trainer *trainer, const char *scores) {
+/* The metrics with how the run ended, from malloc; NULL without memory. */
+static char *marked(const attn_trainer *trainer, const char *stored) {
     char data[32];
     json_error_t error;
     at_checkpoint_fingerprint(trainer, data);
-    json_t *all = json_loads(scores, 0, &error);
+    json_t *all = json_loads(stored, 0, &error);
     json_t *run = json_pack("{s:s, s:I, s:s}", "end", trainer->made.ended ? "patience" : "finished",
                             "last_step", (json_int_t)trainer->made.step, "data", data);
     char *text = NULL;
@@ -98,13 +98,13 @@ static attn_status refuse(attn_trainer *trainer, const char *what, const char *d
 }
 
 /* What the model says of its run: NULL, or to be given back with json_decref. */
-static attn_status read_scores(attn_trainer *trainer, at_safetensors *file, json_t **scores) {
+static attn_status read_metrics(attn_trainer *trainer, at_safetensors *file, json_t **stored) {
     json_error_t error;
     const char *text = at_safetensors_metadata(file, "attn.scores"), *end, *data;
     char ours[32], difference[AT_DIFFERENCE_BYTES];
     json_int_t last_step;
-    *scores = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (json_unpack(*scores, "{s:{s:s, s:I, s:s}}", "run", "end", &end, "last_step", &last_step, "data",
+    *stored = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (json_unpack(*stored, "{s:{s:s, s:I, s:s}}", "run", "end", &end, "last_step", &last_step, "data",
                     &data) != 0)
         return refuse(trainer,
                       "there is no .last file beside it, and it does not say that its run came to its end",
@@ -119,42 +119,42 @@ static attn_status read_scores(attn_trainer *trainer, at_safetensors *file, json
 }
 
 /* Opens the model, and reads what it says. */
-static attn_status open_finished(attn_trainer *trainer, json_t **scores) {
+static attn_status open_finished(attn_trainer *trainer, json_t **stored) {
     at_safetensors *file;
-    *scores = NULL;
+    *stored = NULL;
     attn_status status = at_safetensors_open(trainer->context, trainer->files.model, &file);
     if (status != ATTN_OK) return status;
-    status = read_scores(trainer, file, scores);
+    status = read_metrics(trainer, file, stored);
     at_safetensors_close(file);
     return status;
 }
 
 attn_status at_finished_steps(attn_trainer *trainer, int64_t *steps) {
-    json_t *scores;
+    json_t *stored;
     if (trainer->options.more || access(trainer->files.model, F_OK) != 0) return ATTN_OK;
-    attn_status status = open_finished(trainer, &scores);
+    attn_status status = open_finished(trainer, &stored);
     if (status == ATTN_OK) {
-        *steps = json_integer_value(json_object_get(scores, "steps"));
+        *steps = json_integer_value(json_object_get(stored, "steps"));
         if (*steps < 1) status = refuse(trainer, "it does not say how many steps its run had", "");
     }
-    json_decref(scores);
+    json_decref(stored);
     return status;
 }
 
 attn_status at_finished_read(attn_trainer *trainer) {
-    json_t *scores;
-    attn_status status = open_finished(trainer, &scores);
+    json_t *stored;
+    attn_status status = open_finished(trainer, &stored);
     if (status == ATTN_OK) {
-        const json_t *run = json_object_get(scores, "run"), *score = json_object_get(scores, "score");
+        const json_t *run = json_object_get(stored, "run"), *value = json_object_get(stored, "score");
         trainer->made = (at_progress_made){
             .step = json_integer_value(json_object_get(run, "last_step")),
-            .best_step = json_integer_value(json_object_get(scores, "step")),
-            .best_value = json_is_number(score) ? json_number_value(score) : NAN,
+            .best_step = json_integer_value(json_object_get(stored, "step")),
+            .best_value = json_is_number(value) ? json_number_value(value) : NAN,
             .loss = NAN,
             .ended = strcmp(json_string_value(json_object_get(run, "end")), "patience") == 0,
         };
         if (!trainer->made.ended) trainer->made.step = trainer->steps_total;
     }
-    json_decref(scores);
+    json_decref(stored);
     return status;
 }

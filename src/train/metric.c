@@ -133,7 +133,7 @@ attn_status at_metric_choose(attn_trainer *trainer) {
     return ATTN_OK;
 }
 
-static double score_of(const at_choice *choice, const attn_report *report) {
+static double value_of(const at_choice *choice, const attn_report *report) {
     return choice->mean ? attn_report_mean(report, choice->metric, NULL)
                         : attn_report_output_metric(report, choice->output, choice->metric);
 }
@@ -142,14 +142,14 @@ double at_metric_macro(const attn_trainer *trainer, const attn_report *report) {
     at_choice macro = trainer->choices[0];
     if (strcmp(macro.metric, "accuracy") != 0) return NAN;
     macro.metric = "macro_f1";
-    return score_of(&macro, report);
+    return value_of(&macro, report);
 }
 
-attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *scores) {
+attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *values) {
     for (int i = 0; i < trainer->choice_count; i++) {
         const at_choice *choice = &trainer->choices[i];
-        scores[i] = score_of(choice, report);
-        if (!isnan(scores[i])) continue;
+        values[i] = value_of(choice, report);
+        if (!isnan(values[i])) continue;
         return at_fail(
             trainer->context, ATTN_INVALID_ARGUMENT,
             "%.200s: %s is not defined for it (of two classes only one may occur), so no model can "
@@ -162,7 +162,7 @@ attn_status at_metric_values(const attn_trainer *trainer, const attn_report *rep
 attn_status at_metric_try(attn_trainer *trainer) {
     at_course *main = at_main_course(trainer);
     attn_report *report;
-    double scores[AT_MOST_METRICS];
+    double values[AT_MOST_METRICS];
     at_ranks_apart(trainer, 1);
     attn_status status = at_stage_report(main->stage, &main->work, main->dev.encoded, main->dev.targets, NULL,
                                          AT_EFFORT_LEAST, &report);
@@ -170,11 +170,11 @@ attn_status at_metric_try(attn_trainer *trainer) {
     at_ranks_apart(trainer, 0);
     for (int i = 0; i < trainer->choice_count; i++) {
         at_choice *choice = &trainer->choices[i];
-        while (status == ATTN_OK && choice->others && isnan(score_of(choice, report)))
+        while (status == ATTN_OK && choice->others && isnan(value_of(choice, report)))
             status = choose_one(trainer, choice->others, choice);
     }
     name_first(trainer);
-    if (status == ATTN_OK) status = at_metric_values(trainer, report, scores);
+    if (status == ATTN_OK) status = at_metric_values(trainer, report, values);
     attn_report_destroy(report);
     return status;
 }
@@ -185,31 +185,31 @@ void at_metric_none(at_progress_made *made) {
 }
 
 /* 1: better, 0: the same, -1: worse. */
-static int against(const at_choice *choice, double score, double best) {
-    if (isnan(best) || (choice->rises ? score > best : score < best)) return 1;
-    return score == best ? 0 : -1;
+static int against(const at_choice *choice, double value, double best) {
+    if (isnan(best) || (choice->rises ? value > best : value < best)) return 1;
+    return value == best ? 0 : -1;
 }
 
-int at_metric_as_good(const attn_trainer *trainer, const double *scores) {
+int at_metric_as_good(const attn_trainer *trainer, const double *values) {
     for (int i = 0; i < trainer->choice_count; i++) {
-        int order = against(&trainer->choices[i], scores[i],
+        int order = against(&trainer->choices[i], values[i],
                             i == 0 ? trainer->made.best_value : trainer->made.kept[i]);
         if (order != 0) return order > 0;
     }
     return 1;
 }
 
-int at_metric_improved(const attn_trainer *trainer, const double *scores) {
+int at_metric_improved(const attn_trainer *trainer, const double *values) {
     for (int i = 0; i < trainer->choice_count; i++)
-        if (against(&trainer->choices[i], scores[i], trainer->made.highest[i]) > 0) return 1;
+        if (against(&trainer->choices[i], values[i], trainer->made.highest[i]) > 0) return 1;
     return 0;
 }
 
-void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good) {
+void at_metric_keep(attn_trainer *trainer, const double *values, int as_good) {
     at_progress_made *made = &trainer->made;
-    if (as_good) made->best_value = scores[0];
+    if (as_good) made->best_value = values[0];
     for (int i = 0; i < trainer->choice_count; i++) {
-        if (as_good) made->kept[i] = scores[i];
-        if (against(&trainer->choices[i], scores[i], made->highest[i]) > 0) made->highest[i] = scores[i];
+        if (as_good) made->kept[i] = values[i];
+        if (against(&trainer->choices[i], values[i], made->highest[i]) > 0) made->highest[i] = values[i];
     }
 }

@@ -79,9 +79,9 @@ attn_status at_start_weights(attn_trainer *trainer) {
     return status;
 }
 
-attn_status at_start_score(attn_trainer *trainer) {
-    double scores[AT_MOST_METRICS];
-    attn_status status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
-    if (status == ATTN_OK) at_metric_keep(trainer, scores, 1);
+attn_status at_start_value(attn_trainer *trainer) {
+    double values[AT_MOST_METRICS];
+    attn_status status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, values);
+    if (status == ATTN_OK) at_metric_keep(trainer, values, 1);
     return status;
 }

@@ -269,12 +269,12 @@ static json_t *metrics_of(const attn_report *report, int splits) {
     return metrics;
 }
 
-static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, double score) {
+static attn_status set_values(attn_trainer *trainer, json_t *const *metrics, double value) {
     static const char *const names[AT_STAGES] = {"dev", "splitter"};
     const at_course *main = at_main_course(trainer);
     json_t *all = json_object();
     json_object_set_new(all, "metric", json_string(trainer->metric));
-    json_object_set_new(all, "score", json_real(score));
+    json_object_set_new(all, "score", json_real(value));
     json_object_set_new(all, "step", json_integer(trainer->made.step));
     json_object_set_new(all, "steps", json_integer(trainer->steps_total));
     json_object_set_new(all, "examples", json_integer(main->train.dataset->examples));
@@ -282,14 +282,15 @@ static attn_status set_scores(attn_trainer *trainer, json_t *const *metrics, dou
     for (int i = 0; i < AT_STAGES; i++)
         if (metrics[i]) json_object_set(all, names[i], metrics[i]);
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    attn_status status = text ? at_model_set_metrics(trainer->model, text)
-                              : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for scores as JSON");
+    attn_status status = text
+                             ? at_model_set_metrics(trainer->model, text)
+                             : at_fail(trainer->context, ATTN_OUT_OF_MEMORY, "no memory for metrics as JSON");
     free(text);
     json_decref(all);
     return status;
 }
 
-attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores) {
+attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *values) {
     json_t *metrics[AT_STAGES] = {NULL};
     attn_status status = ATTN_OK;
     at_ranks_apart(trainer, 1);
@@ -302,12 +303,12 @@ attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double 
         if (splits)
             trainer->state.splitter_f1 = attn_report_metric(report, input->kind->metric(input));
         else
-            status = at_metric_values(trainer, report, scores);
+            status = at_metric_values(trainer, report, values);
         if (!splits) trainer->state.macro_f1 = at_metric_macro(trainer, report);
         metrics[c - trainer->courses] = metrics_of(report, splits);
         attn_report_destroy(report);
     }
-    if (status == ATTN_OK) status = set_scores(trainer, metrics, scores[0]);
+    if (status == ATTN_OK) status = set_values(trainer, metrics, values[0]);
     for (int i = 0; i < AT_STAGES; i++) json_decref(metrics[i]);
     at_ranks_apart(trainer, status != ATTN_OK);
     if (status != ATTN_NOT_FINITE) return status;
@@ -324,25 +325,25 @@ static attn_status swap_average(attn_trainer *trainer) {
     return status;
 }
 
-static int nothing_right(const attn_trainer *trainer, double score) {
+static int nothing_right(const attn_trainer *trainer, double value) {
     if (!trainer->courses[0].stage->heads[0]->kind->whole_answers) return 0;
-    return trainer->choices[0].rises ? score <= 0 : score >= 1;
+    return trainer->choices[0].rises ? value <= 0 : value >= 1;
 }
 
 /* Evaluates with the averaged weights, as the file will have them; with `keep` the model is written if none
  * was better so far (of equal ones the later, which has learned longer), else (a run that is stopped before
- * its first evaluation) in any case, and nothing of it counts for what follows. Patience waits for a score
+ * its first evaluation) in any case, and nothing of it counts for what follows. Patience waits for a value
  * that is really better; it does not begin before some answer is right, since whole answers are wrong long
  * after a network has begun to learn. */
 static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     at_progress_made *made = &trainer->made;
-    double scores[AT_MOST_METRICS], splitter_f1 = trainer->state.splitter_f1;
+    double values[AT_MOST_METRICS], splitter_f1 = trainer->state.splitter_f1;
     at_unrounded *before = NULL;
     attn_status status = swap_average(trainer);
     if (status != ATTN_OK) return status;
     status = at_round_weights(trainer, &before);
-    if (status == ATTN_OK) status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, scores);
-    int as_good = status == ATTN_OK && at_metric_as_good(trainer, scores);
+    if (status == ATTN_OK) status = at_trainer_evaluate(trainer, AT_EFFORT_DEVELOPMENT, values);
+    int as_good = status == ATTN_OK && at_metric_as_good(trainer, values);
     if (!as_good) trainer->state.splitter_f1 = splitter_f1; /* that of the model that is kept */
     if (status == ATTN_OK && as_good && trainer->files.model)
         status = attn_model_save(trainer->model, trainer->files.model);
@@ -353,13 +354,13 @@ static attn_status evaluate_and_save(attn_trainer *trainer, int keep) {
     if (status != ATTN_OK || !keep) return status;
     made->evaluated_step = made->step;
     made->evaluated_epoch = at_main_course(trainer)->epoch;
-    int better = at_metric_improved(trainer, scores) || nothing_right(trainer, scores[0]);
+    int better = at_metric_improved(trainer, values) || nothing_right(trainer, values[0]);
     made->without_better = better ? 0 : made->without_better + 1;
-    at_metric_keep(trainer, scores, as_good);
+    at_metric_keep(trainer, values, as_good);
     if (as_good) made->best_step = made->step;
     if (as_good) trainer->state.best_macro_f1 = trainer->state.macro_f1;
     made->ended = trainer->values.patience > 0 && made->without_better >= trainer->values.patience;
-    trainer->state.value = scores[0];
+    trainer->state.value = values[0];
     return ATTN_OK;
 }
 
@@ -435,7 +436,7 @@ static attn_status write_for_measure(attn_trainer *trainer) {
 
 /* Trains for a moment with the real network, to see how long a step takes; then everything starts anew. */
 static attn_status measure(attn_trainer *trainer) {
-    double limit = 0.05 * trainer->options.seconds, scores[AT_MOST_METRICS];
+    double limit = 0.05 * trainer->options.seconds, values[AT_MOST_METRICS];
     if (limit > 5) limit = 5;
     attn_status status = at_trainer_step(trainer); /* the first makes room: it does not count */
     double from = at_now(trainer), now = from;
@@ -448,7 +449,7 @@ static attn_status measure(attn_trainer *trainer) {
     }
     if (status != ATTN_OK) return status;
     double a_row = (now - from) / (double)(trainer->trained_rows - before);
-    status = at_trainer_evaluate(trainer, AT_EFFORT_LEAST, scores);
+    status = at_trainer_evaluate(trainer, AT_EFFORT_LEAST, values);
     if (status == ATTN_OK) status = write_for_measure(trainer);
     if (status != ATTN_OK) return status;
     double evaluation = trainer->timing.evaluation = at_now(trainer) - now,
@@ -502,7 +503,7 @@ static attn_status start(attn_trainer *trainer, int *stop) {
     if (status == ATTN_OK && chosen) status = at_ranks_send(trainer);
     if (status == ATTN_OK && (!chosen || strchr(trainer->values.metric, '|')) && *trainer->values.metric)
         status = at_metric_try(trainer);
-    if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_score(trainer);
+    if (status == ATTN_OK && !chosen && trainer->options.more) status = at_start_value(trainer);
     if (status != ATTN_OK) return status;
     trainer->steps_total = at_timetable_steps(&trainer->timetable, trainer->made.step);
     trainer->state.resumed_from = trainer->made.step;

@@ -95,7 +95,7 @@ struct attn_trainer {
     int resumes;          /* what it starts from is the .last file, not the model that it began from */
 
     attn_model *model;
-    at_course courses[AT_STAGES]; /* of the main stage, which is what scores and messages are about, and of
+    at_course courses[AT_STAGES]; /* of the main stage, which is what metrics and messages are about, and of
                                      the splitter */
     at_tapes tapes;
     int64_t steps_total;    /* as the timetable says after the step that is done */
@@ -139,8 +139,8 @@ attn_status at_course_set(at_course *course, const char *name, const char *value
 attn_status at_trainer_build(attn_trainer *trainer);
 /* One step of the optimiser. */
 attn_status at_trainer_step(attn_trainer *trainer);
-/* The scores on the development data, [AT_MOST_METRICS] of them, and as JSON all metrics. */
-attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *scores);
+/* The values of the metrics on the development data, [AT_MOST_METRICS] of them, and as JSON all metrics. */
+attn_status at_trainer_evaluate(attn_trainer *trainer, at_effort effort, double *values);
 
 /* rounding.c: weights as training.store will have them in the file, and as they were. What is to be given
  * back is NULL where nothing is rounded; on failure, too, it has to be given back. */
@@ -150,18 +150,18 @@ attn_status at_unround_weights(attn_trainer *trainer, at_unrounded *before);
 
 /* metric.c: what the best model is chosen by. */
 attn_status at_metric_choose(attn_trainer *trainer); /* as the configuration says */
-attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *scores);
+attn_status at_metric_values(const attn_trainer *trainer, const attn_report *report, double *values);
 /* Before anything is trained: whether the metrics that were asked for are defined for the development data;
  * others are in for those that are not. */
 attn_status at_metric_try(attn_trainer *trainer);
-void at_metric_none(at_progress_made *made); /* no scores yet */
+void at_metric_none(at_progress_made *made); /* no values yet */
 /* Whether a model is no worse than the one that is kept; whether any metric is better than it ever was. */
-int at_metric_as_good(const attn_trainer *trainer, const double *scores);
-int at_metric_improved(const attn_trainer *trainer, const double *scores);
+int at_metric_as_good(const attn_trainer *trainer, const double *values);
+int at_metric_improved(const attn_trainer *trainer, const double *values);
 /* Where models are chosen by accuracy, the macro F1 of the same outputs; else NaN. */
 double at_metric_macro(const attn_trainer *trainer, const attn_report *report);
-/* Notes the scores of an evaluation; as_good: its model is kept. */
-void at_metric_keep(attn_trainer *trainer, const double *scores, int as_good);
+/* Notes the values of an evaluation; as_good: its model is kept. */
+void at_metric_keep(attn_trainer *trainer, const double *values, int as_good);
 
 /* prepare.c: what comes before the first step: configuration, data held out, what is learned from the data.
  */
@@ -240,6 +240,6 @@ attn_status at_timing_look(attn_trainer *trainer); /* after a step: counts anew,
  * into the network that was made; and how good it is, as the best so far. */
 attn_status at_start_open(attn_trainer *trainer);
 attn_status at_start_weights(attn_trainer *trainer);
-attn_status at_start_score(attn_trainer *trainer);
+attn_status at_start_value(attn_trainer *trainer);
 
 #endif

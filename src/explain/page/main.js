@@ -9,8 +9,8 @@ const viewHints = {
     weights: "How much of each key’s value goes into the query’s row.",
     rollout: "How much of each input row arrives after this layer, if every residual connection carries half: the " +
         "product over the layers of (mean over heads + identity) / 2.",
-    gradient: "Weight × its gradient: how much the score owes to a weight, to first order. Red raises the score, blue " +
-        "lowers it; the mean over heads keeps only what raises it.",
+    gradient: "Weight × its gradient: how much the prediction owes to a weight, to first order. Red supports it, blue " +
+        "opposes it; the mean over heads keeps only what supports it.",
 };
 
 // ---- heading ----
@@ -156,10 +156,10 @@ function inputText() {
     const to = data.target ? ` of ${data.target}` : "";
     const rows = data.asked_row >= 0 && data.rows[data.asked_row] !== undefined ? ` for “${data.rows[data.asked_row]}”` : "";
     hint.textContent = state.colour === "contributions" && data.contributions
-        ? `Red ${unit}s raise the score${to}${rows}, blue ones lower it: gradient × input.`
+        ? `Red ${unit}s support the prediction${to}${rows}, blue ones oppose it: gradient × input.`
         : keysAreRows() ? `Coloured by ${state.view === "gradient" ? "gradient × attention" : "the weights"} of the ${unit} that is chosen; without one, by their mean.`
             : parts.length ? "This part of the network does not look at the input itself." : "";
-    if (scene === frames) hint.textContent = data.contributions ? `Choose a frame to see where it looks. Contributions: red raises the score${to}, blue lowers it.`
+    if (scene === frames) hint.textContent = data.contributions ? `Choose a frame to see where it looks. Contributions: red supports the prediction${to}, blue opposes it.`
         : "Choose a frame to see where it looks.";
     legend.className = "legend";
     if (numbers && scene !== frames) drawLegend(legend, numbers.most, numbers.signed, "");

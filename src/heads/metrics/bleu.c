@@ -184,8 +184,8 @@ static attn_status count_pair(attn_context *context, const char *answer, const c
 }
 
 /* An order without a match counts as if there were 1/2 a match, the next one such as 1/4, and so on. If
- * nothing matches at all, or there are no n-grams of an order, the score is 0. */
-static attn_bleu score_of(const counts *total) {
+ * nothing matches at all, or there are no n-grams of an order, it is 0. */
+static attn_bleu bleu_of(const counts *total) {
     attn_bleu bleu = {.size = sizeof bleu,
                       .brevity_penalty = 1,
                       .answer_tokens = total->answer_tokens,
@@ -228,7 +228,7 @@ attn_status attn_metric_bleu(attn_context *context, const char *const *answers, 
     }
     at_code_points_free(context, &points);
     at_tree_free(context, &tree);
-    attn_bleu own = score_of(&total);
+    attn_bleu own = bleu_of(&total);
     if (status == ATTN_OK) at_result_give(bleu, &own, sizeof own);
     return status;
 }
@@ -260,5 +260,5 @@ double at_bleu_value(const double *sums) {
         total.ngrams[n] = (int64_t)sums[2 + n];
         total.matches[n] = (int64_t)sums[2 + ORDERS + n];
     }
-    return score_of(&total).score;
+    return bleu_of(&total).score;
 }

@@ -44,7 +44,7 @@ static attn_status count_pair(attn_context *context, const char *answer, const c
     return ATTN_OK;
 }
 
-static double score_of(const counts *total) {
+static double chrf_of(const counts *total) {
     double precision = 0, recall = 0;
     int orders = 0;
     for (int n = 0; n < ORDERS; n++) {
@@ -72,6 +72,6 @@ attn_status attn_metric_chrf(attn_context *context, const char *const *answers, 
     }
     at_code_points_free(context, &points);
     at_tree_free(context, &tree);
-    if (status == ATTN_OK) *chrf = score_of(&total);
+    if (status == ATTN_OK) *chrf = chrf_of(&total);
     return status;
 }

@@ -10,12 +10,12 @@
 #include "data/symbols/unicode.h"
 #include "data/symbols/vocabulary.h"
 
-static void finish(at_f1 *score) {
-    score->precision = score->system ? (double)score->right / (double)score->system : 0;
-    score->recall = score->gold ? (double)score->right / (double)score->gold : 0;
-    int64_t both = score->gold + score->system;
-    score->f1 = both ? 2 * (double)score->right / (double)both : 0;
-    score->accuracy = score->aligned ? (double)score->right / (double)score->aligned : 0;
+static void finish(at_f1 *counts) {
+    counts->precision = counts->system ? (double)counts->right / (double)counts->system : 0;
+    counts->recall = counts->gold ? (double)counts->right / (double)counts->gold : 0;
+    int64_t both = counts->gold + counts->system;
+    counts->f1 = both ? 2 * (double)counts->right / (double)both : 0;
+    counts->accuracy = counts->aligned ? (double)counts->right / (double)counts->aligned : 0;
 }
 
 /* ---- spans ---- */
@@ -37,25 +37,25 @@ static span next_sentence(const at_raw_side *side, int64_t *sentence) {
 }
 
 /* Spans rise, and do not overlap. */
-static at_f1 score_spans(const at_raw_side *gold, int64_t gold_end, const at_raw_side *system,
-                         int64_t system_end, span (*next)(const at_raw_side *side, int64_t *at)) {
-    at_f1 score = {.right = 0};
+static at_f1 compare_spans(const at_raw_side *gold, int64_t gold_end, const at_raw_side *system,
+                           int64_t system_end, span (*next)(const at_raw_side *side, int64_t *at)) {
+    at_f1 counts = {.right = 0};
     int64_t g = 0, s = 0;
     span right = {-1, -1}, found = {-1, -1};
     while (g < gold_end || s < system_end) {
         int gold_moves = s == system_end || (g < gold_end && right.end <= found.end);
         if (gold_moves) {
             right = next(gold, &g);
-            score.gold++;
+            counts.gold++;
         } else {
             found = next(system, &s);
-            score.system++;
+            counts.system++;
         }
-        score.right += right.begin == found.begin && right.end == found.end;
+        counts.right += right.begin == found.begin && right.end == found.end;
     }
-    score.aligned = score.right;
-    finish(&score);
-    return score;
+    counts.aligned = counts.right;
+    finish(&counts);
+    return counts;
 }
 
 /* ---- tags ---- */
@@ -335,8 +335,8 @@ attn_status at_raw_compare(attn_context *context, const at_raw_side *gold, const
                            at_f1 *tags) {
     attn_status status = check_text(context, gold, system);
     if (status != ATTN_OK) return status;
-    *tokens = score_spans(gold, gold->words, system, system->words, next_token);
-    *sentences = score_spans(gold, gold->sentences, system, system->sentences, next_sentence);
+    *tokens = compare_spans(gold, gold->words, system, system->words, next_token);
+    *sentences = compare_spans(gold, gold->sentences, system, system->sentences, next_sentence);
     alignment work = {.context = context, .gold = gold, .system = system, .columns = columns, .tags = tags};
     memset(tags, 0, sizeof *tags * (size_t)(columns->count + 1));
     status = align_words(&work);

@@ -82,17 +82,17 @@ attn_status at_text_raw(const at_input *input, const attn_dataset *dataset, attn
     return at_raw_text(dataset, (at_spacing)at_text_of(input)->values.spaces, raw, NULL);
 }
 
-static attn_status add_spans(at_raw_metric add, void *user, const char *const names[3], const at_f1 *score) {
-    attn_status status = add(user, -1, names[0], score->precision);
-    if (status == ATTN_OK) status = add(user, -1, names[1], score->recall);
-    return status == ATTN_OK ? add(user, -1, names[2], score->f1) : status;
+static attn_status add_spans(at_raw_metric add, void *user, const char *const names[3], const at_f1 *counts) {
+    attn_status status = add(user, -1, names[0], counts->precision);
+    if (status == ATTN_OK) status = add(user, -1, names[1], counts->recall);
+    return status == ATTN_OK ? add(user, -1, names[2], counts->f1) : status;
 }
 
-static attn_status add_tag(at_raw_metric add, void *user, int column, const at_f1 *score) {
-    attn_status status = add(user, column, "tag_precision", score->precision);
-    if (status == ATTN_OK) status = add(user, column, "tag_recall", score->recall);
-    if (status == ATTN_OK) status = add(user, column, "tag_f1", score->f1);
-    return status == ATTN_OK ? add(user, column, "tag_accuracy", score->accuracy) : status;
+static attn_status add_tag(at_raw_metric add, void *user, int column, const at_f1 *counts) {
+    attn_status status = add(user, column, "tag_precision", counts->precision);
+    if (status == ATTN_OK) status = add(user, column, "tag_recall", counts->recall);
+    if (status == ATTN_OK) status = add(user, column, "tag_f1", counts->f1);
+    return status == ATTN_OK ? add(user, column, "tag_accuracy", counts->accuracy) : status;
 }
 
 attn_status at_text_raw_metrics(attn_context *context, const at_raw_tags *gold, const at_raw_tags *split,
@@ -101,7 +101,7 @@ attn_status at_text_raw_metrics(attn_context *context, const at_raw_tags *gold, 
                                             {"token_precision", "token_recall", "token_f1"},
                                             {"word_precision", "word_recall", "word_f1"}};
     at_raw_side sides[2] = {{.words = 0}, {.words = 0}};
-    at_f1 spans[3], *tags = at_allocate(context, columns->count + 1, sizeof *tags, "scores of tags");
+    at_f1 spans[3], *tags = at_allocate(context, columns->count + 1, sizeof *tags, "metrics of tags");
     attn_status status = tags ? ATTN_OK : ATTN_OUT_OF_MEMORY;
     if (status == ATTN_OK) status = at_raw_side_read(gold->dataset, gold->tags, &sides[0]);
     if (status == ATTN_OK) status = at_raw_side_read(split->dataset, split->tags, &sides[1]);

@@ -422,5 +422,5 @@ const at_input_kind at_text_kind = {
     .rule = rule,
     .split = at_split_apply,
     .raw = at_text_raw,
-    .raw_scores = at_text_raw_metrics,
+    .raw_metrics = at_text_raw_metrics,
 };

@@ -182,7 +182,7 @@ attn_status at_text_put_vectors(const at_text_encoded *encoded, const at_segment
                                 const int64_t *order, int64_t count, at_text_batch *batch);
 
 /* wide.c: the features of a text as a whole, all of it however long, appended to the batch; then what
- * training hides of them. Its layer, which maps them to the scores of a head. */
+ * training hides of them. Its layer, which maps them to the logits of a head. */
 attn_status at_text_put_wide(const at_text_input *input, const at_text_encoded *encoded, int64_t first,
                              int64_t count, at_text_batch *batch);
 void at_text_hide_wide(const at_text_values *values, uint64_t seed, int64_t texts, at_text_wide *wide);

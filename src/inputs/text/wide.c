@@ -74,7 +74,7 @@ attn_status at_text_put_wide(const at_text_input *input, const at_text_encoded *
     return ATTN_OK;
 }
 
-/* What is left weighs more, so that a score is as large as without. The bias, which is last, stays. */
+/* What is left weighs more, so that a logit is as large as without. The bias, which is last, stays. */
 void at_text_hide_wide(const at_text_values *values, uint64_t seed, int64_t texts, at_text_wide *wide) {
     uint32_t threshold = at_random_threshold((float)values->wide_dropout);
     float more = (float)(1.0 / (1.0 - values->wide_dropout));
@@ -104,7 +104,7 @@ attn_variable *at_text_apply_wide(const at_input *input, const void *layer, attn
                                   const at_batch *batch) {
     const at_text_wide *wide = &((const at_text_batch *)(const void *)batch)->wide;
     attn_parameter *table = (attn_parameter *)(uintptr_t)layer; /* its gradient is written to */
-    attn_variable *scores =
+    attn_variable *logits =
         attn_tape_weighted_bag(tape, table, wide->ids, wide->weights, wide->offsets, batch->sequences);
-    return attn_tape_scale(tape, scores, (float)at_text_of(input)->values.wide_rate);
+    return attn_tape_scale(tape, logits, (float)at_text_of(input)->values.wide_rate);
 }

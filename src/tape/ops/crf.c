@@ -1,8 +1,8 @@
 /* crf.c: a conditional random field over the labels of each sequence.
  *
- *     loss = 1 / rows  sum over sequences of (log sum over all paths exp(score) - score(labels))
+ *     loss = 1 / rows  sum over sequences of (log sum over all paths exp(potential) - potential(labels))
  *
- * with score(y) = start[y_1] + sum_t e_t[y_t] + sum_t T[y_(t-1)][y_t] + end[y_n].
+ * with potential(y) = start[y_1] + sum_t e_t[y_t] + sum_t T[y_(t-1)][y_t] + end[y_n].
  * Its gradient is what the model expects less what is there: p(y_t = c) - [c = label_t]
  * for the emissions, and the same of pairs, first and last classes for T, start
  * and end (forward-backward). Kept for the backward pass: the forward recursion.
