@@ -323,11 +323,11 @@ static void ask_model(session *s) {
     int64_t index = number(s);
     int output = (int)small(s);
     attn_reader_options options;
-    attn_model_metric_text score;
+    attn_model_metric_text metric;
     (void)attn_model_config(of);
     (void)attn_model_parameters(of);
     look(attn_model_metrics(of));
-    (void)attn_model_metric_at(of, index, byte(s) % 8 ? &score : NULL);
+    (void)attn_model_metric_at(of, index, byte(s) % 8 ? &metric : NULL);
     (void)attn_model_metric(of, text(s));
     look(attn_model_vocabulary_unit(of, index));
     look(attn_model_task(of));

@@ -84,11 +84,11 @@ static void check_found(const at_search *search, int64_t example, const table *f
             said.symbols[said.length++] = symbol;
         }
         REQUIRE(sum == found[a].sum && sum <= highest);
-        REQUIRE(found[a].score == sum / pow((double)(parts > 0 ? parts : 1), penalty));
+        REQUIRE(found[a].value == sum / pow((double)(parts > 0 ? parts : 1), penalty));
         REQUIRE(found[a].ended || found[a].length == limit);
         if (a == 0) continue;
         REQUIRE(found[a - 1].ended >= found[a].ended);
-        REQUIRE(found[a - 1].ended != found[a].ended || found[a - 1].score >= found[a].score);
+        REQUIRE(found[a - 1].ended != found[a].ended || found[a - 1].value >= found[a].value);
     }
 }
 
