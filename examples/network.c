@@ -77,14 +77,14 @@ int main(void) {
         attn_variable *value = attn_tape_linear(tape, x, w_value, NULL, ATTN_IDENTITY);
         attn_variable *seen = attn_tape_attention(tape, query, key, value, &inputs);
         attn_variable *sequence = attn_tape_pool(tape, attn_tape_add(tape, x, seen), &batch, ATTN_POOL_MEAN);
-        attn_variable *scores = attn_tape_linear(tape, sequence, w_class, NULL, ATTN_IDENTITY);
-        attn_variable *loss = attn_tape_cross_entropy(tape, scores, labels, NULL);
+        attn_variable *logits = attn_tape_linear(tape, sequence, w_class, NULL, ATTN_IDENTITY);
+        attn_variable *loss = attn_tape_cross_entropy(tape, logits, labels, NULL);
         if (attn_tape_backward(tape, loss, NULL) != ATTN_OK) { /* the first error of all the lines above */
             fprintf(stderr, "%s\n", attn_tape_error(tape));
             return 1;
         }
         for (int b = 0; b < BATCH; b++, asked++) {
-            const float *row = attn_variable_data(scores) + 2 * b;
+            const float *row = attn_variable_data(logits) + 2 * b;
             right += (row[1] > row[0]) == labels[b];
         }
         if (attn_optimizer_step(optimizer) != ATTN_OK) return 1;
