@@ -82,13 +82,13 @@ int main(int arguments, char **argument) {
     }
     make_batch(TESTS, numbers, sorted, offsets); /* never seen: there are 100^10 */
     attn_tape_begin(tape, ATTN_TAPE_PREDICT, 0);
-    const float *scores = attn_variable_data(network(tape, numbers, TESTS, offsets));
+    const float *logits = attn_variable_data(network(tape, numbers, TESTS, offsets));
     int right = 0;
     for (int b = 0, same = 1; b < TESTS; b++, right += same, same = 1) {
         for (int i = b * LENGTH; i < (b + 1) * LENGTH; i++) {
             int best = 0;
             for (int s = 1; s < SYMBOLS; s++)
-                if (scores[i * SYMBOLS + s] > scores[i * SYMBOLS + best]) best = s;
+                if (logits[i * SYMBOLS + s] > logits[i * SYMBOLS + best]) best = s;
             same &= best == sorted[i];
         }
     }
